@@ -1,0 +1,32 @@
+"""Anatomy: from a `config.json` to the tensors, layers and shapes of the model that it describes.
+
+`read_config(config)` is the way in. Each family of architectures is one module in `families/`, registered by
+`model_type`; adding one is a file there and a test. No model is ever told by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+
+__all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
+
+
+def read_config(config: Mapping[str, Any]) -> Anatomy:
+    """The anatomy that a config determines.
+
+    Raises UnknownAnatomy with the reason where it does not determine one, and ContradictoryConfig where it cannot be
+    the config of any model.
+    """
+    fields = Fields(config)
+    model_type = fields.text("model_type")
+    if model_type is None:
+        raise UnknownAnatomy("config names no model_type")
+    reader = reader_for(model_type)
+    if reader is None:
+        raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
+    return reader(fields)

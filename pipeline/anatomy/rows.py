@@ -1,0 +1,166 @@
+"""What an anatomy is made of: the rows that every family of architectures is described by.
+
+One `Anatomy` describes the model that a framework would build from a config and an engine would load.
+All counts are elements, never bytes. A tensor that is shared (a tied head) is counted once, in the place where
+it is first used; `Anatomy.is_head_tied` says that the head is one of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# The published classes of the census. A tensor belongs to exactly one.
+TENSOR_CLASSES = (
+    "embedding",  # token, position, token-type and per-layer embeddings
+    "head",  # output projection to the vocabulary or to labels, where it is not tied
+    "attention",  # every projection of attention, latent ones included
+    "feed-forward",  # dense feed-forward
+    "expert",  # routed experts
+    "shared-expert",  # experts that every token passes
+    "router",  # gates of experts, their correction bias if it is a parameter
+    "norm",  # norms and every bias vector
+    "recurrent",  # state-space, linear-attention and convolutional mixers
+    "vision-tower",
+    "audio-tower",
+    "projector",  # between towers and the language model
+    "mtp",  # multi-token prediction layers, where a framework loads them
+    "denoiser",  # diffusion transformer or U-Net
+    "other",
+)
+
+# How an engine sees the tensor, which decides what a quantiser or an adapter may do with it.
+OPERATORS = (
+    "linear",  # torch.nn.Linear weight, [out_features, in_features]
+    "linear-subclass",  # a subclass of nn.Linear or GPT-2's Conv1D: the same shape, skipped by `type(m) is nn.Linear`
+    "expert",  # one expert's matrix inside a fused three-dimensional parameter
+    "embedding",
+    "conv",
+    "vector",  # norms, biases, scales, everything with one dimension
+    "parameter",  # any other bare parameter
+)
+
+# How a layer mixes tokens, which decides what it caches.
+MECHANISMS = (
+    "full",  # keys and values of every token
+    "sliding",  # of the last window_tokens
+    "chunked",  # of the current chunk of window_tokens
+    "mla",  # one latent per token
+    "cross",  # keys and values of the encoder's output, not of generated tokens
+    "shared",  # reads another layer's cache, adds none
+    "bidirectional",  # an encoder's attention: nothing is cached
+    "recurrent",  # a state of constant size (Mamba, gated delta, RG-LRU, short convolution)
+)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """`layer_count × per_layer_count` tensors of one role and shape; [out_features, in_features] where two-dimensional.
+
+    For vectors, convolutions and bare parameters `in_features` is None and `out_features` is the element count of one.
+    `role` is a stable fine name that formats and adapters refer to: attention_q, attention_k, attention_v, attention_qkv,
+    attention_o, mla_q_a, mla_q_b, mla_kv_a, mla_kv_b, ffn_gate, ffn_up, ffn_gate_up, ffn_down, expert_gate_up,
+    expert_gate, expert_up, expert_down, shared_gate, shared_up, shared_down, router, embedding, position_embedding,
+    per_layer_embedding, head, norm, bias, ... `component` is text, vision, audio, projector, mtp, encoder, decoder,
+    denoiser, text-encoder, vae, ...
+    """
+
+    component: str
+    tensor_class: str
+    role: str
+    operator: str
+    layer_count: int
+    per_layer_count: int
+    out_features: int
+    in_features: int | None = None
+
+    @property
+    def element_count(self) -> int:
+        return self.layer_count * self.per_layer_count * self.out_features * (self.in_features or 1)
+
+
+@dataclass(frozen=True)
+class AttentionLayer:
+    """A group of layers whose token mixers are alike. `kind` is unique in a model (`full`, `sliding`, `full-2`...).
+
+    `elements_per_token`: elements that ONE layer caches per token (2 × kv_heads × head_dim; kv_lora_rank + rope for a
+    latent; 0 where nothing grows). `state_elements`, `conv_state_elements`: elements of ONE layer per sequence,
+    independent of length. `state_dtype_id` is the precision frameworks keep the recurrent state in.
+    """
+
+    kind: str
+    mechanism: str
+    layer_count: int
+    component: str = "text"
+    head_count: int = 0
+    kv_head_count: int = 0
+    head_dim: int = 0  # of queries and keys
+    value_head_dim: int = 0
+    elements_per_token: int = 0
+    window_tokens: int | None = None
+    state_elements: int = 0
+    conv_state_elements: int = 0
+    state_dtype_id: str | None = None
+    has_qk_norm: bool = False
+
+
+@dataclass(frozen=True)
+class FeedForwardLayer:
+    """A group of layers whose feed-forward blocks are alike. Widths are of ONE expert where there are experts."""
+
+    kind: str  # dense, moe, dense-2 ...
+    layer_count: int
+    component: str = "text"
+    width: int = 0  # dense: intermediate size
+    is_gated: bool = True
+    expert_count: int = 0
+    experts_per_token: int = 0
+    expert_width: int = 0
+    shared_width: int = 0  # all shared experts together
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """Everything the formulas need to know about one model. Built only from its config (or headers), never its name."""
+
+    model_type: str
+    architecture: str | None
+    hidden_size: int
+    layer_count: int
+    vocab_size: int | None
+    is_head_tied: bool
+    norm_kind: str  # rms | layer
+    tensors: tuple[Tensor, ...]
+    attention: tuple[AttentionLayer, ...] = ()
+    feed_forward: tuple[FeedForwardLayer, ...] = ()
+    is_block_parallel: bool = False  # attention and feed-forward read the same norm (GPT-J, Falcon, Phi)
+    has_flash_attention: bool = True  # False where the reference implementation only has the eager path
+    hidden_dropout: float = 0.0  # probabilities that training uses by default
+    attention_dropout: float = 0.0
+    max_context_tokens: int | None = None  # what the config allows, rope scaling included
+    trained_context_tokens: int | None = None  # before rope scaling, where the config tells them apart
+    # Elements that a checkpoint may hold beyond the loaded parameters, by cause: "tied head stored again",
+    # "multi-token prediction layers", "position ids", "router bias buffers". Grades explain published totals by them.
+    stored_extra: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(t.element_count for t in self.tensors)
+
+    @property
+    def active_parameter_count(self) -> int:
+        """Parameters that one token passes: all but the routed experts that the router does not choose."""
+        routed = sum(t.element_count for t in self.tensors if t.tensor_class == "expert")
+        chosen = sum(
+            f.layer_count * f.experts_per_token * (3 if f.is_gated else 2) * f.expert_width * self.hidden_size
+            for f in self.feed_forward
+            if f.expert_count
+        )
+        return self.parameter_count - routed + min(routed, chosen)
+
+
+class UnknownAnatomy(ValueError):
+    """The config does not determine the model. The message is a reason for people: `no field 'vocab_size'`."""
+
+
+class ContradictoryConfig(ValueError):
+    """The config cannot be of any model (negative sizes, heads that do not divide): the record is quarantined."""
