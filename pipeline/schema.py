@@ -1,0 +1,258 @@
+"""Every column that the almanac reads from its book or publishes, declared once: type, unit, meaning, what it may hold.
+
+A table names its columns; `name?` marks one that may be null (unknown, or not applicable). One quantity has one name
+everywhere. Types: string, integer (signed 64 bit), number (double), boolean, date. The unit of a column is its suffix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.anatomy.rows import MECHANISMS, OPERATORS, TENSOR_CLASSES
+from pipeline.schema_columns import COLUMNS, Column
+
+__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "Table"]
+
+DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
+
+ENUMS = {
+    "anatomy_grade": ("exact", "matched", "derived", "unknown"),
+    "phase_id": ("inference", "pretrain", "full-finetune", "lora", "qlora"),
+    "verdict": ("fits", "tight", "multi-gpu", "no"),
+    "capacity_basis": ("measured", "imputed"),
+    "confidence": ("high", "medium", "low"),
+    "tensor_class": TENSOR_CLASSES,
+    "operator": OPERATORS,
+    "mechanism": MECHANISMS,
+    "norm_kind": ("rms", "layer"),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by name: what a row is, its key, its columns in order (all of COLUMNS), which of them may be null."""
+
+    name: str
+    meaning: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    nullable: frozenset[str]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def _table(name: str, meaning: str, key: str, columns: str) -> Table:
+    names = columns.split()
+    bare = [n.removesuffix("?") for n in names]
+    return Table(
+        name,
+        meaning,
+        tuple(key.split()),
+        tuple(COLUMNS[n] for n in bare),
+        frozenset(b for b, n in zip(bare, names, strict=True) if n.endswith("?")),
+    )
+
+
+def _tables(*tables: Table) -> dict[str, Table]:
+    return {table.name: table for table in tables}
+
+
+# tables/facts/*.csv: kept by hand, every row with its source.
+FACTS = _tables(
+    _table("source", "Where facts come from.", "source_id", "source_id title publisher? licence? locator? retrieved?"),
+    _table(
+        "gpu",
+        "Accelerators, and the memory that a program really gets.",
+        "gpu_id",
+        "gpu_id name vendor segment architecture compute_capability? memory_gib_nominal memory_mib_reported? "
+        "memory_mib_cuda? memory_type? memory_bandwidth_gb_s? bf16_tflops_dense? fp16_tflops_dense? "
+        "fp8_tflops_dense? int8_tops_dense? fp4_tflops_dense? tflops_basis? nvlink_gb_s? tdp_w? release_date? "
+        "msrp_usd? source memory_reported_source? note?",
+    ),
+    _table(
+        "dtype",
+        "Formats that weights are held in, and the engine that runs each by default.",
+        "dtype_id",
+        "dtype_id name engine_id bits_per_weight? is_trainable note? source",
+    ),
+    _table(
+        "weight_format",
+        "How a dtype holds a tensor: bits per element and per row by the tensor's operator and class. The most specific "
+        "row wins; a null pattern matches everything.",
+        "dtype_id engine_id operator tensor_class role",
+        "dtype_id engine_id? operator? tensor_class? role? element_bits row_bits note? source",
+    ),
+    _table(
+        "gguf_type",
+        "Block formats of GGUF: bytes of a block and the elements it holds.",
+        "gguf_type",
+        "gguf_type block_elements block_bytes fallback_gguf_type? source",
+    ),
+    _table(
+        "gguf_mix",
+        "Which block format each llama.cpp quantisation mix gives a tensor role; `layer_rule` says in which layers.",
+        "dtype_id role layer_rule",
+        "dtype_id role layer_rule gguf_type source",
+    ),
+    _table("phase", "What is done with a model.", "phase_id", "phase_id name meaning source"),
+    _table(
+        "optimizer",
+        "Optimizers: the bytes of state per trained parameter.",
+        "optimizer_id",
+        "optimizer_id name state_bytes_per_parameter state_count step_copies note? source",
+    ),
+    _table(
+        "engine", "Programs that run models.", "engine_id", "engine_id name engine_version parallelism note? source"
+    ),
+    _table(
+        "kv_dtype",
+        "Formats that a KV cache is held in: bits per element, block overhead included.",
+        "kv_dtype_id",
+        "kv_dtype_id name element_bits source",
+    ),
+    _table(
+        "constant",
+        "Every constant of the formulas, with its unit and source.",
+        "constant_id",
+        "constant_id value unit applies_to source locator? confidence note?",
+    ),
+    _table(
+        "scenario_set",
+        "The default lookup: the scenarios that are published for every model. Lists are separated by spaces.",
+        "scenario_set_id",
+        "scenario_set_id phase_ids dtype_ids contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
+        "precision? sharding? lora_rank? lora_targets? note?",
+    ),
+    _table(
+        "correction",
+        "Known errors upstream. The build fails when the source no longer says `expected_old`.",
+        "model_id field",
+        "model_id field expected_old corrected reason source",
+    ),
+)
+
+# tables/hub: what the Hub said, read through pipeline.hub.snapshot.
+SNAPSHOT = _tables(
+    _table(
+        "hub_model",
+        "Stable facts of one model revision.",
+        "model_id",
+        "model_id revision? pipeline_tag? library? license? is_gated? created_at? base_model_id? "
+        "stored_parameter_count? parameters_kind? parameters_by_dtype_json? parameters_source? config_json? "
+        "config_kind? config_source? context_length_reported? storage_bytes? quantization_hint? sources",
+    ),
+    _table("popularity", "What changes weekly.", "model_id", "model_id downloads_30d? likes? facts_as_of"),
+)
+
+PUBLISHED = _tables(
+    FACTS["source"],
+    _table(
+        "model",
+        "One row per model of the snapshot, whether its anatomy is known or not.",
+        "model_id",
+        "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
+        "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
+        "trained_context_tokens? anatomy_grade anatomy_note? stored_parameter_note? stored_format? "
+        "stored_bytes? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
+        "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
+        "config_source? sources",
+    ),
+    _table(
+        "tensor",
+        "The census: tensors of one role and shape in one model.",
+        "model_id component role in_features out_features",
+        "model_id component tensor_class role operator layer_count per_layer_count out_features in_features? "
+        "element_count",
+    ),
+    _table(
+        "tensor_class",
+        "The census by class.",
+        "model_id tensor_class",
+        "model_id tensor_class element_count layer_count is_quantisable",
+    ),
+    _table(
+        "attention_layer",
+        "Groups of layers that mix tokens alike, and what ONE layer of each caches.",
+        "model_id kind",
+        "model_id kind mechanism component layer_count head_count kv_head_count head_dim value_head_dim "
+        "elements_per_token window_tokens? state_elements conv_state_elements state_dtype_id? has_qk_norm",
+    ),
+    _table(
+        "feed_forward_layer",
+        "Groups of layers whose feed-forward blocks are alike.",
+        "model_id kind",
+        "model_id kind component layer_count width is_gated expert_count experts_per_token expert_width shared_width",
+    ),
+    _table(
+        "gpu",
+        "Accelerators, and the memory that a program really gets.",
+        "gpu_id",
+        "gpu_id name vendor segment architecture compute_capability? memory_gib_nominal memory_mib_reported? "
+        "memory_mib_cuda? capacity_bytes capacity_basis memory_type? memory_bandwidth_gb_s? bf16_tflops_dense? "
+        "fp16_tflops_dense? fp8_tflops_dense? int8_tops_dense? fp4_tflops_dense? tflops_basis? nvlink_gb_s? tdp_w? "
+        "release_date? msrp_usd? source memory_reported_source? note?",
+    ),
+    *(
+        FACTS[name]
+        for name in (
+            "dtype",
+            "weight_format",
+            "gguf_type",
+            "gguf_mix",
+            "phase",
+            "optimizer",
+            "engine",
+            "kv_dtype",
+            "constant",
+            "scenario_set",
+            "correction",
+        )
+    ),
+    _table(
+        "weight",
+        "Resident weights of a model in a dtype, by what may be sharded.",
+        "model_id dtype_id engine_id",
+        "model_id dtype_id engine_id weights_bytes? replicated_bytes? embedding_bytes? head_bytes? layer_bytes? "
+        "largest_layer_bytes? unknown_reason?",
+    ),
+    _table(
+        "footprint",
+        "What a scenario needs on each GPU; total_bytes is the sum of the components.",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision "
+        "checkpointing sharding gpu_count",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
+        "checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
+        "kv_padding_bytes? state_bytes? activations_bytes? gradients_bytes? optimizer_bytes? adapters_bytes? "
+        "overhead_bytes? total_bytes? error_band? peak_moment? unknown_reason?",
+    ),
+    _table(
+        "compatibility",
+        "The verdict for a scenario on a GPU. A view: footprint against capacity.",
+        "model_id dtype_id phase_id engine_id context_tokens sequences optimizer_id checkpointing gpu_id",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
+        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? max_context_tokens? max_sequences? "
+        "unknown_reason?",
+    ),
+    _table(
+        "measured",
+        "Memory that others measured and published: what we are judged by.",
+        "measured_id",
+        "measured_id source model_id phase weights_dtype? optimizer? micro_batch? seq_len? grad_accum? act_ckpt? "
+        "lora? parallelism? framework? gpu? metric value_bytes confidence scope? trainable_params? kv_dtype? "
+        "strict_set? group_id?",
+    ),
+    _table(
+        "accuracy",
+        "Our error against the measurements, by metric, phase and engine.",
+        "metric phase_id engine_id",
+        "metric phase_id engine_id row_count median_error p95_error worst_under worst_over",
+    ),
+    _table(
+        "rejected",
+        "Records that contradict themselves, with the reason.",
+        "model_id",
+        "model_id reason sources",
+    ),
+)

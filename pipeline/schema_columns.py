@@ -1,0 +1,226 @@
+"""The columns: name, type, unit, meaning, and the least value or the set of values where there is one.
+
+Kept apart from the tables so that each quantity is declared exactly once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quantity. `least` bounds numbers from below."""
+
+    name: str
+    type: str  # string | integer | number | boolean | date
+    meaning: str
+    unit: str | None = None
+    least: float | None = None
+
+
+_UNITS = {"bytes": "byte", "tokens": "token", "count": "element", "elements": "element", "gib": "GiB", "mib": "MiB"}
+_DECLARED = """
+model_id | string | Repository on the Hugging Face Hub, organisation/name
+revision | string | Commit of the repository that the facts are from
+pipeline_tag | string | Task that the Hub lists the model under
+library | string | Library that the Hub lists the model under
+license | string | Licence identifier as the Hub lists it
+is_gated | boolean | Whether the Hub asks for consent before download
+downloads_30d | integer>=0 | Downloads in the 30 days before facts_as_of
+likes | integer>=0 | Likes at facts_as_of
+family | string | Group of architectures, for browsing: the model_type without its suffixes
+model_type | string | Architecture as the config names it
+architecture | string | Class that the config names
+parameter_count | integer>=1 | Parameters that are loaded, ties counted once
+stored_parameter_count | integer>=1 | Total that the Hub publishes for the repository
+active_parameter_count | integer>=1 | Parameters that one token passes
+max_context_tokens | integer>=0 | Longest context. In `model`: what the config allows. In `compatibility`: what fits beside everything else
+trained_context_tokens | integer>=1 | Context before rope scaling, where the config tells it apart
+anatomy_grade | string | exact, matched, derived or unknown: how far the anatomy is confirmed
+anatomy_note | string | Why the grade is what it is
+stored_parameter_note | string | How stored_parameter_count and parameter_count relate
+stored_format | string | dtype_id that the checkpoint is published in, where known
+stored_bytes | integer>=1 | Bytes of the checkpoint's tensors as published, where known
+hidden_size | integer>=1 | Width of the residual stream
+layer_count | integer>=0 | Layers; in `tensor`, layers that hold the tensor
+vocab_size | integer>=1 | Rows of the token embedding
+is_head_tied | boolean | Whether the output head shares the embedding
+norm_kind | string | rms or layer
+is_block_parallel | boolean | Whether attention and feed-forward read the same norm
+has_flash_attention | boolean | Whether the reference implementation has a fused attention path
+hidden_dropout | number>=0 | Default dropout probability of hidden states in training
+attention_dropout | number>=0 | Default dropout probability of attention weights in training
+base_model_id | string | Model that this one derives from, as the Hub says
+created_at | string | When the repository was made
+facts_as_of | string | Date of the facts (year-month or year-month-day)
+config_kind | string | How the config is known: verbatim, quoted, sibling, reconstructed, library_defaults, library_table, partial, assumed
+config_source | string | Where the config was read, or how it was inferred
+config_json | string | The structural part of config.json
+sources | string | Where the record's facts come from, separated by ' ; '
+source | string | source_id of the row's source, or the citation itself where the table cites per row
+reason | string | Why, for people
+parameters_kind | string | exact_safetensors, exact_gguf, exact_packed_elements, analytic, rounded or estimate
+parameters_source | string | Where the total was read
+parameters_by_dtype_json | string | Elements by stored dtype
+context_length_reported | integer>=1 | Context length that a third party reports
+storage_bytes | integer>=1 | Size of the whole repository
+quantization_hint | string | Format that the repository's name or tags suggest
+component | string | Part of the model: text, vision, audio, projector, denoiser ...
+tensor_class | string | Class of the census
+role | string | Stable fine name of a tensor: attention_q, ffn_down, expert_gate_up ...
+operator | string | How an engine sees the tensor: linear, linear-subclass, expert, embedding, conv, vector, parameter
+per_layer_count | integer>=1 | Tensors of this role and shape in one layer (experts, for example)
+out_features | integer>=1 | Output features; the element count for vectors and bare parameters
+in_features | integer>=1 | Input features, where the tensor is a matrix
+element_count | integer>=0 | Elements
+is_quantisable | boolean | Whether weight-only formats usually quantise the class
+kind | string | Name of the group of layers in its model
+mechanism | string | full, sliding, chunked, mla, cross, shared, bidirectional or recurrent
+head_count | integer>=0 | Query heads
+kv_head_count | integer>=0 | Key and value heads
+head_dim | integer>=0 | Width of one query or key head
+value_head_dim | integer>=0 | Width of one value head
+elements_per_token | integer>=0 | Elements that one layer caches per token
+window_tokens | integer>=1 | Tokens that the layer can look back
+state_elements | integer>=0 | Elements of one layer's recurrent state per sequence
+conv_state_elements | integer>=0 | Elements of one layer's convolution state per sequence
+state_dtype_id | string | Precision of the recurrent state
+has_qk_norm | boolean | Whether queries and keys are normalised
+width | integer>=0 | Intermediate size of a dense feed-forward block
+is_gated | boolean | Whether the block has a gate projection
+expert_count | integer>=0 | Routed experts
+experts_per_token | integer>=0 | Routed experts that a token passes
+expert_width | integer>=0 | Intermediate size of one routed expert
+shared_width | integer>=0 | Intermediate size of the shared experts together
+gpu_id | string | Stable id of a card
+name | string | Name for people
+vendor | string | nvidia, amd, intel, apple ...
+segment | string | consumer, workstation, datacenter ...
+compute_capability | string | CUDA compute capability
+memory_gib_nominal | number>=0 | Memory on the data sheet
+memory_mib_reported | integer>=1 | memory.total of nvidia-smi or rocm-smi; Metal's working-set limit on Apple
+memory_mib_cuda | integer>=1 | Total of cudaMemGetInfo
+memory_type | string | GDDR6, HBM3 ...
+memory_bandwidth_gb_s | number>=0 | Memory bandwidth in 10^9 bytes per second
+bf16_tflops_dense | number>=0 | Dense bf16 rate
+fp16_tflops_dense | number>=0 | Dense fp16 rate
+fp8_tflops_dense | number>=0 | Dense fp8 rate
+int8_tops_dense | number>=0 | Dense int8 rate
+fp4_tflops_dense | number>=0 | Dense fp4 rate
+tflops_basis | string | read, ratio, recalled or none: how the rates were had
+nvlink_gb_s | number>=0 | Bandwidth between cards, both directions together
+tdp_w | number>=0 | Board power
+release_date | string | Day of release
+msrp_usd | number>=0 | Price at release
+memory_reported_source | string | Where memory_mib_reported was read
+capacity_bytes | integer>=0 | Bytes that one process can fill with tensors: CUDA total less the process's context
+capacity_basis | string | measured (a read total) or imputed (by the rule of its class)
+note | string | What else to know
+source_id | string | Short stable id of a source
+title | string | What the source is
+publisher | string | Who published it
+licence | string | Licence of the source
+locator | string | Where exactly: address, path and commit, page, table
+retrieved | string | When it was read
+dtype_id | string | Format of the weights
+engine_id | string | Program that runs the model
+engine_version | string | Version that the constants were read from
+parallelism | string | How the engine uses several GPUs by default: tp, pp or none
+bits_per_weight | number>=0 | Bits of one quantised weight, scales included
+is_trainable | boolean | Whether gradients can flow into weights of this format
+element_bits | number>=0 | Bits per element, scales and zero points included
+row_bits | number>=0 | Further bits per output row
+gguf_type | string | Block format
+block_elements | integer>=1 | Elements in a block
+block_bytes | integer>=1 | Bytes of a block
+fallback_gguf_type | string | Format used where a row does not divide into blocks
+layer_rule | string | Layers the row speaks of: all, more-bits, first-two ...
+phase_id | string | inference, pretrain, full-finetune, lora or qlora
+meaning | string | What it is
+optimizer_id | string | Optimizer
+state_bytes_per_parameter | number>=0 | Bytes of optimizer state per trained parameter
+state_count | integer>=0 | States per parameter
+step_copies | number>=0 | Copies of all parameters that exist only during the step
+kv_dtype_id | string | Format of the KV cache
+constant_id | string | Name of a constant
+value | number | Value in the unit given
+unit | string | Unit of the value
+applies_to | string | What the constant is for
+confidence | string | high, medium or low
+scenario_set_id | string | Name of a set of published scenarios
+phase_ids | string | Phases of the set
+dtype_ids | string | Weight formats of the set
+contexts | string | Contexts of the set, in tokens
+sequence_counts | string | Concurrent sequences, or micro-batches, of the set
+optimizer_ids | string | Optimizers of the set
+checkpointings | string | Activation checkpointing of the set
+gpu_counts | string | GPU counts of the set
+precision | string | mixed, amp or pure: where the fp32 copy of the weights lives in training
+sharding | string | none, ddp, zero1, zero2, zero3, tp or pp
+lora_rank | integer>=1 | Rank of the adapters
+lora_targets | string | Linear layers that get an adapter: attention or all-linear
+field | string | Field that is corrected
+expected_old | string | What the source says
+corrected | string | What is true
+weights_bytes | integer>=0 | Resident weights in their running format
+replicated_bytes | integer>=0 | Part of the weights that every tensor-parallel rank holds whole
+embedding_bytes | integer>=0 | Embeddings
+head_bytes | integer>=0 | Output head, where it is not tied
+layer_bytes | integer>=0 | Weights inside the repeated layers
+largest_layer_bytes | integer>=0 | The largest single layer
+unknown_reason | string | Why a number is null
+context_tokens | integer>=1 | Tokens of each sequence
+sequences | integer>=1 | Concurrent requests in inference, micro-batch per GPU in training
+checkpointing | string | Activation checkpointing: none, full or selective
+attention | string | flash or eager
+gpu_count | integer>=1 | GPUs that share the work
+kv_cache_bytes | integer>=0 | Keys and values that attention can ever read
+kv_padding_bytes | integer>=0 | What the engine sets aside for the cache beyond that
+state_bytes | integer>=0 | Recurrent and convolutional states
+activations_bytes | integer>=0 | Everything else that the framework holds at the step's peak
+gradients_bytes | integer>=0 | Gradient buffers
+optimizer_bytes | integer>=0 | Optimizer states and fp32 master weights
+adapters_bytes | integer>=0 | Weights of the adapters
+overhead_bytes | integer>=0 | What lies outside the framework's live tensors
+total_bytes | integer>=0 | Sum of the components, per GPU
+error_band | number>=0 | Relative error to expect of total_bytes
+peak_moment | string | Moment of the step at which the peak stands
+gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on
+verdict | string | fits, tight, multi-gpu or no
+max_sequences | integer>=0 | Most sequences of this context that fit
+measured_id | string | Id of a measurement
+phase | string | Phase as the source names it
+weights_dtype | string | Weight format as the source names it
+optimizer | string | Optimizer as the source names it
+micro_batch | string | Micro-batch or concurrent sequences as the source gives them
+seq_len | string | Sequence length as the source gives it
+grad_accum | string | Gradient accumulation steps
+act_ckpt | string | Activation checkpointing as the source gives it
+lora | string | Adapter settings as the source gives them
+framework | string | Program and version that was measured
+gpu | string | Card as the source names it
+metric | string | What was measured
+value_bytes | integer>=0 | The measurement
+scope | string | Per GPU, summed, or a component
+trainable_params | string | Trained parameters as the source gives them
+kv_dtype | string | Format of the KV cache as the source names it
+strict_set | string | A: every input known; B: one uncertain; empty: context only
+group_id | string | Rows of one run or one table
+row_count | integer>=0 | Measurements compared
+median_error | number | Median of |predicted ÷ measured − 1|
+p95_error | number | 95th percentile of |predicted ÷ measured − 1|
+worst_under | number | Most negative predicted ÷ measured − 1
+worst_over | number | Most positive predicted ÷ measured − 1
+"""
+
+
+def _column(line: str) -> Column:
+    name, kind, meaning = (part.strip() for part in line.split("|", 2))
+    kind, _, least = kind.partition(">=")
+    unit = next((u for suffix, u in _UNITS.items() if name.endswith(f"_{suffix}") or f"_{suffix}_" in name), None)
+    return Column(name, kind, meaning, unit, float(least) if least else None)
+
+
+COLUMNS = {column.name: column for column in map(_column, _DECLARED.strip().splitlines())}
+COLUMNS["architecture"] = Column("architecture", "string", "Class that a config names, or the generation of a card")
