@@ -1,0 +1,119 @@
+"""What configs of decoders say, read the same way in every family: heads, layers, windows, what is on top.
+
+Units: heads and layers are counts, dimensions are elements, windows are tokens. Names and class defaults follow the
+config classes of transformers 5.23.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
+
+MOST_LAYERS = 10_000  # the deepest published decoder has about 130
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The shape of one layer's attention: heads and the elements of each."""
+
+    count: int
+    kv_count: int
+    dim: int
+    value_dim: int
+
+    @classmethod
+    def read(
+        cls, fields: Fields, hidden: int, *, kv_default: int | None = None, dim_default: int | None = None
+    ) -> Heads:
+        """From the usual names. Without `num_key_value_heads` there are `kv_default` of them, or one for each head."""
+        count = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads")
+        kv_count = fields.count("num_key_value_heads", default=kv_default or count)
+        if "head_dim" in fields.config and fields.raw("head_dim") is not None:
+            dim = fields.count("head_dim")
+        else:
+            dim = dim_default or fields.divide(hidden, count, "hidden size")
+        if kv_count > count or count % kv_count:
+            raise ContradictoryConfig(f"{fields.where}: {count} heads cannot share {kv_count} key-value heads")
+        return cls(count, kv_count, dim, dim)
+
+
+def layer_count(fields: Fields, *names: str) -> int:
+    layers = fields.count(*(names or ("num_hidden_layers", "n_layer", "n_layers", "num_layers")))
+    if layers > MOST_LAYERS:
+        raise ContradictoryConfig(f"{fields.where} has {layers} layers, more than any model")
+    return layers
+
+
+def architecture(fields: Fields) -> str | None:
+    names = fields.items("architectures")
+    if not names:
+        return None
+    if not isinstance(names[0], str):
+        raise ContradictoryConfig(f"{fields.where}.architectures does not hold names")
+    return names[0]
+
+
+def head_kind(fields: Fields) -> str:
+    name = architecture(fields) or ""
+    if name.endswith("ForSequenceClassification"):
+        return "labels"
+    if name.endswith("ForTokenClassification"):
+        return "token labels"
+    if name.endswith("ForQuestionAnswering"):
+        return "span"
+    if name.endswith("Model") and not name.endswith("LMHeadModel"):
+        return "none"
+    return "vocabulary"
+
+
+def label_count(fields: Fields) -> int:
+    labels = fields.raw("id2label")
+    if isinstance(labels, dict) and labels:
+        return len(labels)
+    return fields.count("num_labels", default=2)
+
+
+def dropout(fields: Fields, *names: str, default: float = 0.0) -> float:
+    """A probability of dropping; the class default where the config is silent."""
+    value = fields.number(*names, default=default)
+    if value > 1:
+        raise ContradictoryConfig(f"{fields.where}.{names[0]} is {value}, not a probability")
+    return float(value)
+
+
+def layer_types(fields: Fields, layers: int, *names: str, known: Sequence[str]) -> list[str] | None:
+    """The kind of every layer where the config lists them, or None. A kind that is not known is no guess: it raises."""
+    types = fields.items(*(names or ("layer_types",)), length=layers)
+    if types is None:
+        return None
+    for kind in types:
+        if not isinstance(kind, str) or kind not in known:
+            raise UnknownAnatomy(f"{fields.where} has a layer of kind {str(kind)[:40]!r}")
+    return types
+
+
+def window_of(fields: Fields, *names: str, default: int | None = None) -> int | None:
+    """The sliding window in tokens; None where the config says null or 0. `default` only where the field is missing."""
+    names = names or ("sliding_window",)
+    if not any(name in fields.config for name in names):
+        return default
+    return fields.count(*names, default=None, least=0) or None
+
+
+def windows_by_type(
+    fields: Fields, layers: int, window: int | None, otherwise: Sequence[str] | None = None
+) -> list[int | None]:
+    """Every layer's window from `layer_types`, or from the pattern that the class gives a config without them."""
+    known = ("full_attention", "sliding_attention")
+    types = layer_types(fields, layers, known=known) or otherwise or ["full_attention"] * layers
+    if window is None and "sliding_attention" in types:
+        raise UnknownAnatomy(f"{fields.where} has sliding layers and no sliding_window")
+    return [window if kind == "sliding_attention" else None for kind in types]
+
+
+def every(layers: int, period: int, sliding: str = "sliding_attention", full: str = "full_attention") -> list[str]:
+    """Sliding layers with a full one at the end of each period."""
+    return [full if (i + 1) % period == 0 else sliding for i in range(layers)]
