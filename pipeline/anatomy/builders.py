@@ -80,6 +80,8 @@ class Decoder:
         fused: bool = False,
         has_value: bool = True,
         qk_norm: str | None = None,
+        qk_norm_bias: bool | None = None,
+        causal: bool = True,
         gate: bool = False,
         operator: str = "linear",
         cached: int | None = None,
@@ -107,13 +109,16 @@ class Decoder:
             bias=out_bias, operator=operator,
         )  # fmt: skip
         if qk_norm == "head":
-            self.norm(layers, heads.dim, 2)
+            self.norm(layers, heads.dim, 2, bias=qk_norm_bias)
         elif qk_norm == "full":
-            self.norm(layers, query)
-            self.norm(layers, key)
+            self.norm(layers, query, bias=qk_norm_bias)
+            self.norm(layers, key, bias=qk_norm_bias)
+        if not causal:
+            mechanism, cached = "bidirectional", 0
+        mechanism = mechanism or ("sliding" if window else "full")
         self.mixer(
-            kind=mechanism or ("sliding" if window else "full"),
-            mechanism=mechanism or ("sliding" if window else "full"),
+            kind=mechanism,
+            mechanism=mechanism,
             layer_count=layers,
             head_count=heads.count,
             kv_head_count=heads.kv_count,

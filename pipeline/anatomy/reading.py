@@ -95,25 +95,8 @@ def layer_types(fields: Fields, layers: int, *names: str, known: Sequence[str]) 
     return types
 
 
-def window_of(fields: Fields, *names: str, default: int | None = None) -> int | None:
-    """The sliding window in tokens; None where the config says null or 0. `default` only where the field is missing."""
-    names = names or ("sliding_window",)
-    if not any(name in fields.config for name in names):
-        return default
-    return fields.count(*names, default=None, least=0) or None
-
-
-def windows_by_type(
-    fields: Fields, layers: int, window: int | None, otherwise: Sequence[str] | None = None
-) -> list[int | None]:
-    """Every layer's window from `layer_types`, or from the pattern that the class gives a config without them."""
-    known = ("full_attention", "sliding_attention")
-    types = layer_types(fields, layers, known=known) or otherwise or ["full_attention"] * layers
-    if window is None and "sliding_attention" in types:
-        raise UnknownAnatomy(f"{fields.where} has sliding layers and no sliding_window")
-    return [window if kind == "sliding_attention" else None for kind in types]
-
-
-def every(layers: int, period: int, sliding: str = "sliding_attention", full: str = "full_attention") -> list[str]:
-    """Sliding layers with a full one at the end of each period."""
-    return [full if (i + 1) % period == 0 else sliding for i in range(layers)]
+def is_causal(fields: Fields) -> bool:
+    """False where a decoder was turned into an encoder, which then caches nothing."""
+    if fields.raw("use_bidirectional_attention") is True:
+        return False
+    return fields.flag("is_causal", default=True)

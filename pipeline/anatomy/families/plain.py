@@ -6,49 +6,25 @@ Source: the config and modeling files of transformers 5.23.0, one folder for eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import Heads, every, window_of, windows_by_type
+from pipeline.anatomy.reading import Heads, dropout, is_causal
 from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.windows import (
+    Windows,
+    first_of_period,
+    last_of_period,
+    layers_without_rope,
+    listed_or_all,
+    one_window,
+    upper_layers,
+    whole_context,
+)
 
-Flag = bool | tuple[str, bool]  # fixed, or the config's field and its default
-Windows = Callable[[Fields, int], list[int | None]]
-
-
-def whole_context(fields: Fields, layers: int) -> list[int | None]:
-    return [None] * layers
-
-
-def one_window(fields: Fields, layers: int) -> list[int | None]:
-    """The same window everywhere. A config without the field states no window: then every token counts."""
-    return [window_of(fields)] * layers
-
-
-def upper_layers(fields: Fields, layers: int) -> list[int | None]:
-    """Qwen: with `use_sliding_window`, the layers from `max_window_layers` on; `layer_types` overrules."""
-    window = window_of(fields, default=4096) if fields.flag("use_sliding_window") else None
-    first = fields.count("max_window_layers", default=28, least=0)
-    types = ["sliding_attention" if window and i >= first else "full_attention" for i in range(layers)]
-    return windows_by_type(fields, layers, window or window_of(fields), types)
-
-
-def last_of_period(period: int, window: int) -> Windows:
-    """Sliding layers with a full one at the end of each period (`sliding_window_pattern` where the config has it)."""
-
-    def windows(fields: Fields, layers: int) -> list[int | None]:
-        n = fields.count("sliding_window_pattern", "_sliding_window_pattern", default=period)
-        return windows_by_type(fields, layers, window_of(fields, default=window), every(layers, n))
-
-    return windows
-
-
-def listed(window: int | None = None) -> Windows:
-    """Only what `layer_types` lists."""
-    return lambda fields, layers: windows_by_type(fields, layers, window_of(fields, default=window))
+Flag = bool | tuple  # fixed, or the config's field (and its synonyms) and its default
 
 
 @dataclass(frozen=True)
@@ -59,26 +35,28 @@ class Plain:
     qkv_bias: Flag = False
     out_bias: Flag = False
     mlp_bias: Flag = False
-    head_bias: Flag = False
     gated: bool = True
     fused_qkv: bool = False
     fused_mlp: bool = False
     norm_kind: str = "rms"
     norm_bias: bool | None = None
-    norms: int = 2  # of the hidden size, in each layer
-    final_norm: bool = True
+    norms: int = 2  # of the hidden size, in each layer; 0: norms without weights
+    post_norms: Flag = False  # two more, after attention and after feed-forward
+    sub_norms: bool = False  # before the two output projections
     qk_norm: str | None = None
-    qk_norm_flag: str | None = None  # the field that switches it on
-    parallel: Flag = False
+    qk_norm_bias: bool | None = None
+    qk_norm_flag: Flag = True
+    parallel: Flag = False  # attention and feed-forward side by side, after one norm
     windows: Windows = whole_context
     sinks: bool = False  # a learned logit for each head
     scalars: int = 0  # single learned values in each layer
     attention_dropout: float = 0.0
+    hidden_dropout: float = 0.0
     flash: bool = True
 
 
 def flag(fields: Fields, value: Flag) -> bool:
-    return value if isinstance(value, bool) else fields.flag(value[0], default=value[1])
+    return value if isinstance(value, bool) else fields.flag(*value[:-1], default=value[-1])
 
 
 def read_plain(fields: Fields, plain: Plain) -> Anatomy:
@@ -86,7 +64,7 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
     heads = Heads.read(fields, hidden, kv_default=plain.kv_heads, dim_default=plain.head_dim)
-    qk_norm = plain.qk_norm if plain.qk_norm_flag is None or fields.flag(plain.qk_norm_flag) else None
+    qk_norm = plain.qk_norm if flag(fields, plain.qk_norm_flag) else None
     decoder.attentions(
         plain.windows(fields, layers),
         heads,
@@ -94,37 +72,109 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
         out_bias=flag(fields, plain.out_bias),
         fused=plain.fused_qkv,
         qk_norm=qk_norm,
+        qk_norm_bias=plain.qk_norm_bias,
+        causal=is_causal(fields),
     )
     if plain.sinks:
         decoder.vector("attention_sink", layers, heads.count, tensor_class="attention")
-    decoder.mlp(
-        layers,
-        fields.count("intermediate_size"),
-        gated=plain.gated,
-        fused=plain.fused_mlp,
-        bias=flag(fields, plain.mlp_bias),
-    )
+    width = fields.count("intermediate_size")
+    decoder.mlp(layers, width, gated=plain.gated, fused=plain.fused_mlp, bias=flag(fields, plain.mlp_bias))
     if plain.scalars:
         decoder.vector("activation_scalar", layers, 1, plain.scalars, tensor_class="feed-forward")
-    decoder.norm(layers, each=plain.norms)
-    if plain.final_norm:
+    parallel = flag(fields, plain.parallel)
+    if plain.norms:
+        decoder.norm(layers, each=1 if parallel else plain.norms)
+        decoder.norm(layers if flag(fields, plain.post_norms) else 0, each=2)
         decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=plain.tied), bias=flag(fields, plain.head_bias))
-    return decoder.build(is_block_parallel=flag(fields, plain.parallel), has_flash_attention=plain.flash)
+    if plain.sub_norms:
+        decoder.norm(layers)
+        decoder.norm(layers, width)
+    decoder.head(tied=fields.flag("tie_word_embeddings", default=plain.tied))
+    return decoder.build(
+        is_block_parallel=parallel,
+        has_flash_attention=plain.flash,
+        attention_dropout=dropout(fields, "attention_dropout", default=plain.attention_dropout),
+        hidden_dropout=dropout(fields, "hidden_dropout", "residual_dropout", default=plain.hidden_dropout),
+    )
 
 
 ATTENTION_BIAS = ("attention_bias", False)
 MLP_BIAS = ("mlp_bias", False)
 LLAMA = Plain(qkv_bias=ATTENTION_BIAS, out_bias=ATTENTION_BIAS, mlp_bias=MLP_BIAS)
+BIASED = Plain(qkv_bias=ATTENTION_BIAS, out_bias=ATTENTION_BIAS)  # attention only
+GEMMA = replace(BIASED, tied=True, kv_heads=4, head_dim=256, norms=4)
+GLM = Plain(qkv_bias=("attention_bias", True), kv_heads=2, head_dim=128, fused_mlp=True)
+COHERE = replace(BIASED, tied=True, norm_kind="layer", norm_bias=False, parallel=True)
 
 PLAIN: dict[str, Plain] = {
-    "llama": LLAMA,
-    "mistral": Plain(kv_heads=8, windows=one_window),
-    "qwen2": Plain(qkv_bias=True, kv_heads=32, windows=upper_layers),
-    "qwen3": Plain(
-        qkv_bias=ATTENTION_BIAS, out_bias=ATTENTION_BIAS, kv_heads=32, head_dim=128, qk_norm="head",
-        windows=upper_layers,
+    "apertus": replace(BIASED, gated=False, qk_norm="head", scalars=2),
+    "arcee": replace(LLAMA, gated=False),
+    "bitnet": replace(BIASED, kv_heads=5, sub_norms=True),
+    "cohere": replace(COHERE, qk_norm="full", qk_norm_flag=("use_qk_norm", False)),
+    "cohere2": replace(COHERE, windows=last_of_period(4, 4096)),
+    "cwm": replace(LLAMA, qkv_bias=False, out_bias=False, kv_heads=8, head_dim=128, windows=first_of_period(4, 8192)),
+    "ernie4_5": Plain(
+        tied=True, kv_heads=2, head_dim=128, qkv_bias=("use_bias", False), out_bias=("use_bias", False),
+        mlp_bias=("use_bias", False),
     ),
+    "exaone4": Plain(kv_heads=32, qk_norm="head", windows=last_of_period(4, 4096)),
+    "gemma": replace(GEMMA, kv_heads=16, norms=2),
+    "gemma2": replace(GEMMA, windows=last_of_period(2, 4096), flash=False),
+    "gemma3_text": replace(GEMMA, qk_norm="head", windows=last_of_period(6, 4096)),
+    "glm": GLM,
+    "glm4": replace(GLM, norms=4),
+    "granite": LLAMA,
+    "granite_swa": replace(LLAMA, tied=True, kv_heads=4, sinks=True, windows=first_of_period(4, 128), flash=False),
+    "helium": replace(LLAMA, out_bias=False, kv_heads=20, head_dim=128),
+    "hunyuan_v1_dense": replace(BIASED, qk_norm="head"),
+    "hyperclovax": replace(LLAMA, post_norms=("use_post_norm", True)),
+    "internlm3": Plain(
+        kv_heads=2, head_dim=128, qkv_bias=("attention_bias", "qkv_bias", False),
+        out_bias=("attention_bias", "qkv_bias", False), mlp_bias=("mlp_bias", "bias", False),
+    ),
+    "iquestcoder": replace(LLAMA, kv_heads=8, head_dim=128),
+    "jais2": Plain(
+        qkv_bias=("attention_bias", True), out_bias=("attention_bias", True), mlp_bias=("mlp_bias", True),
+        gated=False, norm_kind="layer",
+    ),
+    "llama": LLAMA,
+    "ministral": Plain(kv_heads=8, windows=listed_or_all(4096)),
+    "ministral3": Plain(kv_heads=8, head_dim=128, windows=one_window),
+    "mistral": Plain(kv_heads=8, windows=one_window),
+    "nanochat": replace(BIASED, gated=False, norms=0),
+    "nemotron": replace(LLAMA, gated=False, norm_kind="layer"),
+    "olmo": replace(BIASED, norm_kind="layer", norms=0),
+    "olmo2": replace(BIASED, qk_norm="full"),
+    "olmo3": replace(BIASED, qk_norm="full", windows=last_of_period(4, 4096)),
+    "persimmon": Plain(
+        qkv_bias=True, out_bias=True, mlp_bias=True, gated=False, fused_qkv=True, norm_kind="layer",
+        qk_norm="head", qk_norm_flag=("qk_layernorm", True),
+    ),
+    "phi3": Plain(fused_qkv=True, fused_mlp=True, windows=one_window),
+    "qwen2": Plain(qkv_bias=True, kv_heads=32, windows=upper_layers),
+    "qwen3": replace(BIASED, kv_heads=32, head_dim=128, qk_norm="head", windows=upper_layers),
+    "seed_oss": Plain(
+        qkv_bias=("attention_bias", True), out_bias=("attention_out_bias", False), mlp_bias=MLP_BIAS,
+        kv_heads=8, head_dim=128, attention_dropout=0.1, hidden_dropout=0.1,
+    ),
+    "smollm3": replace(LLAMA, tied=True, kv_heads=4, windows=layers_without_rope),
+    "stablelm": Plain(
+        kv_heads=32, qkv_bias=("use_qkv_bias", False), norm_kind="layer", qk_norm="full", qk_norm_bias=False,
+        qk_norm_flag=("qk_layernorm", False), parallel=("use_parallel_residual", False),
+    ),
+    "starcoder2": Plain(
+        tied=True, kv_heads=2, qkv_bias=("use_bias", True), out_bias=("use_bias", True),
+        mlp_bias=("use_bias", True), gated=False, norm_kind="layer", windows=one_window,
+    ),
+    "vaultgemma": replace(GEMMA, norms=2, windows=last_of_period(2, 4096), flash=False),
+    # Remote code; held to the totals that their authors publish.
+    "exaone": Plain(tied=True),
+    "internlm": Plain(qkv_bias=("bias", True), out_bias=("bias", True)),
+    "internlm2": Plain(fused_qkv=True, qkv_bias=("bias", False), out_bias=("bias", False)),
+    "baichuan": Plain(fused_qkv=True),
+    "minicpm": Plain(tied=True),
+    "orion": Plain(norm_kind="layer"),
+    "xverse": Plain(),
 }  # fmt: skip
 
 
