@@ -1,0 +1,293 @@
+"""Text encoders of BERT's plan: embeddings, layers of bidirectional attention, a head that the class decides.
+
+Families differ in a few places, which `Plan` names. A config that names no class is read as the plan's default class;
+what the family's other classes would add stands in `stored_extra`, so that a published total can be explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.anatomy.families import family
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
+
+BERT = {
+    "vocab_size": 30522,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a family departs from BERT."""
+
+    default_class: str  # the class of a config that names none
+    has_pooler: bool = True  # the bare model ends in a dense layer over the first token
+    classifies: str = "pooled"  # sequence classification on the pooler, or on its own dense layer
+    defaults: dict[str, Any] = field(default_factory=dict)
+    has_positions: bool = True
+    first_position: int = 0  # RoBERTa counts positions from the padding index + 1: that many rows are never used
+    layers: str = "bert"  # bert | gated | pre-norm
+    always_pools: bool = False  # every class keeps the pooler
+    transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
+
+
+PLANS = {
+    "bert": Plan("BertModel", defaults=BERT),
+    "ernie": Plan("ErnieModel", defaults={**BERT, "task_type_vocab_size": 3}),
+    "layoutlm": Plan("LayoutLMModel", always_pools=True, defaults={**BERT, "max_2d_position_embeddings": 1024}),
+    "lilt": Plan(
+        "LiltModel", classifies="dense", defaults={**BERT, "max_2d_position_embeddings": 1024, "channel_shrink_ratio": 4}
+    ),
+    "bros": Plan("BrosModel", defaults={**BERT, "dim_bbox": 8}),
+    "big_bird": Plan(
+        "BigBirdModel", classifies="dense", always_pools=True, defaults={**BERT, "vocab_size": 50358, "max_position_embeddings": 4096}
+    ),
+    "tapas": Plan(
+        "TapasModel",
+        defaults={**BERT, "max_position_embeddings": 1024, "type_vocab_sizes": [3, 256, 256, 2, 256, 256, 10]},
+    ),
+    "splinter": Plan("SplinterModel", has_pooler=False, defaults=BERT),
+    "bert-generation": Plan(
+        "BertGenerationEncoder",
+        has_pooler=False,
+        transforms_head=False,
+        defaults={**BERT, "vocab_size": 50358, "type_vocab_size": 0},
+    ),
+    "roformer": Plan(
+        "RoFormerModel",
+        has_pooler=False,
+        classifies="dense",
+        defaults={**BERT, "vocab_size": 50000, "max_position_embeddings": 1536, "embedding_size": None},
+    ),
+    "roberta": Plan(
+        "RobertaForMaskedLM", classifies="dense", first_position=2, defaults={**BERT, "vocab_size": 50265}
+    ),
+    "roberta-prelayernorm": Plan(
+        "RobertaPreLayerNormForMaskedLM",
+        classifies="dense",
+        first_position=2,
+        layers="pre-norm",
+        defaults={**BERT, "vocab_size": 50265},
+    ),
+    "xlm-roberta": Plan("XLMRobertaModel", classifies="dense", first_position=2, defaults=BERT),
+    "xlm-roberta-xl": Plan(
+        "XLMRobertaXLModel",
+        classifies="dense",
+        first_position=2,
+        layers="pre-norm",
+        defaults={**BERT, "vocab_size": 250880, "max_position_embeddings": 514, "type_vocab_size": 1},
+    ),
+    "camembert": Plan("CamembertForMaskedLM", classifies="dense", first_position=2, defaults=BERT),
+    "data2vec-text": Plan("Data2VecTextForMaskedLM", classifies="dense", first_position=2, defaults=BERT),
+    "jina_embeddings_v3": Plan(
+        "JinaEmbeddingsV3Model",
+        classifies="dense",
+        has_positions=False,
+        defaults={**BERT, "vocab_size": 250002, "max_position_embeddings": 8194, "type_vocab_size": 1},
+    ),
+    "distilbert": Plan(
+        "DistilBertModel", has_pooler=False, classifies="dense", defaults={**BERT, "type_vocab_size": 0}
+    ),
+    "electra": Plan(
+        "ElectraModel",
+        has_pooler=False,
+        classifies="dense",
+        defaults={**BERT, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
+    ),
+    "mpnet": Plan("MPNetModel", classifies="dense", defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}),
+    "deberta-v2": Plan(
+        "DebertaV2Model",
+        has_pooler=False,
+        classifies="dense",
+        defaults={
+            **BERT,
+            "vocab_size": 128100,
+            "num_attention_heads": 24,
+            "intermediate_size": 6144,
+            "type_vocab_size": 0,
+        },
+    ),
+    "nomic_bert": Plan(
+        "NomicBertModel",
+        has_pooler=False,
+        has_positions=False,
+        layers="gated",
+        defaults={**BERT, "vocab_size": 30528, "max_position_embeddings": 2048},
+    ),
+    "gte": Plan(
+        "GteModel",
+        has_pooler=False,
+        has_positions=False,
+        layers="gated",
+        defaults={**BERT, "vocab_size": 250048, "max_position_embeddings": 8192, "type_vocab_size": 1},
+    ),
+}
+
+
+@family(*PLANS)
+def read_encoder(fields: Fields) -> Anatomy:
+    plan = PLANS[fields.text("model_type")]
+    fields = over(fields, plan.defaults)
+    hidden = fields.count("hidden_size", "dim", "n_embd")
+    layers = layer_count(fields, "num_hidden_layers", "n_layers", "n_layer")
+    part = Part("text")
+    embeddings(part, fields, plan, hidden)
+    body(part, fields, plan, hidden, layers)
+    before_head = part.element_count
+    architecture = architecture_of(fields) or plan.default_class
+    embedding_size = fields.count("embedding_size", default=hidden)
+    tied = fields.flag("tie_word_embeddings", default=True)
+    has_vocabulary = head(part, fields, plan, architecture, hidden, embedding_size, tied)
+    positions = fields.count("max_position_embeddings")
+    extra = {"position ids": positions}
+    if architecture_of(fields) is None and part.element_count == before_head + hidden * (hidden + 1) * plan.has_pooler:
+        extra |= {"masked-language-model head": hidden * (embedding_size + 1) + embedding_size * 2 + fields.count("vocab_size")}
+        extra |= {"next-sentence head": 2 * (hidden + 1), "ranking head": hidden + 1}
+    if not (plan.has_pooler and _has_pooler(architecture, plan)):
+        extra["pooler"] = hidden * (hidden + 1)
+    return assemble(
+        fields,
+        [part],
+        hidden=hidden,
+        layers=layers,
+        architecture=architecture,
+        vocab_size=fields.count("vocab_size"),
+        is_head_tied=has_vocabulary and tied,
+        hidden_dropout=fields.number("hidden_dropout_prob", "dropout", default=0.1),
+        attention_dropout=fields.number("attention_probs_dropout_prob", "attention_dropout", default=0.1),
+        max_context_tokens=max(positions - plan.first_position, 1),
+        stored_extra=extra,
+    )
+
+
+def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
+    """Words, positions, segments and a norm; what layouts and tables add to them."""
+    width = fields.count("embedding_size", default=hidden)
+    positions = fields.count("max_position_embeddings")
+    model_type = fields.text("model_type")
+    part.embedding("embedding", fields.count("vocab_size"), width)
+    if model_type == "roformer":
+        part.embedding("position_embedding", positions, hidden // fields.count("num_attention_heads"))
+    elif plan.has_positions and fields.flag("position_biased_input", default=True):
+        part.embedding("position_embedding", positions, width)
+    if model_type == "tapas":
+        for rows in fields.items("type_vocab_sizes"):
+            part.embedding("segment_embedding", Fields({"type_vocab_sizes": rows}).count("type_vocab_sizes"), width)
+    else:
+        part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), width)
+    part.norm(width)
+    if model_type == "layoutlm":
+        part.embedding("position_embedding", fields.count("max_2d_position_embeddings"), width, count=4)
+    if model_type == "ernie" and fields.flag("use_task_id"):
+        part.embedding("segment_embedding", fields.count("task_type_vocab_size"), width)
+    if model_type == "lilt":
+        narrow = fields.divide(hidden, fields.count("channel_shrink_ratio"), "hidden_size")
+        part.embedding("position_embedding", fields.count("max_2d_position_embeddings"), hidden // 6, count=4)
+        part.embedding("position_embedding", positions, narrow)
+        part.linear("embedding_projection", hidden // 6 * 6, narrow)  # six coordinates of a box, concatenated
+        part.norm(narrow)
+    if model_type == "bros":
+        boxes = fields.count("dim_bbox")
+        heads = fields.count("num_attention_heads")
+        sinusoid = fields.divide(hidden, 4, "hidden_size")
+        part.linear("embedding_projection", sinusoid // boxes * boxes, fields.divide(hidden, heads, "hidden_size"), bias=False)
+    if width != hidden:
+        part.linear("embedding_projection", width, hidden, bias=model_type != "deberta-v2")
+
+
+def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> None:
+    heads = fields.count("num_attention_heads", "n_heads", "n_head")
+    width = fields.count("intermediate_size", "hidden_dim", "n_inner")
+    model_type = fields.text("model_type")
+    if plan.layers == "gated":
+        has_bias = model_type == "gte"
+        part.mixer(layers, hidden, heads, bias=has_bias)
+        part.mlp(layers, hidden, width, gated=True, bias=False)
+        part.vector(hidden if has_bias else 0, "bias", layers=layers)
+        part.norm(hidden, layers=layers, count=2)
+        return
+    is_decoder = fields.flag("is_decoder")
+    crosses = is_decoder and fields.flag("add_cross_attention")
+    mechanism = "full" if is_decoder else "bidirectional"
+    part.block(layers, hidden, width, heads, mechanism=mechanism, kind="full" if is_decoder else None)
+    if crosses:
+        part.mixer(layers, hidden, heads, mechanism="cross", kind="cross")
+        part.norm(hidden, layers=layers)
+    if plan.layers == "pre-norm":
+        part.norm(hidden)
+    if model_type == "mpnet":
+        part.embedding("position_embedding", fields.count("relative_attention_num_buckets", default=32), heads)
+    if model_type == "lilt":
+        narrow = hidden // fields.count("channel_shrink_ratio")
+        part.linear("attention_layout", narrow, narrow, layers=layers, count=4)
+        part.linear("ffn_up", narrow, width // fields.count("channel_shrink_ratio"), layers=layers)
+        part.linear("ffn_down", width // fields.count("channel_shrink_ratio"), narrow, layers=layers)
+        part.norm(narrow, layers=layers, count=2)
+    if model_type == "deberta-v2":
+        disentangled(part, fields, hidden, layers)
+
+
+def disentangled(part: Part, fields: Fields, hidden: int, layers: int) -> None:
+    """DeBERTa's relative positions: one table, a norm over it, projections of its own where keys are not shared."""
+    kinds = fields.raw("pos_att_type", default=[])
+    kinds = kinds.split("|") if isinstance(kinds, str) else fields.items("pos_att_type") or []
+    if fields.flag("relative_attention"):
+        reach = _positive(fields, "position_buckets") or _positive(fields, "max_relative_positions")
+        part.embedding("position_embedding", 2 * (reach or fields.count("max_position_embeddings")), hidden)
+        if not fields.flag("share_att_key"):
+            part.linear("attention_position", hidden, hidden, layers=layers, count=("c2p" in kinds) + ("p2c" in kinds))
+    if "layer_norm" in (fields.text("norm_rel_ebd") or "").lower():
+        part.norm(hidden)
+    kernel = _positive(fields, "conv_kernel_size")
+    if kernel:
+        part.conv(hidden, fields.divide(hidden, fields.count("conv_groups", default=1), "hidden_size"), kernel)
+        part.norm(hidden)
+
+
+def _positive(fields: Fields, name: str) -> int | None:
+    """A count for which the family writes -1 or 0 where there is none."""
+    value = fields.raw(name)
+    return None if isinstance(value, int) and -1 <= value <= 0 else fields.count(name, default=None)
+
+
+def _has_pooler(architecture: str, plan: Plan) -> bool:
+    if plan.always_pools:
+        return True
+    if "ForSequenceClassification" in architecture:
+        return plan.classifies == "pooled"
+    with_pooler = ("Model", "ForPreTraining", "ForMultipleChoice", "ForNextSentencePrediction")
+    return architecture.endswith(with_pooler) and not architecture.endswith("LMHeadModel")
+
+
+def head(part: Part, fields: Fields, plan: Plan, architecture: str, hidden: int, embedding_size: int, tied: bool) -> bool:
+    """The head of this class; says whether it projects to the vocabulary."""
+    if plan.has_pooler and _has_pooler(architecture, plan):
+        part.linear("pooler", hidden, hidden)
+    is_electra_detector = architecture.startswith("Electra") and architecture.endswith("ForPreTraining")
+    if is_electra_detector:
+        part.linear("pooler", hidden, hidden)
+        part.linear("head", hidden, 1)
+    elif architecture.endswith(("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM", "Decoder")):
+        if plan.transforms_head:
+            inner = hidden if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy", default=True) else embedding_size
+            part.linear("head_transform", hidden, inner)
+            part.norm(inner)
+        part.vector(fields.count("vocab_size"), "bias")
+        part.linear("head", embedding_size, 0 if tied else fields.count("vocab_size"), bias=False)
+        if architecture.endswith("ForPreTraining"):
+            part.linear("head", hidden, 2)
+        return True
+    elif "ForSequenceClassification" in architecture or architecture.endswith("ForMultipleChoice"):
+        if not plan.has_pooler or (plan.classifies == "dense" and "Sequence" in architecture):
+            part.linear("pooler", hidden, hidden)
+        part.linear("head", hidden, label_count(fields) if "Sequence" in architecture else 1)
+    elif architecture.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForNextSentencePrediction")):
+        part.linear("head", hidden, label_count(fields) if "Token" in architecture else 2)
+    return False

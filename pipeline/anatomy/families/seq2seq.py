@@ -1,0 +1,221 @@
+"""Encoder-decoders of text: T5's plan (relative positions, RMS norms, no biases) and BART's (learned or fixed positions).
+
+The decoder caches two things: keys and values of the generated tokens (`full`), and, once per request, those of the
+encoder's output (`cross`, whose elements_per_token count encoder tokens).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipeline.anatomy.families import family
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, nested, over
+
+
+@family("t5", "mt5", "umt5", "longt5")
+def read_t5(fields: Fields) -> Anatomy:
+    """transformers 5 ties the head of this family whatever the config says; checkpoints may hold a separate one."""
+    model_type = fields.text("model_type")
+    hidden, layers = fields.count("d_model"), layer_count(fields, "num_layers")
+    decoder_layers = layer_count(fields, "num_decoder_layers", default=layers)
+    heads, head_dim = fields.count("num_heads"), fields.count("d_kv", default=64)
+    width, vocabulary = fields.count("d_ff", default=4 * hidden), fields.count("vocab_size", default=32128)
+    kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
+    gated = kind.startswith("gated")
+    buckets = fields.count("relative_attention_num_buckets", default=32)
+    encoder, decoder = Part("encoder"), Part("decoder")
+    encoder.embedding("embedding", vocabulary, hidden)
+    default = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5", "longt5": "LongT5"}[model_type] + "ForConditionalGeneration"
+    architecture = architecture_of(fields) or default
+    stacks = [(encoder, layers)]
+    if "EncoderModel" not in architecture and "ForTokenClassification" not in architecture:
+        stacks.append((decoder, decoder_layers))
+    for part, count in stacks:
+        mechanism = "full" if part is decoder else "bidirectional"
+        part.mixer(count, hidden, heads, head_dim=head_dim, bias=False, mechanism=mechanism, kind=part.component)
+        part.embedding("position_embedding", buckets, heads, layers=count if model_type == "umt5" else min(count, 1))
+        if part is decoder:
+            part.mixer(count, hidden, heads, head_dim=head_dim, bias=False, mechanism="cross", kind="cross")
+        part.mlp(count, hidden, width, gated=gated, bias=False)
+        part.norm(hidden, layers=count, count=3 if part is decoder else 2, bias=False)
+        part.norm(hidden, bias=False)
+    if fields.text("encoder_attention_type") == "transient-global":
+        encoder.embedding("position_embedding", buckets, heads)
+        encoder.norm(hidden, layers=layers, bias=False)
+    if architecture.endswith(("ForSequenceClassification", "ForTokenClassification")):
+        if "Sequence" in architecture:
+            encoder.linear("pooler", hidden, hidden)
+        encoder.linear("head", hidden, label_count(fields))
+    dropout = fields.number("dropout_rate", default=0.1)
+    return assemble(
+        fields,
+        [encoder, decoder],
+        hidden=hidden,
+        layers=sum(count for _, count in stacks),
+        architecture=architecture,
+        vocab_size=vocabulary,
+        is_head_tied="ForConditionalGeneration" in architecture,
+        norm_kind="rms",
+        max_context_tokens=fields.count("n_positions", "max_position_embeddings", default=None),
+        has_flash_attention=False,  # a learned bias is added to the scores
+        hidden_dropout=dropout,
+        attention_dropout=dropout,
+        stored_extra={
+            "separate head in the checkpoint": vocabulary * hidden,
+            "unused cross-attention bias": buckets * heads,
+            "embedding stored for encoder and decoder": 2 * vocabulary * hidden,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a family departs from BART."""
+
+    prefix: str
+    vocabulary: int = 50265
+    positions: int | None = 1024  # rows of the position table by default; None where positions are computed
+    offset: int = 0  # rows of the table before the first position
+    embedding_norm: bool = True
+    final_norm: bool = False
+    sizes: dict = field(default_factory=dict)  # class defaults that differ from BART's
+    ties_causal_head: bool = True
+
+
+LARGE = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096}
+BASE = {"encoder_attention_heads": 12, "decoder_attention_heads": 12, "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072}
+SMALL = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
+HUGE = {"encoder_attention_heads": 32, "decoder_attention_heads": 32, "encoder_ffn_dim": 10240, "decoder_ffn_dim": 10240}
+PLANS = {
+    "bart": Plan("Bart", offset=2),
+    "mbart": Plan("MBart", offset=2, final_norm=True),
+    "plbart": Plan("PLBart", 50005, offset=2, sizes=BASE),
+    "mvp": Plan("Mvp", 50267, offset=2),
+    "led": Plan("LED"),
+    "blenderbot": Plan("Blenderbot", 8008, 128, embedding_norm=False, final_norm=True, sizes=HUGE),
+    "blenderbot-small": Plan("BlenderbotSmall", 50265, 512, sizes=SMALL),
+    "bigbird_pegasus": Plan("BigBirdPegasus", 96103, 4096, ties_causal_head=False),
+    "marian": Plan("Marian", 58101, embedding_norm=False),
+    "pegasus": Plan("Pegasus", embedding_norm=False, final_norm=True),
+    "m2m_100": Plan("M2M100", 128112, None, embedding_norm=False, final_norm=True),
+}
+
+
+@family(*PLANS)
+def read_bart(fields: Fields) -> Anatomy:
+    model_type = fields.text("model_type")
+    plan = PLANS[model_type]
+    fields = over(fields, {**LARGE, **plan.sizes})
+    hidden, vocabulary = fields.count("d_model"), fields.count("vocab_size", default=plan.vocabulary)
+    depth = {part: layer_count(fields, f"{part}_layers") for part in ("encoder", "decoder")}
+    default = plan.prefix + ("MTModel" if model_type == "marian" else "ForConditionalGeneration")
+    architecture = architecture_of(fields) or default
+    parts = {"encoder": Part("encoder"), "decoder": Part("decoder")}
+    if architecture.endswith("ForCausalLM"):
+        del parts["encoder"]
+    positions = fields.count("max_position_embeddings", default=plan.positions or 1024)
+    shared = next(iter(parts.values()))
+    shared.embedding("embedding", vocabulary, hidden)
+    decoder_vocabulary = fields.count("decoder_vocab_size", default=vocabulary)
+    if model_type == "marian" and not fields.flag("share_encoder_decoder_embeddings", default=True) and len(parts) == 2:
+        parts["decoder"].embedding("embedding", decoder_vocabulary, hidden)
+    for name, part in parts.items():
+        layers, heads = depth[name], fields.count(f"{name}_attention_heads")
+        width = fields.count(f"{name}_ffn_dim")
+        if plan.positions:
+            rows = fields.count(f"max_{name}_position_embeddings", default=16384 if name == "encoder" else 1024)
+            rows = rows if model_type == "led" else positions + plan.offset
+            part.embedding("position_embedding", rows, hidden)
+        bias = fields.flag("use_bias") if model_type == "bigbird_pegasus" else True
+        mechanism = "full" if name == "decoder" else "bidirectional"
+        part.block(layers, hidden, width, heads, mechanism=mechanism, kind=name, bias=bias)
+        if name == "decoder":
+            part.mixer(layers, hidden, heads, mechanism="cross", kind="cross", bias=bias)
+            part.norm(hidden, layers=layers)
+        elif model_type == "led":
+            part.linear("attention_global", hidden, hidden, layers=layers, count=3)
+        part.norm(hidden, count=plan.embedding_norm + plan.final_norm)
+    if architecture.endswith("ForSequenceClassification"):
+        parts["decoder"].linear("pooler", hidden, hidden)
+        parts["decoder"].linear("head", hidden, label_count(fields, 3))
+    elif architecture.endswith("ForQuestionAnswering"):
+        parts["decoder"].linear("head", hidden, 2)
+    has_head = not architecture.endswith(("ForSequenceClassification", "ForQuestionAnswering")) and not (
+        architecture.endswith("Model") and not architecture.endswith("MTModel")
+    )
+    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = tied and (plan.ties_causal_head or not architecture.endswith("ForCausalLM"))
+    if has_head and not tied:
+        parts["decoder"].linear("head", hidden, decoder_vocabulary, bias=False)
+    return assemble(
+        fields,
+        list(parts.values()),
+        hidden=hidden,
+        layers=sum(depth[name] for name in parts),
+        architecture=architecture,
+        vocab_size=vocabulary,
+        is_head_tied=has_head and tied,
+        max_context_tokens=fields.count("max_decoder_position_embeddings", default=positions),
+        hidden_dropout=fields.number("dropout", default=0.1),
+        attention_dropout=fields.number("attention_dropout", default=0.0),
+        stored_extra={
+            "final logits bias": vocabulary,
+            "embedding stored again": vocabulary * hidden,
+            "embedding stored for encoder and decoder": 2 * vocabulary * hidden,
+        },
+    )
+
+
+GEMMA2 = {
+    "vocab_size": 256000,
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+}
+
+
+@family("t5gemma")
+def read_t5gemma(fields: Fields) -> Anatomy:
+    """Gemma-2 layers on both sides; the decoder's gain a cross-attention with two norms of its own."""
+    parts, layers_in_all = [], 0
+    for name in ("encoder", "decoder"):
+        inner = over(nested(fields, name), GEMMA2)
+        part = Part(name)
+        hidden, layers = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers")
+        heads, bias = inner.count("num_attention_heads"), inner.flag("attention_bias")
+        shape = {"kv_heads": inner.count("num_key_value_heads"), "head_dim": inner.count("head_dim"), "bias": bias}
+        part.embedding("embedding", inner.count("vocab_size"), hidden)
+        kinds = inner.items("layer_types", length=layers)
+        windows = sum(k == "sliding_attention" for k in kinds) if kinds else (layers + 1) // 2
+        window = inner.count("sliding_window", default=4096)
+        is_decoder = name == "decoder"
+        near, far = ("sliding", "full") if is_decoder else ("bidirectional", "bidirectional")
+        part.mixer(windows, hidden, heads, mechanism=near, kind=f"{name}-sliding", window=window, **shape)
+        part.mixer(layers - windows, hidden, heads, mechanism=far, kind=name, **shape)
+        part.mlp(layers, hidden, inner.count("intermediate_size"), gated=True, bias=False)
+        part.norm(hidden, layers=layers, count=6 if is_decoder else 4, bias=False)
+        part.norm(hidden, bias=False)
+        if is_decoder:
+            source = over(nested(fields, "encoder"), GEMMA2).count("hidden_size")
+            part.mixer(layers, hidden, heads, mechanism="cross", kind="cross", kv_inputs=source, **shape)
+        parts.append(part)
+        layers_in_all += layers
+    tied = fields.flag("tie_word_embeddings", default=True)
+    if not tied:
+        parts[1].linear("head", hidden, inner.count("vocab_size"), bias=False)
+    return assemble(
+        fields,
+        parts,
+        hidden=hidden,
+        layers=layers_in_all,
+        architecture=architecture_of(fields) or "T5GemmaForConditionalGeneration",
+        vocab_size=inner.count("vocab_size"),
+        is_head_tied=tied,
+        norm_kind="rms",
+        max_context_tokens=inner.count("max_position_embeddings", default=8192),
+    )
