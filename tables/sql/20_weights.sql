@@ -1,0 +1,143 @@
+-- Resident weights of every model in every dtype, and what of them tensor parallelism cannot split.
+--
+--   weights_bytes = Σ over tensors ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8
+--
+-- Units: bytes, whole model on one GPU. `element_bits` include scales and zero points.
+-- Sources: weight_format.csv (bits by operator, class and role; the most specific row wins) and, for GGUF,
+--   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection).
+-- Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
+--   vision and audio parts in F16 (they live in a file of their own).
+-- Not covered: padding of the vocabulary, formats that mix precisions by a recipe of their own, copies that a kernel
+--   makes while loading.
+
+-- The bits of each kind of tensor in each format that packs element by element.
+CREATE OR REPLACE TEMP TABLE element_format AS
+WITH kinds AS (SELECT DISTINCT operator, tensor_class, role FROM tensor)
+SELECT
+    rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits
+FROM kinds
+JOIN weight_format AS rule
+    ON coalesce(rule.operator = kinds.operator, true)
+    AND coalesce(rule.tensor_class = kinds.tensor_class, true)
+    AND coalesce(rule.role = kinds.role, true)
+QUALIFY row_number() OVER (
+    PARTITION BY rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role
+    ORDER BY (rule.role IS NOT NULL)::INT * 4 + (rule.tensor_class IS NOT NULL)::INT * 2
+        + (rule.operator IS NOT NULL)::INT DESC
+) = 1;
+
+-- What llama.cpp calls our tensors, as far as its selection tells them apart.
+CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied) AS CASE
+    WHEN tensor_class IN ('vision-tower', 'audio-tower', 'projector') THEN 'separate'
+    WHEN operator IN ('vector', 'conv', 'parameter') OR tensor_class IN ('norm', 'router')
+        OR role LIKE 'position%' OR role LIKE 'token_type%' OR role LIKE 'relative%' THEN 'f32'
+    WHEN tensor_class = 'head' OR (is_head_tied AND role = 'embedding') THEN 'output'
+    WHEN role IN ('attention_v', 'attention_qkv', 'mla_kv_b') THEN 'attn_v'
+    WHEN role = 'attention_k' THEN 'attn_k'
+    WHEN role = 'attention_o' THEN 'attn_output'
+    WHEN role IN ('ffn_down', 'expert_down', 'shared_down') THEN 'ffn_down'
+    ELSE 'other'
+END;
+
+-- In how many of `layers` layers a rule of the mix applies (llama.cpp: use_more_bits and its neighbours).
+CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts) AS CASE layer_rule
+    WHEN 'rest' THEN layers
+    WHEN 'more-bits' THEN len(list_filter(range(layers), lambda i:
+        i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2))
+    WHEN 'first-two' THEN least(2, layers)
+    WHEN 'first-sixteenth' THEN layers // 16
+    WHEN 'four-queries-per-key' THEN if(kv_group >= 4, layers, 0)
+    WHEN 'eighty-layers' THEN if(layers = 80, layers, 0)
+    WHEN 'eight-experts' THEN if(experts = 8, layers, 0)
+END;
+
+CREATE OR REPLACE TEMP TABLE gguf_tensor AS
+SELECT
+    tensor.*,
+    gguf_category(tensor.tensor_class, tensor.role, tensor.operator, model.is_head_tied) AS category,
+    coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS a
+        WHERE a.model_id = tensor.model_id AND a.component = 'text' AND a.head_count > 0), 1) AS kv_group,
+    coalesce((SELECT max(expert_count) FROM feed_forward_layer AS f WHERE f.model_id = tensor.model_id), 0) AS experts
+FROM tensor JOIN model USING (model_id);
+
+-- Rules that beat others come later in this list; a layer that an earlier rule claims keeps it unless it is beaten.
+CREATE OR REPLACE TEMP TABLE gguf_share AS
+WITH claims AS (
+    SELECT
+        shape.*, rule.dtype_id, rule.gguf_type,
+        list_position(
+            ['rest', 'four-queries-per-key', 'eighty-layers', 'more-bits', 'first-two', 'first-sixteenth', 'eight-experts'],
+            rule.layer_rule) AS rank,
+        gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts) AS claimed
+    FROM (SELECT DISTINCT category, layer_count, kv_group, experts FROM gguf_tensor
+          WHERE category NOT IN ('separate', 'f32')) AS shape
+    JOIN gguf_mix AS rule
+        ON rule.role = shape.category
+        OR (rule.role = 'other' AND NOT (rule.layer_rule = 'rest' AND EXISTS (
+            FROM gguf_mix AS own
+            WHERE own.dtype_id = rule.dtype_id AND own.role = shape.category AND own.layer_rule = 'rest')))
+)
+SELECT
+    category, layer_count, kv_group, experts, dtype_id, gguf_type,
+    -- claims of higher rank cover the lower ones; what is left of a rule is its count less what beats it
+    greatest(claimed - coalesce(max(claimed) OVER (
+        PARTITION BY category, layer_count, kv_group, experts, dtype_id ORDER BY rank
+        ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0), 0) AS layers
+FROM claims WHERE claimed > 0;
+
+CREATE OR REPLACE MACRO gguf_bytes(elements, block_elements, block_bytes) AS
+    (elements * block_bytes + block_elements - 1) // block_elements;
+
+-- Bytes of every tensor in every dtype.
+CREATE OR REPLACE TEMP TABLE tensor_bytes AS
+SELECT tensor.*, format.dtype_id,
+    ceil(tensor.element_count * format.element_bits / 8)::BIGINT
+        + (tensor.layer_count * tensor.per_layer_count
+            * if(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
+FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
+UNION ALL
+SELECT tensor.* EXCLUDE (category, kv_group, experts), share.dtype_id,
+    sum(gguf_bytes(tensor.element_count // tensor.layer_count * share.layers,
+        coalesce(narrower.block_elements, wide.block_elements), coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
+FROM gguf_tensor AS tensor
+JOIN gguf_share AS share USING (category, layer_count, kv_group, experts)
+JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
+-- a row that does not divide into blocks takes the fallback, and F16 where that does not divide either
+LEFT JOIN gguf_type AS fallback
+    ON fallback.gguf_type = wide.fallback_gguf_type AND tensor.in_features % wide.block_elements <> 0
+LEFT JOIN gguf_type AS narrower
+    ON fallback.gguf_type IS NOT NULL
+    AND narrower.gguf_type = if(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
+GROUP BY ALL
+UNION ALL
+SELECT tensor.* EXCLUDE (category, kv_group, experts), mix.dtype_id,
+    tensor.element_count * if(tensor.category = 'f32', 4, 2)
+FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
+WHERE tensor.category IN ('f32', 'separate');
+
+CREATE OR REPLACE TABLE weight AS
+WITH sums AS (
+    SELECT
+        model_id, dtype_id,
+        sum(bytes)::BIGINT AS weights_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')), 0)::BIGINT
+            AS replicated_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
+        coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
+        coalesce(max(bytes // layer_count // if(operator = 'expert', 1, per_layer_count)), 0)::BIGINT AS largest_tensor_bytes
+    FROM tensor_bytes
+    GROUP BY ALL
+),
+held_as AS (
+    -- the checkpoint as published is one of the formats, where its quantisation says which
+    SELECT model_id, dtype.dtype_id, dtype.engine_id,
+        if(dtype.dtype_id = 'stored', model.stored_format, dtype.dtype_id) AS format
+    FROM model, dtype
+    WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
+)
+SELECT
+    held_as.model_id, held_as.dtype_id, held_as.engine_id,
+    columns(sums.* EXCLUDE (model_id, dtype_id)),
+    NULL::VARCHAR AS unknown_reason
+FROM held_as LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format;
