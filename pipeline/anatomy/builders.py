@@ -26,7 +26,7 @@ class Decoder:
     def __init__(self, fields: Fields, *, norm_kind: str = "rms", norm_bias: bool | None = None, layers=None):
         self.fields = fields
         self.component = "text"
-        self.hidden = fields.count("hidden_size", "n_embd", "d_model")
+        self.hidden = fields.count("hidden_size", "n_embd", "d_model", "n_embed")
         self.layers = layer_count(fields) if layers is None else layers
         self.norm_kind = norm_kind
         self.norm_bias = (norm_kind == "layer") if norm_bias is None else norm_bias
@@ -177,10 +177,10 @@ class Decoder:
         if chosen > experts:
             raise ContradictoryConfig(f"{self.fields.where}: {chosen} experts per token of {experts}")
         inner = expert_inner or self.hidden
-        if router == "linear":
-            self.linear("router", "router", layers, experts, self.hidden)
-        elif router == "parameter":
+        if router == "parameter":
             self.parameter("router", "router", layers, experts * self.hidden)
+        else:
+            self.linear("router", "router", layers, experts, self.hidden, operator=router)
         if router_bias:
             self.vector("bias", layers, experts)
         role, rows = ("expert_gate_up", 2 * width) if gated else ("expert_up", width)

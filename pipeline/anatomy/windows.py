@@ -44,25 +44,38 @@ def one_window(fields: Fields, layers: int) -> list[int | None]:
     return [window_of(fields)] * layers
 
 
+def window_if_used(fields: Fields, layers: int) -> list[int | None]:
+    """Qwen3-MoE: the same window everywhere, with `use_sliding_window` only."""
+    return [window_of(fields, default=4096) if fields.flag("use_sliding_window") else None] * layers
+
+
 def upper_layers(fields: Fields, layers: int) -> list[int | None]:
     """Qwen: with `use_sliding_window`, the layers from `max_window_layers` on; `layer_types` overrules."""
-    window = window_of(fields, default=4096) if fields.flag("use_sliding_window") else None
-    first = fields.count("max_window_layers", default=28, least=0)
+    return _upper(fields, layers, window_of(fields, default=4096) if fields.flag("use_sliding_window") else None, 28)
+
+
+def upper_layers_always(fields: Fields, layers: int) -> list[int | None]:
+    """dots.llm1: the layers from `max_window_layers` on, without a switch."""
+    return _upper(fields, layers, window_of(fields, default=4096), 62)
+
+
+def _upper(fields: Fields, layers: int, window: int | None, default: int) -> list[int | None]:
+    first = fields.count("max_window_layers", default=default, least=0)
     types = [SLIDING if window and i >= first else FULL for i in range(layers)]
     return windows_by_type(fields, layers, window, types)
 
 
-def last_of_period(period: int, window: int) -> Windows:
+def last_of_period(period: int, window: int, name: str = "sliding_window_pattern") -> Windows:
     """Sliding layers with a full one at the end of each period; without a window all are full.
 
-    `sliding_window_pattern` may state another period, or spell it as in LLLG.
+    The field `name` may state another period, or spell it as in LLLG.
     """
 
     def windows(fields: Fields, layers: int) -> list[int | None]:
         size = window_of(fields, default=window)
         types = None
         if size and fields.raw("layer_types") is None:
-            types = _pattern(fields, layers, period)
+            types = _pattern(fields, layers, period, name)
         return windows_by_type(fields, layers, size, types)
 
     return windows
@@ -88,6 +101,17 @@ def listed_or_all(window: int | None) -> Windows:
     return windows
 
 
+def listed(window: int | None) -> Windows:
+    """What `layer_types` lists; without it every layer reads the whole context."""
+    return lambda fields, layers: windows_by_type(fields, layers, window_of(fields, default=window))
+
+
+def flint_windows(fields: Fields, layers: int) -> list[int | None]:
+    """Full in the first two layers, every fourth and the last."""
+    types = [FULL if i < 2 or i % 4 == 1 or i == layers - 1 else SLIDING for i in range(layers)]
+    return windows_by_type(fields, layers, window_of(fields, default=513), types)
+
+
 def layers_without_rope(fields: Fields, layers: int) -> list[int | None]:
     """SmolLM3: with `use_sliding_window` the layers without rotary positions slide."""
     window = window_of(fields) if fields.flag("use_sliding_window") else None
@@ -97,11 +121,11 @@ def layers_without_rope(fields: Fields, layers: int) -> list[int | None]:
     return windows_by_type(fields, layers, window or window_of(fields), types)
 
 
-def _pattern(fields: Fields, layers: int, period: int) -> list[str]:
-    spelled = fields.raw("sliding_window_pattern")
+def _pattern(fields: Fields, layers: int, period: int, name: str) -> list[str]:
+    spelled = fields.raw(name)
     if isinstance(spelled, str) and spelled and set(spelled) <= {"L", "G"}:
         return [SLIDING if spelled[i % len(spelled)] == "L" else FULL for i in range(layers)]
-    period = fields.count("sliding_window_pattern", "_sliding_window_pattern", default=period)
+    period = fields.count(name, f"_{name}", default=period)
     return every(layers, period)
 
 

@@ -35,6 +35,7 @@ class Plain:
     qkv_bias: Flag = False
     out_bias: Flag = False
     mlp_bias: Flag = False
+    head_bias: Flag = False
     gated: bool = True
     fused_qkv: bool = False
     fused_mlp: bool = False
@@ -49,6 +50,7 @@ class Plain:
     parallel: Flag = False  # attention and feed-forward side by side, after one norm
     windows: Windows = whole_context
     sinks: bool = False  # a learned logit for each head
+    output_gate: str | None = None  # a projection that gates each "element" or each "head" of what attention returns
     scalars: int = 0  # single learned values in each layer
     attention_dropout: float = 0.0
     hidden_dropout: float = 0.0
@@ -59,24 +61,31 @@ def flag(fields: Fields, value: Flag) -> bool:
     return value if isinstance(value, bool) else fields.flag(*value[:-1], default=value[-1])
 
 
-def read_plain(fields: Fields, plain: Plain) -> Anatomy:
-    decoder = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias)
-    layers, hidden = decoder.layers, decoder.hidden
-    decoder.embed()
-    heads = Heads.read(fields, hidden, kv_default=plain.kv_heads, dim_default=plain.head_dim)
-    qk_norm = plain.qk_norm if flag(fields, plain.qk_norm_flag) else None
+def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | None]) -> None:
+    """The attention of as many layers as there are windows."""
+    heads = Heads.read(fields, decoder.hidden, kv_default=plain.kv_heads, dim_default=plain.head_dim)
     decoder.attentions(
-        plain.windows(fields, layers),
+        windows,
         heads,
         bias=flag(fields, plain.qkv_bias),
         out_bias=flag(fields, plain.out_bias),
         fused=plain.fused_qkv,
-        qk_norm=qk_norm,
+        qk_norm=plain.qk_norm if flag(fields, plain.qk_norm_flag) else None,
         qk_norm_bias=plain.qk_norm_bias,
         causal=is_causal(fields),
     )
     if plain.sinks:
-        decoder.vector("attention_sink", layers, heads.count, tensor_class="attention")
+        decoder.vector("attention_sink", len(windows), heads.count, tensor_class="attention")
+    if plain.output_gate:
+        rows = heads.count * (heads.dim if plain.output_gate == "element" else 1)
+        decoder.linear("attention", "attention_gate", len(windows), rows, decoder.hidden)
+
+
+def read_plain(fields: Fields, plain: Plain) -> Anatomy:
+    decoder = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias)
+    layers = decoder.layers
+    decoder.embed()
+    attend(decoder, fields, plain, plain.windows(fields, layers))
     width = fields.count("intermediate_size")
     decoder.mlp(layers, width, gated=plain.gated, fused=plain.fused_mlp, bias=flag(fields, plain.mlp_bias))
     if plain.scalars:
