@@ -25,6 +25,20 @@ ENUMS = {
     "operator": OPERATORS,
     "mechanism": MECHANISMS,
     "norm_kind": ("rms", "layer"),
+    "vendor": ("nvidia", "amd", "intel", "apple", "google"),
+    "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
+    "tflops_basis": ("read", "ratio", "recalled", "none"),
+    "parameters_kind": ("exact_safetensors", "exact_gguf", "exact_packed_elements", "rounded", "estimate"),
+    "config_kind": (
+        "verbatim",
+        "quoted",
+        "sibling",
+        "reconstructed",
+        "library_defaults",
+        "library_table",
+        "partial",
+        "assumed",
+    ),
 }
 
 
@@ -101,10 +115,10 @@ FACTS = _tables(
         "optimizer",
         "Optimizers: the bytes of state per trained parameter.",
         "optimizer_id",
-        "optimizer_id name state_bytes_per_parameter state_count step_copies note? source",
+        "optimizer_id name state_bytes_per_parameter? state_count step_copies note? source",
     ),
     _table(
-        "engine", "Programs that run models.", "engine_id", "engine_id name engine_version parallelism note? source"
+        "engine", "Programs that run models.", "engine_id", "engine_id name engine_version? parallelism note? source"
     ),
     _table(
         "kv_dtype",
@@ -139,9 +153,10 @@ SNAPSHOT = _tables(
         "hub_model",
         "Stable facts of one model revision.",
         "model_id",
-        "model_id revision? pipeline_tag? library? license? is_gated? created_at? base_model_id? "
-        "stored_parameter_count? parameters_kind? parameters_by_dtype_json? parameters_source? config_json? "
-        "config_kind? config_source? context_length_reported? storage_bytes? quantization_hint? sources",
+        "model_id revision? pipeline_tag? library? license? is_gated? created_at? last_modified? base_model_id? "
+        "stored_parameter_count? approximate_parameter_count? parameters_kind? parameters_by_dtype_json? "
+        "parameters_source? config_json? config_kind? config_source? config_note? config_inferred_fields? "
+        "ffn_width_reported? context_length_reported? storage_bytes? quantization_hint? sources",
     ),
     _table("popularity", "What changes weekly.", "model_id", "model_id downloads_30d? likes? facts_as_of"),
 )
@@ -240,8 +255,8 @@ PUBLISHED = _tables(
         "Memory that others measured and published: what we are judged by.",
         "measured_id",
         "measured_id source model_id phase weights_dtype? optimizer? micro_batch? seq_len? grad_accum? act_ckpt? "
-        "lora? parallelism? framework? gpu? metric value_bytes confidence scope? trainable_params? kv_dtype? "
-        "strict_set? group_id?",
+        "lora? parallelism? framework? gpu? metric value unit value_bytes? is_trap confidence scope? trainable_params? "
+        "kv_dtype? strict_set? group_id?",
     ),
     _table(
         "accuracy",

@@ -53,6 +53,7 @@ hidden_dropout | number>=0 | Default dropout probability of hidden states in tra
 attention_dropout | number>=0 | Default dropout probability of attention weights in training
 base_model_id | string | Model that this one derives from, as the Hub says
 created_at | string | When the repository was made
+last_modified | string | When the repository was last changed
 facts_as_of | string | Date of the facts (year-month or year-month-day)
 config_kind | string | How the config is known: verbatim, quoted, sibling, reconstructed, library_defaults, library_table, partial, assumed
 config_source | string | Where the config was read, or how it was inferred
@@ -60,7 +61,11 @@ config_json | string | The structural part of config.json
 sources | string | Where the record's facts come from, separated by ' ; '
 source | string | source_id of the row's source, or the citation itself where the table cites per row
 reason | string | Why, for people
-parameters_kind | string | exact_safetensors, exact_gguf, exact_packed_elements, analytic, rounded or estimate
+parameters_kind | string | exact_safetensors, exact_gguf, exact_packed_elements, rounded or estimate: what the published total is worth
+approximate_parameter_count | integer>=1 | A total that is only rounded or estimated
+config_note | string | What else to know about the config
+config_inferred_fields | string | Config fields that no source gives for this checkpoint, separated by blanks
+ffn_width_reported | integer>=1 | Width of the feed-forward block or of one expert, where a source gives one without saying which
 parameters_source | string | Where the total was read
 parameters_by_dtype_json | string | Elements by stored dtype
 context_length_reported | integer>=1 | Context length that a third party reports
@@ -97,7 +102,7 @@ gpu_id | string | Stable id of a card
 name | string | Name for people
 vendor | string | nvidia, amd, intel, apple ...
 segment | string | consumer, workstation, datacenter ...
-compute_capability | string | CUDA compute capability
+compute_capability | string | CUDA compute capability, or the gfx target of an AMD card
 memory_gib_nominal | number>=0 | Memory on the data sheet
 memory_mib_reported | integer>=1 | memory.total of nvidia-smi or rocm-smi; Metal's working-set limit on Apple
 memory_mib_cuda | integer>=1 | Total of cudaMemGetInfo
@@ -126,7 +131,7 @@ retrieved | string | When it was read
 dtype_id | string | Format of the weights
 engine_id | string | Program that runs the model
 engine_version | string | Version that the constants were read from
-parallelism | string | How the engine uses several GPUs by default: tp, pp or none
+parallelism | string | How an engine uses several GPUs by default (tp, pp or none), or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
 is_trainable | boolean | Whether gradients can flow into weights of this format
 element_bits | number>=0 | Bits per element, scales and zero points included
@@ -201,7 +206,8 @@ lora | string | Adapter settings as the source gives them
 framework | string | Program and version that was measured
 gpu | string | Card as the source names it
 metric | string | What was measured
-value_bytes | integer>=0 | The measurement
+value_bytes | integer>=0 | The measurement in bytes, where it is a size
+is_trap | boolean | Whether the figure is a published total that is not what sits on the GPU
 scope | string | Per GPU, summed, or a component
 trainable_params | string | Trained parameters as the source gives them
 kv_dtype | string | Format of the KV cache as the source names it
