@@ -16,6 +16,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor, UnknownAnatomy
 
 MOST_LAYERS = 10_000  # no model comes near; more is a typo or an attack on our memory
+MOST_PARAMETERS = 10**15
 _CLASS_OF_ROLE = {
     "attention": "attention",
     "ffn": "feed-forward",
@@ -33,6 +34,8 @@ class Part:
     def __init__(self, component: str, tensor_class: str | None = None):
         self.component = component
         self.tensor_class = tensor_class
+        self.hidden = 0  # the width that leaves the part, for what projects from it
+        self.layers = 0
         self.tensors: list[Tensor] = []
         self.attention: list[AttentionLayer] = []
         self.feed_forward: list[FeedForwardLayer] = []
@@ -211,7 +214,7 @@ def label_count(fields: Fields, default: int = 2) -> int:
 def assemble(fields: Fields, parts: list[Part], *, hidden: int, layers: int, **facts: Any) -> Anatomy:
     """The anatomy of a model made of these parts. Kinds of layers that occur twice get a number."""
     facts = {"vocab_size": None, "is_head_tied": False, "norm_kind": "layer", "architecture": architecture_of(fields), **facts}
-    return Anatomy(
+    anatomy = Anatomy(
         model_type=fields.text("model_type") or "",
         hidden_size=hidden,
         layer_count=layers,
@@ -220,6 +223,28 @@ def assemble(fields: Fields, parts: list[Part], *, hidden: int, layers: int, **f
         feed_forward=numbered([f for part in parts for f in part.feed_forward]),
         **facts,
     )
+    return within_reason(fields, anatomy)
+
+
+def within_reason(fields: Fields, anatomy: Anatomy) -> Anatomy:
+    """The anatomy, unless a typo makes it larger than anything."""
+    if anatomy.parameter_count > MOST_PARAMETERS:
+        raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
+    return anatomy
+
+
+def add_parts(fields: Fields, text: Anatomy, parts: list[Part], **facts: Any) -> Anatomy:
+    """A language model's anatomy with towers and projectors before it; layers and context stay the language model's."""
+    anatomy = replace(
+        text,
+        model_type=fields.text("model_type") or "",
+        architecture=architecture_of(fields),
+        tensors=tuple(t for part in parts for t in part.tensors) + text.tensors,
+        attention=numbered([*text.attention, *(a for part in parts for a in part.attention)]),
+        feed_forward=numbered([*text.feed_forward, *(f for part in parts for f in part.feed_forward)]),
+        **facts,
+    )
+    return within_reason(fields, anatomy)
 
 
 def numbered(rows: list) -> tuple:

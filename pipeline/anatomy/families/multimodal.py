@@ -1,0 +1,150 @@
+"""Vision-language models: a vision tower, a projector, a language model whose own family reads its config.
+
+A family is a row of `PLANS`: which tower and language model its class builds where a nested config does not say, how the
+head is tied, and what projects. The layers, the cache and the context are the language model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pipeline.anatomy.vision_towers_native  # noqa: F401 (registers its towers)
+from pipeline.anatomy import projectors as p
+from pipeline.anatomy.families import family, reader_for
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.towers import Part, add_parts, architecture_of, nested, over
+from pipeline.anatomy.vision_towers import vision_tower
+
+# What a nested config need not repeat: transformers writes only what differs from these class defaults.
+LLAMA = {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}
+QWEN2 = {**LLAMA, "intermediate_size": 22016, "vocab_size": 151936}
+GEMMA = {"hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 256000}
+GEMMA2 = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "vocab_size": 256000}
+QWEN3_5 = {**LLAMA, "intermediate_size": 12288, "num_attention_heads": 16, "vocab_size": 248320}
+TEXT_DEFAULTS: dict[str, dict[str, Any]] = {
+    "llama": LLAMA,
+    "mistral": {**LLAMA, "intermediate_size": 14336},
+    "qwen2": QWEN2,
+    "qwen3": QWEN2,
+    "gemma": GEMMA,
+    "gemma2": GEMMA2,
+    "gemma3_text": {**GEMMA2, "vocab_size": 262208},
+    "gemma4_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
+    "gemma4_unified_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
+    "qwen2_vl_text": {**QWEN2, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80, "num_attention_heads": 64},
+    "qwen3_5_text": QWEN3_5,
+}
+TEXT_DEFAULTS["qwen2_5_vl_text"] = {**TEXT_DEFAULTS["qwen2_vl_text"], "vocab_size": 152064}
+# Language models that are another family's under a name of their own.
+TEXT_ALIASES = {
+    "qwen2_vl_text": "qwen2",
+    "qwen2_5_vl_text": "qwen2",
+    "qwen3_vl_text": "qwen3",
+    "qwen3_vl_moe_text": "qwen3_moe",
+    "glm4v_text": "glm4",
+    "glm4v_moe_text": "glm4_moe",
+    "paddleocr_vl_text": "ernie4_5",
+    "kimi_k2": "deepseek_v3",
+    "gemma4_unified_text": "gemma4_text",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    tower: str  # the vision tower's kind where its config does not say
+    text: str  # the language model's
+    project: Callable[[Fields, Fields, list[Part], int], Part] = p.none  # config, vision config, tower, text width
+    ties: bool = False  # the class default of tie_word_embeddings
+    text_ties: bool = False  # a language model that ties makes the whole tie (files of transformers 4)
+    text_names: tuple[str, ...] = ("text_config",)
+    newline: bool = False  # one learned vector that ends a row of patches
+
+
+PLANS = {
+    "qwen2_vl": Plan("qwen2_vl_vision", "qwen2_vl_text", text_ties=True),
+    "qwen2_5_vl": Plan("qwen2_5_vl_vision", "qwen2_5_vl_text", text_ties=True),
+    "qwen3_vl": Plan("qwen3_vl_vision", "qwen3_vl_text"),
+    "qwen3_vl_moe": Plan("qwen3_vl_moe_vision", "qwen3_vl_moe_text"),
+    "qwen3_5": Plan("qwen3_5_vision", "qwen3_5_text"),
+    "qwen3_5_moe": Plan("qwen3_5_moe_vision", "qwen3_5_moe_text"),
+    "glm4v": Plan("glm4v_vision", "glm4v_text", text_ties=True),
+    "glm4v_moe": Plan("glm4v_moe_vision", "glm4v_moe_text", text_ties=True),
+    "gemma3": Plan("siglip_vision_model", "gemma3_text", p.gemma3, ties=True),
+    "paligemma": Plan("siglip_vision_model", "gemma", p.paligemma, ties=True),
+    "mistral3": Plan("pixtral", "mistral", p.mistral3, ties=True),
+    "llava": Plan("llava_clip", "llama", p.llava, text_ties=True),
+    "llava_next": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
+    "llava_next_video": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
+    "llava_onevision": Plan("siglip_vision_model", "qwen2", p.llava, text_ties=True, newline=True),
+    "vipllava": Plan("llava_clip", "llama", p.vipllava, text_ties=True),
+    "video_llava": Plan("clip_vision_model", "llama", p.llava, text_ties=True),
+    "idefics2": Plan("idefics2_vision", "mistral", p.idefics2),
+    "idefics3": Plan("idefics3_vision", "llama", p.idefics3),
+    "smolvlm": Plan("smolvlm_vision", "llama", p.idefics3),
+    "kimi_k25": Plan("kimi_k25_vision", "deepseek_v3", p.kimi, ties=True),
+    "llama4": Plan("llama4_vision_model", "llama4_text", p.llama4),
+    "internvl": Plan("internvl_vision", "qwen2", p.internvl, ties=True),
+    "minicpmv4_6": Plan("minicpmv4_6_vision", "qwen3_5_text", p.minicpm),
+    "muse_glimmer": Plan("muse_glimmer_vision", "muse_glimmer_text", p.muse_glimmer),
+    "paddleocr_vl": Plan("paddleocr_vl_vision", "paddleocr_vl_text", p.paddleocr, ties=True, text_ties=True),
+    "lfm2_vl": Plan("siglip2_vision_model", "lfm2", p.lfm2, ties=True),
+    "cohere2_vision": Plan("siglip_vision_model", "cohere2", p.cohere2, ties=True),
+    "got_ocr2": Plan("got_ocr2_vision", "qwen2", p.got_ocr, ties=True),
+    "aria": Plan("idefics3_vision", "aria_text", p.aria),
+}
+
+
+@family(*PLANS)
+def read_vision_language(fields: Fields) -> Anatomy:
+    plan = PLANS[fields.text("model_type")]
+    text = language_model(fields, plan)
+    if is_text_only(fields):
+        return add_parts(fields, text, [])
+    vision = vision_config(fields)
+    tower = vision_tower(vision, plan.tower)
+    parts = [*tower, plan.project(fields, vision, tower, text.hidden_size)]
+    if plan.newline:
+        parts[-1].vector(text.hidden_size, "image_newline")
+    return add_parts(fields, text, parts)
+
+
+def is_text_only(fields: Fields) -> bool:
+    """A class such as Qwen3_5ForCausalLM builds the language model alone; LlavaLlamaForCausalLM has its tower."""
+    name = architecture_of(fields) or ""
+    return name.endswith("ForCausalLM") and not name.startswith("Llava")
+
+
+def vision_config(fields: Fields) -> Fields:
+    """The tower's config; LLaVA's own files name the tower only, whose width must then be that of the class default."""
+    if fields.raw("vision_config") is None and fields.text("model_type") == "llava" and fields.raw("mm_hidden_size") == 1024:
+        if fields.text("mm_projector_type") == "mlp2x_gelu":
+            return Fields({}, fields.where)
+    return nested(fields, "vision_config")
+
+
+def language_model(fields: Fields, plan: Any) -> Anatomy:
+    """The nested language model, or the one that older files wrote beside `vision_config`, with the whole's head."""
+    inner = fields.inner(*plan.text_names)
+    if inner is None:
+        flat = {k: v for k, v in fields.config.items() if k not in ("vision_config", "audio_config", "model_type")}
+        inner = Fields(flat, fields.where)
+        if inner.raw("hidden_size") is None:
+            raise UnknownAnatomy(f"{fields.where} has no {plan.text_names[0]}")
+    kind = inner.text("model_type", default=plan.text)
+    if reader_for(kind) is None and kind not in TEXT_ALIASES:
+        kind = plan.text if kind == fields.text("model_type") else kind
+    defaults = TEXT_DEFAULTS.get(kind, {})
+    kind = kind if reader_for(kind) else TEXT_ALIASES.get(kind, kind)
+    reader = reader_for(kind)
+    if reader is None:
+        raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
+    inner = over(inner, defaults)
+    tied = fields.flag("tie_word_embeddings", default=plan.ties)
+    if plan.text_ties and not tied:
+        tied = inner.flag("tie_word_embeddings", default=kind.startswith("gemma"))
+    name = architecture_of(fields) or "ForConditionalGeneration"
+    head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
+    return reader(Fields({**inner.config, **head, "model_type": kind}, inner.where))
