@@ -125,7 +125,7 @@ WITH sums AS (
         coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
-        coalesce(max(bytes // layer_count // if(operator = 'expert', 1, per_layer_count)), 0)::BIGINT AS largest_tensor_bytes
+        coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
     FROM tensor_bytes
     GROUP BY ALL
 ),

@@ -1,0 +1,120 @@
+-- One row per model with the sums over its layers that every further formula is written in.
+--
+-- Units: elements, and elements per token. `_sum` columns are summed over layers, `_max` columns are of the one layer
+-- that has most. Only text layers count towards activations of the language model; towers are not run in a step of text.
+-- Source: arithmetic over tensor, attention_layer and feed_forward_layer.
+
+CREATE OR REPLACE TABLE shape AS
+WITH mixer AS (
+    SELECT
+        model_id,
+        -- what every layer caches, as a list so that each keeps its own window
+        list({
+            'mechanism': mechanism, 'layers': layer_count, 'elements': elements_per_token, 'win': window_tokens,
+            'kv_heads': kv_head_count, 'state': state_elements, 'conv_state': conv_state_elements,
+            'state_bytes_each': if(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
+        } ORDER BY kind) FILTER (component IN ('text', 'decoder')) AS caches,
+        coalesce(sum(layer_count) FILTER (head_count > 0), 0)::BIGINT AS attention_layer_count,
+        coalesce(sum(layer_count * head_count * head_dim), 0)::BIGINT AS query_sum,
+        coalesce(sum(layer_count * kv_head_count * head_dim), 0)::BIGINT AS key_sum,
+        coalesce(sum(layer_count * head_count * value_head_dim), 0)::BIGINT AS context_sum,
+        coalesce(sum(layer_count * kv_head_count * value_head_dim), 0)::BIGINT AS value_sum,
+        coalesce(sum(layer_count * head_count), 0)::BIGINT AS head_sum,
+        coalesce(sum(layer_count * (head_count + kv_head_count)) FILTER (has_qk_norm), 0)::BIGINT AS qk_norm_head_sum,
+        coalesce(sum(layer_count * (head_count + kv_head_count) * head_dim) FILTER (has_qk_norm), 0)::BIGINT AS qk_norm_sum,
+        coalesce(max(head_count * head_dim), 0)::BIGINT AS query_max,
+        coalesce(max(kv_head_count * head_dim), 0)::BIGINT AS key_max,
+        coalesce(max(head_count), 0)::BIGINT AS head_max,
+        coalesce(max(kv_head_count), 0)::BIGINT AS kv_head_max,
+        coalesce(max(head_dim), 0)::BIGINT AS head_dim_max,
+        coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
+        coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads
+    FROM attention_layer WHERE component IN ('text', 'encoder', 'decoder')
+    GROUP BY model_id
+),
+block AS (
+    SELECT
+        model_id,
+        coalesce(sum(layer_count * width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_sum,
+        coalesce(sum(layer_count * width) FILTER (NOT is_gated AND expert_count = 0), 0)::BIGINT AS plain_sum,
+        coalesce(sum(layer_count * experts_per_token * expert_width), 0)::BIGINT AS routed_sum,
+        coalesce(sum(layer_count * shared_width), 0)::BIGINT AS shared_sum,
+        coalesce(sum(layer_count * experts_per_token), 0)::BIGINT AS experts_per_token_sum,
+        coalesce(sum(layer_count) FILTER (expert_count > 0), 0)::BIGINT AS moe_layer_count,
+        coalesce(max(width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_max,
+        coalesce(max(width) FILTER (NOT is_gated AND expert_count = 0), 0)::BIGINT AS plain_max,
+        coalesce(max(experts_per_token * expert_width), 0)::BIGINT AS routed_max,
+        coalesce(max(shared_width), 0)::BIGINT AS shared_max,
+        coalesce(max(experts_per_token), 0)::BIGINT AS experts_per_token_max,
+        coalesce(max(expert_count), 0)::BIGINT AS expert_count_max,
+        coalesce(bool_or(is_gated), true) AS is_gated
+    FROM feed_forward_layer WHERE component IN ('text', 'encoder', 'decoder')
+    GROUP BY model_id
+),
+role_layer AS (
+    SELECT model_id, tensor_class, role, max(element_count // layer_count) AS elements
+    FROM tensor WHERE layer_count > 1 AND component IN ('text', 'encoder', 'decoder')
+    GROUP BY ALL
+),
+class_layer AS (SELECT model_id, tensor_class, sum(elements)::BIGINT AS elements FROM role_layer GROUP BY ALL),
+largest_layer AS (
+    SELECT model_id,
+        greatest(coalesce(max(elements) FILTER (tensor_class = 'attention'), 0),
+                 coalesce(max(elements) FILTER (tensor_class = 'recurrent'), 0))
+        + greatest(coalesce(max(elements) FILTER (tensor_class = 'feed-forward'), 0),
+                   coalesce(sum(elements) FILTER (tensor_class IN ('expert', 'shared-expert', 'router')), 0))
+        + coalesce(max(elements) FILTER (tensor_class = 'norm'), 0) AS largest_layer_elements
+    FROM class_layer GROUP BY model_id
+),
+census AS (
+    SELECT
+        model_id,
+        coalesce(sum(element_count) FILTER (operator IN ('linear', 'linear-subclass') AND tensor_class <> 'head'
+            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS linear_elements,
+        coalesce(sum(element_count) FILTER (operator = 'expert'), 0)::BIGINT AS expert_elements,
+        coalesce(sum(element_count) FILTER (tensor_class = 'head' AND operator LIKE 'linear%'), 0)::BIGINT AS head_elements,
+        coalesce(max(element_count) FILTER (role = 'embedding'), 0)::BIGINT AS embedding_elements,
+        -- a fused tensor of experts is one parameter to the optimizer
+        coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT AS largest_linear_elements,
+        max(element_count // tensor.layer_count // if(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
+        coalesce(sum(tensor.layer_count * per_layer_count) FILTER (role IN ('embedding')), 0)::BIGINT AS embedding_count,
+        -- widths of the hidden-size norms of all layers, and of the linear layers that read them
+        coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features = model.hidden_size
+            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS norm_width_sum,
+        coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k', 'attention_v',
+            'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up') AND operator LIKE 'linear%'), 0)::BIGINT
+            AS hidden_input_sum,
+        -- adapters: elements per rank of each target set
+        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
+            operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
+            AS lora_attention_elements,
+        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
+            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
+                'vision-tower', 'audio-tower', 'denoiser')), 0)::BIGINT AS lora_linear_elements,
+        coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
+            operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
+            AS lora_attention_input_sum,
+        coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
+            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
+            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_input_sum,
+        coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
+            operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
+            AS lora_attention_module_count,
+        coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
+            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
+            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_module_count
+    FROM tensor JOIN model USING (model_id) GROUP BY model_id
+)
+SELECT
+    model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0) AS vocab_size,
+    model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention, model.max_context_tokens,
+    model.hidden_dropout, model.attention_dropout,
+    mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), census.* EXCLUDE (model_id),
+    least(coalesce(largest_layer.largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
+        AS largest_layer_elements
+FROM model
+JOIN census USING (model_id)
+LEFT JOIN mixer USING (model_id)
+LEFT JOIN block USING (model_id)
+LEFT JOIN largest_layer USING (model_id)
+WHERE model.anatomy_grade <> 'unknown' AND model.parameter_count IS NOT NULL;

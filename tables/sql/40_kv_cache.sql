@@ -1,0 +1,47 @@
+-- The key-value cache: what attention can ever read, and what the engine sets aside beyond it.
+--
+--   kv_cache_bytes   = sequences × Σ layers × elements_per_token × min(context, window) × kv bits ÷ 8
+--   kv_padding_bytes = what the engine allocates for the same sequences less that
+--
+-- Units: bytes per GPU. elements_per_token is 2 × kv_heads × head_dim, or the latent of MLA; cross-attention caches the
+--   encoder's tokens, here as many as the context.
+-- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
+--   transformers keeps the whole prompt of a windowed layer alive through prefill; vLLM rounds to blocks and keeps
+--   window − 1 + batched tokens of a windowed layer; llama.cpp rounds the cells to a multiple and keeps window + micro-batch.
+-- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
+--   splits take the GPU with the most layers.
+-- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
+
+-- share of a layer's cache that one GPU holds
+CREATE OR REPLACE MACRO kv_share(cache, m, x) AS CASE
+    WHEN x.gpu_count = 1 THEN 1.0
+    WHEN x.sharding = 'tp' AND cache.mechanism = 'mla' THEN 1.0
+    WHEN x.sharding = 'tp' THEN ceil(cache.kv_heads / x.gpu_count) / greatest(cache.kv_heads, 1)
+    WHEN x.sharding = 'pp' THEN ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1)
+    ELSE 1.0
+END;
+
+CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS ceil(
+    x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
+        cache.layers * cache.elements * kv_share(cache, m, x)
+            * least(x.context_tokens, coalesce(cache.win, x.context_tokens)))), 0)
+)::BIGINT;
+
+-- tokens that the engine holds memory for in one layer and sequence
+CREATE OR REPLACE MACRO reserved_tokens(cache, x, k) AS CASE
+    WHEN x.engine_id = 'transformers' THEN x.context_tokens
+    WHEN x.engine_id IN ('vllm', 'sglang') AND cache.win IS NULL
+        THEN k.vllm_block_tokens * ceil(x.context_tokens / k.vllm_block_tokens)
+    WHEN x.engine_id IN ('vllm', 'sglang')
+        THEN k.vllm_block_tokens * (1 + ceil(least(x.context_tokens, cache.win - 1 + k.vllm_batched_tokens) / k.vllm_block_tokens))
+    WHEN x.engine_id = 'llama.cpp'
+        THEN k.llama_cpp_cell_multiple * ceil(
+            least(x.context_tokens, coalesce(cache.win + k.llama_cpp_micro_batch_tokens, x.context_tokens)) / k.llama_cpp_cell_multiple)
+    ELSE x.context_tokens
+END;
+
+CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS ceil(
+    x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
+        cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0,
+            reserved_tokens(cache, x, k) - least(x.context_tokens, coalesce(cache.win, x.context_tokens))))), 0)
+)::BIGINT;

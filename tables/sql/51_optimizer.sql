@@ -1,0 +1,37 @@
+-- Gradients and optimizer: what training holds per trained parameter beside the weights.
+--
+--   gradients_bytes = trained × bytes of a trained parameter
+--   optimizer_bytes = trained × (bytes of state + 4 where fp32 master weights are kept apart)
+--
+-- Units: bytes per GPU. trained is every parameter in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
+-- precision: mixed keeps 16-bit weights and gradients with fp32 master weights in the optimizer (2 + 2 + 4 + 8 = 16 bytes per
+--   parameter with AdamW); amp keeps fp32 weights and gradients; pure keeps everything, states included, in the dtype.
+-- Sources: optimizer.csv (states, each cited); the ZeRO paper for the accounting and for what stages 1, 2 and 3 divide.
+-- Not covered: gradient accumulation in fp32, EMA copies, states paged to the CPU.
+
+CREATE OR REPLACE MACRO trained_elements(m, x) AS
+    if(x.phase_id IN ('lora', 'qlora'), adapter_elements(m, x), m.parameter_count);
+
+CREATE OR REPLACE MACRO trained_bytes_each(x) AS CASE
+    WHEN x.phase_id IN ('lora', 'qlora') THEN adapter_bytes_each(x)
+    WHEN x.precision = 'amp' THEN 4
+    ELSE x.compute_bytes
+END;
+
+-- how many GPUs share a part: 'weights', 'gradients' or 'optimizer'
+CREATE OR REPLACE MACRO shards(x, part) AS CASE
+    WHEN x.sharding IN ('tp', 'pp') THEN x.gpu_count
+    WHEN x.sharding = 'zero3' THEN x.gpu_count
+    WHEN x.sharding = 'zero2' AND part IN ('gradients', 'optimizer') THEN x.gpu_count
+    WHEN x.sharding = 'zero1' AND part = 'optimizer' THEN x.gpu_count
+    ELSE 1
+END;
+
+CREATE OR REPLACE MACRO gradients_bytes(m, x) AS
+    ceil(trained_elements(m, x) * trained_bytes_each(x) / shards(x, 'gradients'))::BIGINT;
+
+CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil(trained_elements(m, x) * (
+    -- states of the plain optimizers have the precision of the parameter they belong to
+    if(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter)
+    + if(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4, 0)
+) / shards(x, 'optimizer'))::BIGINT;

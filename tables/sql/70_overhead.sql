@@ -1,0 +1,34 @@
+-- What lies outside the framework's live tensors, so that the total is what the driver shows for the process.
+--
+--   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
+--     + transformers: cached but unused blocks, a share of all that the allocator holds
+--     + vLLM, SGLang: non-torch memory and CUDA graphs
+--     + ddp: the gradient buckets, a second copy of the gradients
+--
+-- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side (capacity).
+-- Not covered: other processes on the card, a display, MIG slices.
+
+CREATE OR REPLACE MACRO communication_bytes(x, k) AS CASE
+    WHEN x.gpu_count = 1 OR x.sharding IN ('none', 'pp') THEN 0
+    WHEN x.gpu_count = 2 THEN k.nccl_two_gpus_bytes
+    ELSE k.nccl_many_gpus_bytes
+END;
+
+CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
+    k.process_context_bytes + communication_bytes(x, k)
+    + CASE
+        WHEN x.phase_id <> 'inference' THEN
+            k.cublas_workspace_bytes + allocated * k.unused_blocks_training + if(x.sharding = 'ddp', gradients, 0)
+        WHEN x.engine_id = 'transformers' THEN k.cublas_workspace_bytes + allocated * k.unused_blocks_inference
+        WHEN x.engine_id IN ('vllm', 'sglang') THEN
+            if(x.gpu_count > 1, k.vllm_non_torch_parallel_bytes, k.vllm_non_torch_bytes) + k.vllm_cuda_graph_bytes
+        WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
+    END
+)::BIGINT;
+
+CREATE OR REPLACE MACRO error_band(x, k) AS CASE
+    WHEN x.phase_id <> 'inference' THEN if(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)
+    WHEN x.engine_id = 'transformers' THEN k.error_band_transformers
+    WHEN x.engine_id = 'llama.cpp' THEN k.error_band_llama_cpp
+    ELSE k.error_band_vllm
+END;

@@ -1,0 +1,202 @@
+-- Footprints: what a scenario needs on each GPU, by component.
+--
+--   total_bytes = weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead
+--
+-- Units: bytes per GPU; several GPUs: the one that holds most. total_bytes − overhead_bytes is what a framework reports as peak
+-- allocated, total_bytes what the driver shows for the process. Unknown is null, with unknown_reason; a total with an unknown
+-- part is unknown.
+--
+-- footprints(relation) answers a whole relation of scenarios (columns as in `scenario_asked`, null means default);
+-- footprint_of(model_id, ...) asks for one. The published table is filled by the same macro.
+
+-- Which part of the weights one GPU holds: tensor parallelism replicates norms, routers and towers; a pipeline's worst stage has the
+-- most layers and the larger end.
+CREATE OR REPLACE MACRO sharded_weights(w, m, x) AS CASE
+    WHEN x.gpu_count = 1 OR x.sharding IN ('none', 'ddp', 'zero1', 'zero2') THEN w.weights_bytes
+    WHEN x.sharding = 'zero3' THEN ceil(w.weights_bytes / x.gpu_count)
+    WHEN x.sharding = 'tp' THEN w.replicated_bytes + ceil((w.weights_bytes - w.replicated_bytes) / x.gpu_count)
+    WHEN x.sharding = 'pp' THEN ceil(w.layer_bytes * ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1))
+        + greatest(w.embedding_bytes, w.head_bytes, w.weights_bytes - w.layer_bytes - w.embedding_bytes - w.head_bytes)
+END::BIGINT;
+
+-- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's preparation
+-- holds in fp32 what stays unquantised (embeddings, head, norms).
+CREATE OR REPLACE MACRO trained_weights(w, m, x) AS CASE
+    WHEN x.phase_id = 'qlora' AND x.precision = 'amp' THEN
+        sharded_weights(w, m, x) + ceil(w.unquantised_bytes / shards(x, 'weights'))::BIGINT
+    WHEN x.is_adapter THEN sharded_weights(w, m, x)
+    WHEN x.precision = 'amp' AND x.dtype_id <> 'fp32' THEN 2 * sharded_weights(w, m, x)
+    ELSE sharded_weights(w, m, x)
+END;
+
+CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
+    WHEN m.model_id IS NULL THEN coalesce('the anatomy of this model is not known: ' || (SELECT anatomy_note FROM model
+        WHERE model.model_id = x.model_id), 'no such model in this snapshot')
+    WHEN d.dtype_id IS NULL THEN 'no such dtype: ' || x.dtype_id
+    WHEN x.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || x.phase_id
+    WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
+    WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
+    WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
+    WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
+    WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
+    WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'int8') THEN 'QLoRA needs a base in nf4 or int8'
+    WHEN x.is_adapter AND x.lora_rank < 1 THEN 'lora_rank starts at 1'
+    WHEN x.is_adapter AND x.lora_targets NOT IN ('attention', 'all-linear') THEN 'lora_targets is attention or all-linear'
+    WHEN x.phase_id <> 'inference' AND opt.optimizer_id IS NULL THEN 'no such optimizer: ' || x.optimizer_id
+    WHEN x.phase_id <> 'inference' AND opt.state_bytes_per_parameter IS NULL THEN
+        'the states of ' || opt.name || ' depend on shapes that are not modelled yet'
+    WHEN x.phase_id <> 'inference' AND x.precision NOT IN ('mixed', 'amp', 'pure') THEN 'precision is mixed, amp or pure'
+    WHEN x.phase_id <> 'inference' AND x.checkpointing NOT IN ('none', 'full') THEN 'checkpointing is none or full'
+    WHEN x.attention NOT IN ('flash', 'eager') THEN 'attention is flash or eager'
+    WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
+    WHEN x.sharding = 'none' AND x.gpu_count > 1 THEN 'several GPUs need a sharding'
+    WHEN x.kv_element_bits IS NULL THEN 'no such KV dtype: ' || x.kv_dtype_id
+    WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')
+    WHEN x.sharding = 'tp' AND x.gpu_count > 1 AND m.head_max > 0 AND m.head_max % x.gpu_count <> 0 THEN
+        m.head_max || ' attention heads do not divide by ' || x.gpu_count
+    WHEN x.sharding = 'pp' AND x.gpu_count > m.layer_count THEN 'more pipeline stages than the ' || m.layer_count || ' layers'
+    WHEN x.has_recurrent_layers AND x.phase_id <> 'inference' THEN 'training activations of recurrent layers are not established yet'
+    WHEN x.has_recurrent_layers AND x.engine_id = 'transformers' THEN
+        'the prefill peak of recurrent layers in Transformers is not established yet'
+END;
+
+CREATE OR REPLACE MACRO footprints(relation) AS TABLE
+WITH asked AS (FROM query_table(relation)),
+scenario AS (
+    SELECT
+        asked.model_id,
+        coalesce(asked.dtype_id, 'bf16') AS dtype_id,
+        coalesce(asked.phase_id, 'inference') AS phase_id,
+        if(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
+            AS engine_id,
+        coalesce(asked.context_tokens, if(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048))::BIGINT AS context_tokens,
+        coalesce(asked.sequences, 1)::BIGINT AS sequences,
+        if(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, if(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
+            AS kv_dtype_id,
+        if(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
+        CASE
+            WHEN coalesce(asked.phase_id, 'inference') = 'inference' THEN NULL
+            WHEN asked.precision IS NOT NULL THEN asked.precision
+            WHEN asked.phase_id = 'qlora' THEN 'amp'
+            WHEN asked.dtype_id = 'fp32' THEN 'pure'
+            ELSE 'mixed'
+        END AS precision,
+        if(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        if(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
+        if(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        coalesce(asked.attention, 'flash') AS attention,
+        CASE
+            WHEN coalesce(asked.gpu_count, 1) = 1 THEN 'none'
+            WHEN asked.sharding IS NOT NULL THEN asked.sharding
+            WHEN coalesce(asked.phase_id, 'inference') <> 'inference' THEN 'zero3'
+            ELSE coalesce(e.parallelism, 'tp')
+        END AS sharding,
+        coalesce(asked.gpu_count, 1)::BIGINT AS gpu_count
+    FROM asked
+    LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
+    LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
+),
+x AS (
+    SELECT
+        scenario.*,
+        scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
+        if(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp', 4, 2) AS compute_bytes,
+        CASE
+            WHEN scenario.phase_id IN ('lora', 'qlora') THEN if(precision = 'pure', if(scenario.dtype_id = 'fp32', 4, 2), 4)
+            WHEN precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
+            ELSE 2
+        END AS trained_bytes_each,
+        if(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        coalesce(list_bool_or(list_transform(m.caches, lambda cache: cache.mechanism = 'recurrent')), false) AS has_recurrent_layers
+    FROM scenario
+    LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
+    LEFT JOIN shape AS m USING (model_id)
+),
+part AS (
+    SELECT
+        x.*,
+        scenario_reason(m, d, w, x, opt) AS unknown_reason,
+        if(x.phase_id = 'inference', sharded_weights(w, m, x), trained_weights(w, m, x)) AS weights,
+        if(x.phase_id = 'inference', kv_cache_bytes(m, x), 0) AS kv_cache,
+        if(x.phase_id = 'inference', kv_padding_bytes(m, x, k), 0) AS kv_padding,
+        if(x.phase_id = 'inference', state_bytes(m, x), 0) AS state,
+        if(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS gradients,
+        if(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS optimizer,
+        adapter_elements(m, x) * adapter_bytes_each(x) AS adapters,
+        -- ZeRO-3 gathers the running layer and the next one; QLoRA unpacks one matrix
+        if(x.sharding = 'zero3', least(2.0 * m.largest_layer_elements * x.compute_bytes,
+            w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0)
+            + if(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS gathered,
+        if(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
+        communication_bytes(x, k) AS communication,
+        error_band(x, k) AS error_band,
+        m, k, opt
+    FROM x
+    CROSS JOIN constants AS k
+    LEFT JOIN shape AS m ON m.model_id = x.model_id
+    LEFT JOIN dtype AS d ON d.dtype_id = x.dtype_id
+    LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
+    LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
+),
+moment AS (
+    SELECT
+        x.*,
+        if(x.phase_id = 'inference', NULL, {
+            'loss': loss_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
+            'forward': forward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
+            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
+            'end': end_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
+            'optimizer': optimizer_moment(x.m, x, weights + adapters, gradients, optimizer, x.opt)
+        }) AS moments
+    FROM part AS x
+),
+peak AS (
+    SELECT
+        * EXCLUDE (moments),
+        greatest(moments.loss, moments.forward, moments.backward, moments."end", moments.optimizer) AS peak_bytes,
+        CASE peak_bytes
+            WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
+            WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
+        END AS peak_moment,
+        if(phase_id = 'inference', inference_activations,
+            ceil(peak_bytes)::BIGINT - weights - adapters - gradients - optimizer) AS activations
+    FROM moment
+),
+known AS (
+    SELECT *, unknown_reason IS NULL AS is_known,
+        overhead_bytes(x, x.k, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters, gradients)
+            AS overhead
+    FROM peak AS x
+)
+SELECT
+    model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
+    lora_rank, lora_targets, attention, sharding, gpu_count,
+    if(is_known, weights, NULL)::BIGINT AS weights_bytes,
+    if(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
+    if(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
+    if(is_known, state, NULL)::BIGINT AS state_bytes,
+    if(is_known, activations, NULL)::BIGINT AS activations_bytes,
+    if(is_known, gradients, NULL)::BIGINT AS gradients_bytes,
+    if(is_known, optimizer, NULL)::BIGINT AS optimizer_bytes,
+    if(is_known, adapters, NULL)::BIGINT AS adapters_bytes,
+    if(is_known, overhead, NULL)::BIGINT AS overhead_bytes,
+    if(is_known, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead, NULL)::BIGINT
+        AS total_bytes,
+    if(is_known, error_band, NULL) AS error_band,
+    if(is_known, peak_moment, NULL) AS peak_moment,
+    unknown_reason
+FROM known;
+
+CREATE OR REPLACE MACRO footprint_of(
+    model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
+    optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
+    sharding := NULL, gpu_count := 1, engine_id := NULL
+) AS TABLE
+WITH scenario_asked AS (
+    SELECT
+        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
+        context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
+        precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
+        attention AS attention, sharding AS sharding, gpu_count AS gpu_count
+)
+FROM footprints('scenario_asked');
