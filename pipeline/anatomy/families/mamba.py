@@ -1,0 +1,262 @@
+"""Mamba and its mixtures with attention. Source: transformers 5.23.0, one folder for each model_type."""
+
+from __future__ import annotations
+
+from pipeline.anatomy.builders import Decoder
+from pipeline.anatomy.families import family
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.mixers import mamba, mamba2
+from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+
+MAMBA = ("mamba", "linear_attention")
+ATTENTION = ("attention", "full_attention")
+
+
+def auto(fields: Fields, *names: str, otherwise: int) -> int:
+    """A size that may be missing or the word `auto`, which both mean `otherwise`."""
+    value = fields.raw(*names)
+    return otherwise if value is None or value == "auto" else fields.count(*names)
+
+
+def rank(fields: Fields, name: str, hidden: int) -> int:
+    return auto(fields, name, otherwise=-(-hidden // 16))
+
+
+def heads_of_mamba2(fields: Fields, hidden: int, *, heads: str = "mamba_n_heads", dim: str = "mamba_d_head") -> tuple:
+    count = fields.count(heads, default=128)
+    inner = fields.count("mamba_expand", default=2) * hidden
+    given = fields.raw(dim)
+    if given is None or given == "auto":
+        return count, fields.divide(inner, count, "inner size")
+    return count, fields.count(dim)
+
+
+@family("mamba", "falcon_mamba")
+def mamba_only(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    decoder.embed()
+    mamba(
+        decoder,
+        decoder.layers,
+        inner=fields.count("expand", default=2) * decoder.hidden,
+        state=fields.count("state_size", default=16),
+        kernel=fields.count("conv_kernel", default=4),
+        rank=rank(fields, "time_step_rank", decoder.hidden),
+        conv_bias=fields.flag("use_conv_bias", default=True),
+        bias=fields.flag("use_bias"),
+    )
+    decoder.norm(decoder.layers)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    return decoder.build()
+
+
+@family("mamba2")
+def mamba2_only(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    decoder.embed()
+    heads, dim = fields.count("num_heads", default=128), fields.count("head_dim", default=64)
+    if heads * dim != fields.count("expand", default=2) * decoder.hidden:
+        raise ContradictoryConfig(f"{fields.where}: {heads} heads of {dim} are not the expanded hidden size")
+    mamba2(
+        decoder,
+        decoder.layers,
+        heads=heads,
+        dim=dim,
+        state=fields.count("state_size", default=128),
+        groups=fields.count("n_groups", default=8),
+        kernel=fields.count("conv_kernel", default=4),
+        conv_bias=fields.flag("use_conv_bias", default=True),
+        bias=fields.flag("use_bias"),
+    )
+    decoder.norm(decoder.layers)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build()
+
+
+@family("jamba")
+def jamba(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    period, offset = fields.count("attn_layer_period", default=8), fields.count("attn_layer_offset", default=4, least=0)
+    attending = sum(i % period == offset for i in range(layers))
+    decoder.attention(attending, Heads.read(fields, hidden, kv_default=8))
+    mamba(
+        decoder,
+        layers - attending,
+        inner=fields.count("mamba_expand", default=2) * hidden,
+        state=fields.count("mamba_d_state", default=16),
+        kernel=fields.count("mamba_d_conv", default=4),
+        rank=rank(fields, "mamba_dt_rank", hidden),
+        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        bias=fields.flag("mamba_proj_bias"),
+        has_norms=True,
+    )
+    experts, width = fields.count("num_experts", default=16), fields.count("intermediate_size")
+    period = fields.count("expert_layer_period", default=2)
+    offset = fields.count("expert_layer_offset", default=1, least=0)
+    routed = sum(i % period == offset for i in range(layers)) if experts > 1 else 0
+    if routed:
+        decoder.moe(routed, experts, fields.count("num_experts_per_tok", default=2), width)
+    decoder.mlp(layers - routed, width)
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def mix_mamba2(decoder: Decoder, fields: Fields, layers: int, *, kind: str = "recurrent") -> None:
+    heads, dim = heads_of_mamba2(fields, decoder.hidden)
+    mamba2(
+        decoder,
+        layers,
+        heads=heads,
+        dim=dim,
+        state=fields.count("mamba_d_state", default=256),
+        groups=fields.count("mamba_n_groups", default=1),
+        kernel=fields.count("mamba_d_conv", default=4),
+        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        bias=fields.flag("mamba_proj_bias"),
+        kind=kind,
+    )
+
+
+@family("bamba")
+def bamba(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    types = layer_types(fields, layers, "layers_block_type", "layer_types", known=MAMBA + ATTENTION)
+    if types is not None:
+        attending = sum(kind in ATTENTION for kind in types)
+    else:
+        listed = fields.items("attn_layer_indices") or []
+        attending = sum(i in listed for i in range(layers))
+    bias = fields.flag("attention_bias")
+    decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
+    mix_mamba2(decoder, fields, layers - attending)
+    decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+@family("falcon_h1")
+def falcon_h1(fields: Fields) -> Anatomy:
+    """Attention and Mamba-2 side by side in every layer: both rows count all layers."""
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    bias = fields.flag("attention_bias")
+    decoder.attention(layers, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
+    heads = fields.count("mamba_n_heads", default=128)
+    if "mamba_d_ssm" in fields.config and fields.raw("mamba_d_ssm") is None:
+        inner = fields.count("mamba_expand", default=2) * decoder.hidden
+    else:
+        inner = fields.count("mamba_d_ssm", default=1024)
+    mamba2(
+        decoder,
+        layers,
+        heads=heads,
+        dim=fields.divide(inner, heads, "inner size"),
+        state=fields.count("mamba_d_state", default=256),
+        groups=fields.count("mamba_n_groups", default=1),
+        kernel=fields.count("mamba_d_conv", default=4),
+        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        bias=fields.flag("mamba_proj_bias"),
+        has_norm=fields.flag("mamba_rms_norm"),
+    )
+    decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+@family("granitemoehybrid")
+def granite_hybrid(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    types = layer_types(fields, layers, "layer_types", "layers_block_type", known=MAMBA + ATTENTION)
+    attending = sum(kind in ATTENTION for kind in types) if types is not None else 0
+    bias = fields.flag("attention_bias")
+    decoder.attention(attending, Heads.read(fields, decoder.hidden), bias=bias)
+    if attending < layers:
+        mix_mamba2(decoder, fields, layers - attending)
+    shared = fields.count("shared_intermediate_size", default=1024)
+    experts = fields.count("num_local_experts", "num_experts", default=8, least=0)
+    if experts:
+        chosen, width = fields.count("num_experts_per_tok", default=2), fields.count("intermediate_size")
+        decoder.moe(layers, experts, chosen, width, shared_width=shared, shared_fused=True)
+    else:
+        decoder.mlp(layers, shared, fused=True)
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+NEMOTRON_KINDS = {
+    "M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention",
+    "full_attention": "attention", "E": "moe", "moe": "moe", "-": "mlp", "mlp": "mlp",
+}  # fmt: skip
+
+
+def nemotron_kinds(fields: Fields) -> list[str]:
+    """One kind for each layer, which is a mixer or a feed-forward block, from a list or a pattern like M-M*."""
+    kinds = fields.items("layers_block_type", "layer_types") or fields.text("hybrid_override_pattern")
+    if not kinds:
+        raise UnknownAnatomy(f"{fields.where} has no layers_block_type or hybrid_override_pattern")
+    known = [NEMOTRON_KINDS.get(kind) if isinstance(kind, str) else None for kind in kinds]
+    if None in known:
+        raise UnknownAnatomy(f"{fields.where} has a layer of kind {str(kinds[known.index(None)])[:40]!r}")
+    return known
+
+
+@family("nemotron_h")
+def nemotron_h(fields: Fields) -> Anatomy:
+    kinds = nemotron_kinds(fields)
+    decoder = Decoder(fields, layers=len(kinds))
+    hidden = decoder.hidden
+    decoder.embed()
+    if attending := kinds.count("attention"):
+        decoder.attention(attending, Heads.read(fields, hidden, kv_default=8, dim_default=128))
+    if recurring := kinds.count("mamba"):
+        mamba2(
+            decoder,
+            recurring,
+            heads=fields.count("mamba_num_heads", default=128),
+            dim=fields.count("mamba_head_dim", default=64),
+            state=fields.count("ssm_state_size", default=128),
+            groups=fields.count("mamba_n_groups", "n_groups", default=8),
+            kernel=fields.count("mamba_d_conv", "conv_kernel", default=4),
+            conv_bias=fields.flag("mamba_conv_bias", "use_conv_bias", default=True),
+            bias=fields.flag("use_bias"),
+        )
+    if dense := kinds.count("mlp"):
+        decoder.mlp(dense, fields.count("intermediate_size"), gated=False, bias=fields.flag("mlp_bias"))
+    if routed := kinds.count("moe"):
+        latent = fields.count("moe_latent_size", default=None)
+        decoder.moe(
+            routed,
+            fields.count("n_routed_experts", default=8),
+            fields.count("num_experts_per_tok", default=2),
+            fields.count("moe_intermediate_size", default=7688),
+            shared_width=fields.count("moe_shared_expert_intermediate_size", default=7688, least=0),
+            gated=False,
+            expert_inner=latent,
+            correction=True,
+        )
+        if latent is not None:
+            bias = fields.flag("mlp_bias")
+            decoder.linear("feed-forward", "latent_down", routed, latent, hidden, bias=bias)
+            decoder.linear("feed-forward", "latent_up", routed, hidden, latent, bias=bias)
+    decoder.norm(decoder.layers)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))

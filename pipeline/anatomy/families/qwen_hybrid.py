@@ -1,0 +1,116 @@
+"""Qwen3-Next and Qwen3.5: three gated delta nets for each layer of gated attention, dense or with experts.
+
+Source: transformers 5.23.0, models/qwen3_next, qwen3_5, qwen3_5_moe.
+"""
+
+from __future__ import annotations
+
+from pipeline.anatomy.builders import Decoder
+from pipeline.anatomy.families import family
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.mixers import gated_delta
+from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.rows import Anatomy
+
+LINEAR, FULL = "linear_attention", "full_attention"
+
+
+def attention_layers(fields: Fields, layers: int) -> int:
+    """How many layers attend; the others are recurrent."""
+    types = layer_types(fields, layers, known=(LINEAR, FULL))
+    if types is not None:
+        return types.count(FULL)
+    return layers // fields.count("full_attention_interval", default=4)
+
+
+def mix(decoder: Decoder, fields: Fields, attending: int, recurring: int, heads: Heads, *, fused: bool) -> None:
+    bias = fields.flag("attention_bias")
+    gate = fields.flag("attn_output_gate", default=True)
+    decoder.attention(attending, heads, bias=bias, gate=gate, qk_norm="head")
+    gated_delta(
+        decoder,
+        recurring,
+        key_heads=fields.count("linear_num_key_heads", default=16),
+        key_dim=fields.count("linear_key_head_dim", default=128),
+        value_heads=fields.count("linear_num_value_heads", default=32),
+        value_dim=fields.count("linear_value_head_dim", default=128),
+        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        fused=fused,
+    )
+
+
+def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chosen: int) -> None:
+    if layers == 0:
+        return
+    decoder.moe(
+        layers,
+        fields.count("num_experts", default=experts),
+        fields.count("num_experts_per_tok", default=chosen),
+        fields.count("moe_intermediate_size", default=512),
+        shared_width=fields.count("shared_expert_intermediate_size", default=512),
+        shared_gate=True,
+    )
+
+
+def ends(decoder: Decoder, fields: Fields) -> Anatomy:
+    decoder.norm(decoder.layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def prediction_layer(decoder: Decoder, fields: Fields, heads: Heads, *, experts: int, chosen: int) -> None:
+    """One layer of attention after a projection of two streams [h, 2h], and three norms more; the ends are shared."""
+    if fields.count("mtp_num_hidden_layers", default=1, least=0) != 1:
+        return
+    one = Decoder(fields, layers=1)
+    mix(one, fields, 1, 0, heads, fused=False)
+    if experts:
+        sparse(one, fields, 1, experts=experts, chosen=chosen)
+    else:
+        one.mlp(1, fields.count("intermediate_size"))
+    one.norm(1, each=5)
+    elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
+    decoder.store("multi-token prediction layers", elements)
+
+
+@family("qwen3_next")
+def qwen3_next(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    attending = attention_layers(fields, layers)
+    mix(decoder, fields, attending, layers - attending, heads, fused=True)
+    step = fields.count("decoder_sparse_step", default=1)
+    only = {i for i in fields.items("mlp_only_layers") or [] if isinstance(i, int)}
+    routed = sum((i + 1) % step == 0 and i not in only for i in range(layers))
+    sparse(decoder, fields, routed, experts=512, chosen=10)
+    if routed < layers:
+        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    prediction_layer(decoder, fields, heads, experts=512, chosen=10)
+    return ends(decoder, fields)
+
+
+@family("qwen3_5_text")
+def qwen3_5_text(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    decoder.embed()
+    heads = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=256)
+    attending = attention_layers(fields, decoder.layers)
+    mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
+    decoder.mlp(decoder.layers, fields.count("intermediate_size"))
+    prediction_layer(decoder, fields, heads, experts=0, chosen=0)
+    return ends(decoder, fields)
+
+
+@family("qwen3_5_moe_text")
+def qwen3_5_moe_text(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    decoder.embed()
+    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    attending = attention_layers(fields, decoder.layers)
+    mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
+    sparse(decoder, fields, decoder.layers, experts=256, chosen=8)
+    prediction_layer(decoder, fields, heads, experts=256, chosen=8)
+    return ends(decoder, fields)
