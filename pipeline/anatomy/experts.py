@@ -80,7 +80,8 @@ class Sparse:
     expert_bias: bool = False
     sparse_norms: int = 0  # more norms in layers with experts
     mtp: Named | None = None  # the field that counts multi-token prediction layers
-    mtp_shares_ends: bool = False  # such a layer brings no embedding and no head of its own
+    mtp_dense: bool = False
+    mtp_norms: int = 3  # beyond those of a layer
 
     def mix(self, decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
         if self.attend is not None:
@@ -134,25 +135,27 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
         decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=frame.tied), bias=flag(fields, frame.head_bias))
     if sparse.mtp is not None:
-        decoder.store("multi-token prediction layers", prediction_layers(decoder, fields, sparse))
+        store_prediction_layers(decoder, fields, sparse)
     return decoder.build(
         has_flash_attention=frame.flash,
         attention_dropout=dropout(fields, "attention_dropout", default=frame.attention_dropout),
     )
 
 
-def prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> int:
-    """Elements of the multi-token prediction layers: each a layer with experts, a projection of the two streams
-    [h, 2h], three norms, and (DeepSeek-V3) an embedding and a head of its own."""
+def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:
+    """Elements of the multi-token prediction layers: each a layer of the model, a projection of two streams [h, 2h]
+    and three norms; some checkpoints (DeepSeek-V3, GLM-4.5) repeat the embedding and the head in each."""
     count = named(fields, sparse.mtp, least=0)
     if count == 0:
-        return 0
+        return
     one = Decoder(fields, norm_kind=sparse.frame.norm_kind, norm_bias=sparse.frame.norm_bias, layers=1)
     sparse.mix(one, fields, [None])
-    sparse.sparse_layers(one, fields, 1)
-    one.norm(1, each=sparse.frame.norms + 3)
+    if sparse.mtp_dense:
+        one.mlp(1, named(fields, sparse.dense_width))
+    else:
+        sparse.sparse_layers(one, fields, 1)
+    one.norm(1, each=sparse.frame.norms + sparse.mtp_norms)
     elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
     elements += one.stored_extra.get("router bias buffers", 0)
-    if not sparse.mtp_shares_ends:
-        elements += 2 * decoder.vocab * decoder.hidden
-    return count * elements
+    decoder.store("multi-token prediction layers", count * elements)
+    decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)

@@ -17,11 +17,9 @@ def width(fields: Fields, decoder: Decoder, *names: str) -> int:
     return fields.count(*names, default=4 * decoder.hidden)
 
 
-def store_masks(decoder: Decoder, positions: int | None, each: int = 0, rotary: int = 0) -> None:
+def store_masks(decoder: Decoder, positions: int, layers: int | None = None) -> None:
     """Causal masks of positions² values that older versions kept in every layer, and with them in the checkpoint."""
-    if positions is not None:
-        decoder.store("attention-mask buffers", decoder.layers * (positions * positions + each))
-    decoder.store("rotary frequencies", decoder.layers * rotary)
+    decoder.store("attention-mask buffers", (decoder.layers if layers is None else layers) * positions**2)
 
 
 @family("gpt2", "gpt-sw3")
@@ -75,7 +73,7 @@ def gpt_neo(fields: Fields) -> Anatomy:
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
-    store_masks(decoder, positions, each=1)
+    store_masks(decoder, positions, sum(w is not None for w in windows))
     return decoder.build(has_flash_attention=False)
 
 
@@ -105,7 +103,7 @@ def gptj(fields: Fields) -> Anatomy:
     decoder.norm(decoder.layers)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"), bias=True)
-    store_masks(decoder, fields.count("n_positions", "max_position_embeddings", default=None), each=1)
+    store_masks(decoder, fields.count("n_positions", "max_position_embeddings", default=2048))
     return decoder.build(is_block_parallel=True, has_flash_attention=False)
 
 
@@ -120,7 +118,8 @@ def gpt_neox(fields: Fields) -> Anatomy:
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
     rotary = int(heads.dim * min(1, fields.number("rotary_pct", default=0.25))) // 2
-    store_masks(decoder, fields.count("max_position_embeddings", default=None), each=1, rotary=rotary)
+    store_masks(decoder, fields.count("max_position_embeddings", default=2048))
+    decoder.store("rotary frequencies", decoder.layers * rotary)
     return decoder.build(is_block_parallel=fields.flag("use_parallel_residual", default=True))
 
 

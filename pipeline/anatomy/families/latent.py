@@ -23,7 +23,7 @@ BARE = Plain()
 DEEPSEEK_V3 = Sparse(
     BARE, latent=Latent(), experts=(*ROUTED, 256), chosen=(*CHOSEN, 8), width=(*WIDTH, 2048),
     layers=after_dense("first_k_dense_replace", 3), shared_count=("n_shared_experts", 1), correction="buffer",
-    mtp=("num_nextn_predict_layers", 0),
+    mtp=("num_nextn_predict_layers", 1),
 )  # fmt: skip
 DEEPSEEK_V32 = replace(DEEPSEEK_V3, latent=Latent(indexer_heads=64))
 

@@ -55,13 +55,14 @@ class Plain:
     attention_dropout: float = 0.0
     hidden_dropout: float = 0.0
     flash: bool = True
+    stores_rotary: bool = False
 
 
 def flag(fields: Fields, value: Flag) -> bool:
     return value if isinstance(value, bool) else fields.flag(*value[:-1], default=value[-1])
 
 
-def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | None]) -> None:
+def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | None]) -> Heads:
     """The attention of as many layers as there are windows."""
     heads = Heads.read(fields, decoder.hidden, kv_default=plain.kv_heads, dim_default=plain.head_dim)
     decoder.attentions(
@@ -79,13 +80,14 @@ def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | N
     if plain.output_gate:
         rows = heads.count * (heads.dim if plain.output_gate == "element" else 1)
         decoder.linear("attention", "attention_gate", len(windows), rows, decoder.hidden)
+    return heads
 
 
 def read_plain(fields: Fields, plain: Plain) -> Anatomy:
     decoder = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias)
     layers = decoder.layers
     decoder.embed()
-    attend(decoder, fields, plain, plain.windows(fields, layers))
+    heads = attend(decoder, fields, plain, plain.windows(fields, layers))
     width = fields.count("intermediate_size")
     decoder.mlp(layers, width, gated=plain.gated, fused=plain.fused_mlp, bias=flag(fields, plain.mlp_bias))
     if plain.scalars:
@@ -99,6 +101,8 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
         decoder.norm(layers)
         decoder.norm(layers, width)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=plain.tied))
+    if plain.stores_rotary:  # versions of 2023 kept them in every layer
+        decoder.store("rotary frequencies", layers * (heads.dim // 2))
     return decoder.build(
         is_block_parallel=parallel,
         has_flash_attention=plain.flash,
@@ -146,10 +150,10 @@ PLAIN: dict[str, Plain] = {
         qkv_bias=("attention_bias", True), out_bias=("attention_bias", True), mlp_bias=("mlp_bias", True),
         gated=False, norm_kind="layer",
     ),
-    "llama": LLAMA,
+    "llama": replace(LLAMA, stores_rotary=True),
     "ministral": Plain(kv_heads=8, windows=listed_or_all(4096)),
     "ministral3": Plain(kv_heads=8, head_dim=128, windows=one_window),
-    "mistral": Plain(kv_heads=8, windows=one_window),
+    "mistral": Plain(kv_heads=8, windows=one_window, stores_rotary=True),
     "nanochat": replace(BIASED, gated=False, norms=0),
     "nemotron": replace(LLAMA, gated=False, norm_kind="layer"),
     "olmo": replace(BIASED, norm_kind="layer", norms=0),
@@ -178,9 +182,10 @@ PLAIN: dict[str, Plain] = {
     "vaultgemma": replace(GEMMA, norms=2, windows=last_of_period(2, 4096), flash=False),
     # Remote code; held to the totals that their authors publish.
     "exaone": Plain(tied=True),
-    "internlm": Plain(qkv_bias=("bias", True), out_bias=("bias", True)),
+    "internlm": Plain(
+        stores_rotary=True, qkv_bias=("bias", True), out_bias=("bias", True)),
     "internlm2": Plain(fused_qkv=True, qkv_bias=("bias", False), out_bias=("bias", False)),
-    "baichuan": Plain(fused_qkv=True),
+    "baichuan": Plain(fused_qkv=True, stores_rotary=True),
     "minicpm": Plain(tied=True),
     "orion": Plain(norm_kind="layer"),
     "xverse": Plain(),

@@ -46,7 +46,7 @@ GRANITE_MOE = Sparse(BIASED, experts=(*LOCAL, 8), chosen=(*CHOSEN, 2), width=("i
 GLM_MOE = Sparse(
     Plain(kv_heads=8, qkv_bias=ATTENTION_BIAS, qk_norm="head", qk_norm_flag=("use_qk_norm", False)),
     experts=(*ROUTED, 128), chosen=(*CHOSEN, 8), width=(*WIDTH, 1408), layers=after_dense("first_k_dense_replace", 1),
-    shared_count=("n_shared_experts", 1), correction="buffer", mtp=("num_nextn_predict_layers", 0),
+    shared_count=("n_shared_experts", 1), correction="buffer", mtp=("num_nextn_predict_layers", 1),
 )  # fmt: skip
 EXAONE = Plain(kv_heads=32, qk_norm="head", windows=last_of_period(4, 4096))
 
@@ -69,6 +69,7 @@ SPARSE: dict[str, Sparse] = {
         ),
         experts=("moe_num_experts", 64), chosen=("moe_k", 6), width=(*WIDTH, 1536), layers=shared_by_start,
         shared_count=("moe_num_shared_experts", 2), correction="parameter",
+        mtp=("num_nextn_predict_layers", 1), mtp_dense=True, mtp_norms=2,
     ),
     "exaone_moe": Sparse(
         EXAONE, experts=("num_experts", 64), chosen=(*CHOSEN, 8), width=(*WIDTH, 1024),
@@ -100,7 +101,7 @@ SPARSE: dict[str, Sparse] = {
     "hy_v3": Sparse(
         replace(QK, kv_heads=8, head_dim=128, mlp_bias=MLP_BIAS), experts=("num_experts", 192), chosen=(*CHOSEN, 8),
         width=(*WIDTH, 1536), layers=after_dense("first_k_dense_replace", 1), shared_count=("num_shared_experts", 1),
-        correction="buffer",
+        correction="buffer", mtp=("num_nextn_predict_layers", 1),
     ),
     "kolibri1": Sparse(
         Plain(kv_heads=4, head_dim=128, qk_norm="head", norms=4, windows=last_of_period(5, 513)),
