@@ -223,6 +223,8 @@ def vit(fields: Fields) -> list[Part]:
         attention_pooling(part, hidden, fields.count("intermediate_size"))
     if fields.text("model_type") == "internvl_vision" and fields.flag("use_qk_norm"):
         part.norm(hidden, layers=layers, count=2, bias=False)
+    if fields.text("model_type") == "mlcd":  # the class token's place in the rotary positions
+        part.parameter(hidden // heads // 2, "position_embedding")
     part.hidden, part.layers = hidden, layers
     return [part]
 
