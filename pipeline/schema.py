@@ -115,7 +115,8 @@ FACTS = _tables(
         "optimizer",
         "Optimizers: the bytes of state per trained parameter.",
         "optimizer_id",
-        "optimizer_id name state_bytes_per_parameter? state_count step_copies note? source",
+        "optimizer_id name state_bytes_per_parameter? state_count follows_parameter_dtype step_copies "
+        "step_largest_fp32_copies note? source",
     ),
     _table(
         "engine", "Programs that run models.", "engine_id", "engine_id name engine_version? parallelism note? source"
@@ -136,8 +137,8 @@ FACTS = _tables(
         "scenario_set",
         "The default lookup: the scenarios that are published for every model. Lists are separated by spaces.",
         "scenario_set_id",
-        "scenario_set_id phase_ids dtype_ids contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
-        "precision? sharding? lora_rank? lora_targets? note?",
+        "scenario_set_id phase_ids dtype_ids engine_ids? contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
+        "sharding? note?",
     ),
     _table(
         "correction",
@@ -228,9 +229,9 @@ PUBLISHED = _tables(
     _table(
         "weight",
         "Resident weights of a model in a dtype, by what may be sharded.",
-        "model_id dtype_id engine_id",
-        "model_id dtype_id engine_id weights_bytes? replicated_bytes? embedding_bytes? head_bytes? layer_bytes? "
-        "largest_layer_bytes? unknown_reason?",
+        "model_id dtype_id",
+        "model_id dtype_id weights_bytes? replicated_bytes? embedding_bytes? head_bytes? layer_bytes? "
+        "unquantised_bytes? unknown_reason?",
     ),
     _table(
         "footprint",

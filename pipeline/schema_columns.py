@@ -146,7 +146,11 @@ meaning | string | What it is
 optimizer_id | string | Optimizer
 state_bytes_per_parameter | number>=0 | Bytes of optimizer state per trained parameter
 state_count | integer>=0 | States per parameter
+follows_parameter_dtype | boolean | Whether the states take the dtype of the parameter that they belong to
+follows_parameter_dtype | boolean | Whether the states have the dtype of the trained weights where precision is pure
+step_largest_fp32_copies | number>=0 | fp32 copies of the largest parameter that exist only during the step
 step_copies | number>=0 | Copies of all parameters that exist only during the step
+step_largest_fp32_copies | number>=0 | Copies in fp32 of the largest parameter that exist only during the step
 kv_dtype_id | string | Format of the KV cache
 constant_id | string | Name of a constant
 value | number | Value in the unit given
@@ -156,6 +160,7 @@ confidence | string | high, medium or low
 scenario_set_id | string | Name of a set of published scenarios
 phase_ids | string | Phases of the set
 dtype_ids | string | Weight formats of the set
+engine_ids | string | Engines of the set; empty means each dtype's own
 contexts | string | Contexts of the set, in tokens
 sequence_counts | string | Concurrent sequences, or micro-batches, of the set
 optimizer_ids | string | Optimizers of the set
@@ -173,7 +178,7 @@ replicated_bytes | integer>=0 | Part of the weights that every tensor-parallel r
 embedding_bytes | integer>=0 | Embeddings
 head_bytes | integer>=0 | Output head, where it is not tied
 layer_bytes | integer>=0 | Weights inside the repeated layers
-largest_layer_bytes | integer>=0 | The largest single layer
+unquantised_bytes | integer>=0 | Part of the weights that stays in 16 bits or more
 unknown_reason | string | Why a number is null
 context_tokens | integer>=1 | Tokens of each sequence
 sequences | integer>=1 | Concurrent requests in inference, micro-batch per GPU in training
