@@ -1,0 +1,149 @@
+"""build/tables → build/site: prose pages by MkDocs, model and card pages stamped into their shells, slices for the matrix."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.render import book as book_module
+from pipeline.render import search, slices, words
+from pipeline.render.environment import short_name, slug_gpu
+from pipeline.render.gpus import GpuPages
+from pipeline.render.models import ModelPages
+from pipeline.render.prose import Prose
+from pipeline.render.shell import ROOT, mkdocs, secure, take_shells
+
+__all__ = ["render"]
+
+ASSETS = ROOT / "site" / "assets"
+SITE_URL = "http://127.0.0.1:8000/"
+NAME = "VRAM Almanac"
+
+
+def quiet(iterable, **_how):
+    """A progress bar that shows nothing; the real one is tqdm."""
+    return iterable
+
+
+def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_url: str | None = None) -> dict:
+    """Write the whole site into `site_dir`, which must be empty or absent.
+
+    `progress` is called as tqdm is: `progress(iterable, desc=…, total=…)`. The site's own address, for canonical links and
+    the site map, is `site_url` or the environment's SITE_URL. Returns counts, bytes and seconds.
+    """
+    started = time.perf_counter()
+    tables_dir, site_dir = Path(tables_dir), Path(site_dir)
+    if site_dir.exists() and any(site_dir.iterdir()):
+        raise FileExistsError(f"{site_dir} is not empty")
+    site_url = (site_url or os.environ.get("SITE_URL") or SITE_URL).rstrip("/") + "/"
+    book = book_module.read(tables_dir)
+    for gpu in book["gpu"]:
+        gpu["short"] = short_name(gpu["name"])
+    with tempfile.TemporaryDirectory() as scratch:
+        mkdocs(Path(scratch) / "prose", site_url)
+        shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
+    shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
+
+    pages = ModelPages(book)
+    opening = Prose(book, pages, "").opening()
+    data = {
+        "scenarios.json": slices.scenarios(book, opening and opening.dtype_id),
+        "models.json": slices.models(book),
+    }
+    slice_bytes = slices.write_slices(book, site_dir)
+    for name, text in data.items():
+        (site_dir / "data" / name).write_text(text)
+    common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book)}
+    for file in site_dir.rglob("*.html"):
+        file.write_text(_replace(file.read_text(), common))
+    shells = take_shells(site_dir)
+    prose = Prose(book, pages, common["ALMANAC-VERSION"])
+    for file in sorted(site_dir.rglob("*.html")):
+        file.write_text(prose.fill(secure(file.read_text())))
+
+    entries = _stamp(book, site_dir, site_url, shells, pages, progress)
+    _share(tables_dir, site_dir / "tables")
+    search.extend_search(site_dir, entries)
+    addresses = search.write_sitemap(site_dir, site_url)
+    files = [f for f in site_dir.rglob("*") if f.is_file()]
+    return {
+        "models": len(book.models),
+        "gpus": len(book.gpus),
+        "scenarios": len(book.scenarios),
+        "pages": addresses,
+        "slice_bytes": slice_bytes,
+        "files": len(files),
+        "bytes": sum(f.stat().st_size for f in files),
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, progress) -> list[tuple[str, str]]:
+    """Model, organisation and card pages; returns their entries for the search."""
+    entries = []
+
+    def write(path: str, shell: str, title: str, description: str, body: str) -> None:
+        folder = site_dir / path
+        folder.mkdir(parents=True, exist_ok=True)
+        html = shells[shell].stamp(
+            f"{words.shown(title)} - {NAME}", words.shown(description), body, f"{site_url}{path}/"
+        )
+        (folder / "index.html").write_text(html)
+
+    for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):
+        path = f"models/{pages.paths[model['model_id']]}"
+        name = model["model_id"]
+        write(path, "model", name, f"GPU memory of {name}: which cards run it, in every format.", pages.render(number))
+        (site_dir / path / "totals.bin").write_bytes(book.model_bytes(number))
+        entries.append((f"{path}/", words.shown(name)))
+    for folder, name, body in pages.organisations():
+        write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
+    cards = GpuPages(book, pages)
+    for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
+        path = f"gpus/{slug_gpu(gpu['gpu_id'])}"
+        write(
+            path, "page", gpu["name"], f"What runs on {gpu['name']}, and the memory it really gives.", cards.render(gpu)
+        )
+        entries.append((f"{path}/", words.shown(gpu["name"])))
+    return entries
+
+
+def _replace(html: str, values: dict[str, str]) -> str:
+    return re.sub("|".join(values), lambda m: values[m[0]], html)
+
+
+def _version(book, data: dict[str, str]) -> str:
+    """A name for what the browser may keep: it changes when a script, a style or a number does."""
+    digest = hashlib.sha256(book.array.tobytes())
+    for file in sorted(ASSETS.iterdir()):
+        digest.update(file.read_bytes())
+    for text in data.values():
+        digest.update(text.encode())
+    return digest.hexdigest()[:12]
+
+
+def _snapshot(book) -> str:
+    """The age of the facts, for every page."""
+    dates = sorted({m["facts_as_of"] for m in book.models if m["facts_as_of"]})
+    if not dates:
+        return "Age of the facts unknown."
+    last = words.shown(dates[-1])
+    since = f" (the oldest of {words.shown(dates[0])})" if dates[0] != dates[-1] else ""
+    return f'Facts as of <time datetime="{last}" data-age>{last}</time>{since}.'
+
+
+def _share(tables_dir: Path, target: Path) -> None:
+    """The tables beside the site: hard links where the file system can, copies where not."""
+    target.mkdir()
+    for file in sorted(tables_dir.iterdir()):
+        if file.is_file():
+            try:
+                os.link(file, target / file.name)
+            except OSError:
+                shutil.copy2(file, target / file.name)

@@ -1,0 +1,71 @@
+"""The sentence a model page opens with: the smallest common card for each thing that people do with a model."""
+
+from __future__ import annotations
+
+from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.words import judge, tokens
+
+# What the sentence speaks of: a phase, the formats in the order of preference, how it is named.
+ASKED = (
+    ("inference", ("gguf-q4_k_m", "awq-int4", "nf4"), "in 4-bit"),
+    ("inference", ("bf16", "fp16"), "in bf16"),
+    ("lora", ("bf16", "fp16"), "LoRA"),
+    ("full-finetune", ("bf16", "fp16"), "full fine-tuning"),
+)
+# The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
+SINGLE_GIB = 80
+
+
+def ladder(book: Book) -> list[tuple[int, int]]:
+    """Nominal GiB and the smallest capacity (KiB) among the common cards of that size, smallest first."""
+    sizes: dict[int, int] = {}
+    for gpu in book.common:
+        if gpu["segment"] != "unified" and gpu["vendor"] == "nvidia":
+            nominal = round(gpu["memory_gib_nominal"])
+            sizes[nominal] = min(sizes.get(nominal, gpu["capacity_bytes"] // 1024), gpu["capacity_bytes"] // 1024)
+    return sorted(sizes.items())
+
+
+def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | None:
+    """The least hardware that a scenario runs on, in words; None where it does not run."""
+    for nominal, capacity in cards:
+        verdict, gpus, _kib = judge(totals, counts, capacity)
+        if nominal <= SINGLE_GIB and verdict == "fits":
+            return f"one {nominal} GB card"
+    nominal, capacity = max((c for c in cards if c[0] <= SINGLE_GIB), default=cards[-1])
+    verdict, gpus, _kib = judge(totals, counts, capacity)
+    if verdict == "tight":
+        return f"one {nominal} GB card, barely"
+    return f"{gpus} × {nominal} GB" if gpus else None
+
+
+def answer(book: Book, model: int, context: int) -> str:
+    """One or two sentences, or the reason why there is no answer."""
+    cards = ladder(book)
+    facts = []
+    for phase, dtypes, name in ASKED:
+        wanted = book.default(phase, **({"context_tokens": context} if phase == "inference" else {}))
+        scenario = _first(book, model, book.rows([phase], **wanted), dtypes)
+        if scenario and cards:
+            where = smallest(book.totals(model, book.index[scenario]), book.counts, cards)
+            facts.append((phase, name, where, scenario))
+    if not facts:
+        return ""
+    nominal = max(n for n, _capacity in cards if n <= SINGLE_GIB or len(cards) == 1)
+    most = f"{book.counts[-1]} × {nominal} GB"
+    parts = []
+    for phase, name, where, scenario in facts:
+        at = f" at {tokens(scenario.context_tokens)} tokens" if not parts and phase == "inference" else ""
+        if not parts and phase == "inference":
+            parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
+        elif phase == "inference":
+            parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
+        else:
+            parts.append(f"{name} {'needs ' + where if where else 'does not fit on ' + most}")
+    return "; ".join(parts) + "."
+
+
+def _first(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> Scenario | None:
+    """The first wanted format whose total is known."""
+    known = {s.dtype_id: s for s in rows if book.totals(model, book.index[s])[0] != UNKNOWN_KIB}
+    return next((known[d] for d in dtypes if d in known), None)

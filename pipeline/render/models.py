@@ -1,0 +1,202 @@
+"""One page per model, and one per organisation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pipeline.render import words
+from pipeline.render.answer import answer
+from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario, components
+from pipeline.render.environment import environment
+
+DEFAULT_CONTEXT = 8192
+
+
+def label(scenario: Scenario, names: dict[str, str]) -> str:
+    return names.get(scenario.dtype_id, scenario.dtype_id)
+
+
+class ModelPages:
+    """Holds what all model pages share, so that a page costs only its own rows."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        env = environment(book)
+        self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
+        self.dtypes = {d["dtype_id"]: d["name"] for d in book["dtype"]}
+        self.phases = {p["phase_id"]: p["name"] for p in book["phase"]}
+        self.engines = {e["engine_id"]: e for e in book["engine"]}
+        self.trained = [p for p in self.phases if p != "inference"]
+        self.paths = {m["model_id"]: words.slug(m["model_id"]) for m in book.models}
+        self.contexts = book.axis({"inference"}, "context_tokens")
+        self.sequences = book.axis({"inference"}, "sequences")
+        self.training = self._training_rows()
+        self.inference = {
+            c: book.rows(["inference"], **book.default("inference", context_tokens=c)) for c in self.contexts
+        }
+        shown = [s for rows in self.inference.values() for s in rows] + self.training
+        self.places = {scenario: i for i, scenario in enumerate(shown)}
+        self.parts = components(book.folder, shown) if shown else {}
+        self.reasons = defaultdict(dict)
+        for (model_id, phase, dtype), reason in sorted(book.reasons.items()):
+            self.reasons[model_id][f"{phase} {dtype}"] = words.shown(reason)
+        self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
+
+    def _training_rows(self) -> list[Scenario]:
+        rows = []
+        for phase in self.trained:
+            rows += self.book.rows([phase], **self.book.default(phase))
+        return rows
+
+    def context(self, model: dict) -> int | None:
+        """The published context to show first: 8k, or the longest that the model reads where that is less."""
+        limit = min(DEFAULT_CONTEXT, model["max_context_tokens"] or DEFAULT_CONTEXT)
+        return max((c for c in self.contexts if c <= limit), default=self.contexts[0] if self.contexts else None)
+
+    def render(self, number: int) -> str:
+        book, model = self.book, self.book.models[number]
+        context = self.context(model)
+        inference = self.inference.get(context, [])
+        shown = inference + self.training
+        known = any(book.totals(number, book.index[s])[0] != UNKNOWN_KIB for s in shown)
+        organisation, _, name = model["model_id"].rpartition("/")
+        breakdown = self._breakdown(model, shown) if known else []
+        tensors = sorted(self.tensors.get(model["model_id"], ()), key=lambda t: -t["element_count"])
+        used = {part for row in breakdown for part, size in row["parts"] if size}
+        caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
+        recipe = self._recipe()
+        return self.page.render(
+            model=model,
+            root="../../../",
+            path=self.paths[model["model_id"]],
+            organisation=organisation or "(no organisation)",
+            name=name,
+            answer=answer(book, number, context) if known else "",
+            reason=(book.reason(model, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
+                "."
+            ),
+            reasons=self.reasons.get(model["model_id"]) if known else None,
+            short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < DEFAULT_CONTEXT),
+            context=context or DEFAULT_CONTEXT,
+            gpus=book.common,
+            inference=known
+            and {
+                "caption": f"Inference, {caption}. GiB on one card; then how full each card gets.",
+                "caption_short": f"inference at {caption}",
+                "rows": [self._row(number, s, label(s, self.dtypes)) for s in inference],
+            },
+            training=known
+            and self.training
+            and {
+                "caption": f"Training, {recipe}. GiB on one card; then how full each card gets.",
+                "caption_short": f"at {recipe}",
+                "rows": [self._row(number, s, self.phases.get(s.phase_id, s.phase_id)) for s in self.training],
+            },
+            breakdown=breakdown,
+            used=used,
+            contexts=self._contexts(number) if known else [],
+            context_values=self.contexts,
+            sequences=self.sequences,
+            engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]
+            if known
+            else [],
+            base_path=self.paths.get(model["base_model_id"]),
+            tensors=tensors,
+            tensor_sum=sum(t["element_count"] for t in tensors) or 1,
+            layers=self.layers.get(model["model_id"], []),
+        )
+
+    def _recipe(self) -> str:
+        if not self.training:
+            return ""
+        s = self.training[0]
+        kept = {"full": "full activation checkpointing", "none": "no activation checkpointing"}.get(s.checkpointing, "")
+        return f"{words.tokens(s.context_tokens)} tokens, micro-batch {s.sequences}, {s.optimizer_id}, {kept}"
+
+    def _row(self, number: int, scenario: Scenario, name: str) -> dict:
+        book = self.book
+        totals = book.totals(number, book.index[scenario])
+        row = {
+            "label": name,
+            "dtype": label(scenario, self.dtypes),
+            "engine": scenario.engine_id,
+            "reason": "",
+            "gib": "",
+            "cells": [],
+        }
+        if totals[0] == UNKNOWN_KIB:
+            return row | {"reason": book.reason(book.models[number], scenario)}
+        cells = [words.verdict_cell(totals, book.counts, g["capacity_bytes"] // 1024) for g in book.common]
+        return row | {"gib": words.gib(totals[0] * 1024), "cells": cells}
+
+    def _breakdown(self, model: dict, shown: list[Scenario]) -> list[dict]:
+        by_place = {row["s"]: row for row in self.parts.get(model["model_id"], ())}
+        found = [(s, by_place.get(self.places[s])) for s in shown]
+        rows = []
+        for group in (True, False):  # each group on a scale of its own: training dwarfs inference
+            part = [(s, r) for s, r in found if (s.phase_id == "inference") is group]
+            scale = max((r["total_bytes"] for _s, r in part if r and r["total_bytes"]), default=1)
+            for scenario, row in part:
+                name = label(scenario, self.dtypes)
+                total = row and row["total_bytes"]
+                rows.append(
+                    {
+                        "label": name if group else f"{self.phases.get(scenario.phase_id, scenario.phase_id)}, {name}",
+                        "total": total,
+                        "scale": scale,
+                        "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
+                        "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
+                        "reason": "" if total is not None else self.book.reason(model, scenario),
+                    }
+                )
+        return rows
+
+    def _contexts(self, number: int) -> list[tuple[str, list[str]]]:
+        """GiB on one card by format, for every published context and number of sequences."""
+        book, cells = self.book, defaultdict(dict)
+        for scenario in book.rows(["inference"]):
+            kib = book.totals(number, book.index[scenario])[0]
+            cells[scenario.dtype_id][scenario.sequences, scenario.context_tokens] = kib
+        columns = [(s, c) for s in self.sequences for c in self.contexts]
+        return [
+            (self.dtypes.get(dtype, dtype), [_kib_text(row.get(column, UNKNOWN_KIB)) for column in columns])
+            for dtype, row in cells.items()
+            if any(kib != UNKNOWN_KIB for kib in row.values())
+        ]
+
+    def organisations(self) -> Iterator[tuple[str, str, str]]:
+        """Folder, name and page of every organisation."""
+        groups = defaultdict(list)
+        for model in self.book.models:
+            groups[self.paths[model["model_id"]].partition("/")[0]].append(model)
+        for folder in sorted(groups):
+            rows = [self.entry(model) for model in groups[folder]]
+            name = groups[folder][0]["model_id"].rpartition("/")[0] or "(no organisation)"
+            yield folder, name, self.organisation.render(organisation=name, rows=rows)
+
+    def entry(self, model: dict) -> dict:
+        """A model as a line of a list."""
+        path = self.paths[model["model_id"]]
+        size = model["parameter_count"] or model["stored_parameter_count"]
+        return {
+            "name": model["model_id"],
+            "leaf_name": model["model_id"].rpartition("/")[2],
+            "path": path,
+            "leaf": path.partition("/")[2],
+            "size": words.count(size) if size else "",
+            "downloads": "" if model["downloads_30d"] is None else f"{model['downloads_30d']:,}",
+            "task": model["pipeline_tag"] or "",
+            "grade": model["anatomy_grade"],
+        }
+
+
+def _kib_text(kib: int) -> str:
+    return "unknown" if kib == UNKNOWN_KIB else words.gib(kib * 1024)
+
+
+def _grouped(rows: list[dict]) -> dict[str, list[dict]]:
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["model_id"]].append(row)
+    return groups

@@ -1,0 +1,127 @@
+"""What the prose pages leave open: slots such as `<!--almanac:dictionary-->`, filled from the tables."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.render import words
+from pipeline.render.book import UNKNOWN_KIB, Book
+from pipeline.render.environment import environment
+from pipeline.render.models import ModelPages
+from pipeline.render.shell import ROOT, SLOT
+from pipeline.schema import PUBLISHED
+
+SQL = ROOT / "tables" / "sql"
+FRONT_ROWS = 60
+FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
+# Components whose formula or constants go by another name too.
+ALIASES = {
+    "kv-cache": ("kv_cache", "kv-cache", "kv_padding", "kv"),
+    "error-bands": ("error_band", "error-band", "error_bands"),
+    "optimizer": ("optimizer", "trained"),
+    "capacity": ("capacity", "compatibility"),
+}
+
+
+class Prose:
+    def __init__(self, book: Book, pages: ModelPages, version: str, sql: Path = SQL) -> None:
+        self.book, self.pages, self.version, self.sql_folder = book, pages, version, sql
+        self.env = environment(book)
+
+    def fill(self, html: str) -> str:
+        """Every slot of a page, by the method of its name."""
+        return SLOT.sub(lambda m: getattr(self, f"slot_{m[1].replace('-', '_')}")(m[2]), html)
+
+    def _render(self, template: str, **values) -> str:
+        return self.env.get_template(template).render(**values)
+
+    def opening(self):
+        """The scenario that the front page opens with."""
+        rows = {s.dtype_id: s for s in self.book.rows(["inference"], **self.book.default("inference"))}
+        return next((rows[d] for d in FRONT_DTYPES if d in rows), next(iter(rows.values()), None))
+
+    def slot_front(self, _argument) -> str:
+        book, scenario = self.book, self.opening()
+        rows = []
+        for number, model in enumerate(book.models[:FRONT_ROWS]):
+            row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
+            rows.append(row | self.pages.entry(model))
+        name = self.pages.dtypes.get(scenario.dtype_id) if scenario else ""
+        caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
+        return self._render(
+            "front.html", rows=rows, gpus=book.common, total=len(book.models), caption=caption, version=self.version
+        )
+
+    def slot_models(self, _argument) -> str:
+        entries = [self.pages.entry(m) for m in self.book.models]
+        entries.sort(key=lambda e: (e["path"].lower(), e["path"]))
+        groups = []
+        for folder, rows in groupby(entries, key=lambda e: e["path"].partition("/")[0]):
+            rows = list(rows)
+            name = rows[0]["name"].rpartition("/")[0] or "(no organisation)"
+            groups.append({"id": f"org-{folder}", "path": folder, "name": name, "rows": rows})
+        known = sum(1 for i in range(len(self.book.models)) if self._known(i))
+        return self._render("models.html", groups=groups, total=len(entries), known=known)
+
+    def _known(self, model: int) -> bool:
+        book = self.book
+        step = len(book.scenarios) * book.width
+        return any(book.array[at] != UNKNOWN_KIB for at in range(model * step, (model + 1) * step, book.width))
+
+    def slot_gpus(self, _argument) -> str:
+        return self._render("gpus.html", gpus=self.book.gpus)
+
+    def slot_accuracy(self, _argument) -> str:
+        return self._render("accuracy.html", rows=self.book["accuracy"])
+
+    def slot_engines(self, _argument) -> str:
+        used = {}
+        for scenario in self.book.scenarios:
+            used.setdefault(scenario.engine_id, {})[scenario.dtype_id] = None
+        engines = [e | {"dtypes": list(used.get(e["engine_id"], ()))} for e in self.book["engine"]]
+        return self._render("engines.html", engines=engines)
+
+    def slot_files(self, _argument) -> str:
+        files = []
+        for file in sorted(self.book.folder.iterdir(), key=lambda f: (f.suffix != ".duckdb", f.name)):
+            if file.suffix == ".csv" or not file.is_file():
+                continue
+            table = PUBLISHED.get(file.stem)
+            rows = pl.scan_parquet(file).select(pl.len()).collect().item() if file.suffix == ".parquet" else None
+            meaning = table.meaning if table and rows is not None else _OTHER_FILES.get(file.suffix, "")
+            files.append({"name": file.name, "rows": rows, "size": _size(file.stat().st_size), "meaning": meaning})
+        return self._render("files.html", files=files)
+
+    def slot_dictionary(self, _argument) -> str:
+        return self._render("dictionary.html", tables=list(PUBLISHED.values()))
+
+    def slot_sql(self, component: str) -> str:
+        names = ALIASES.get(component, (component,))
+        files = [f for f in sorted(self.sql_folder.rglob("*.sql")) if f.stem.lstrip("0123456789_-") in names]
+        return self._render("sql.html", files=[{"name": f.name, "text": f.read_text()} for f in files])
+
+    def slot_constants(self, component: str) -> str:
+        titles = {s["source_id"]: s["title"] for s in self.book["source"]}
+        names = ALIASES.get(component, (component,))
+        rows = [
+            c | {"source_title": titles.get(c["source"], c["source"])}
+            for c in self.book["constant"]
+            if any(name in c["applies_to"].lower() for name in names)
+        ]
+        return self._render("constants.html", rows=rows)
+
+
+_OTHER_FILES = {
+    ".duckdb": "All tables, the views and the formulas as macros",
+    ".json": "Description of the release, for machines",
+}
+
+
+def _size(size: int) -> str:
+    for limit, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= limit:
+            return f"{size / limit:.3g} {unit}"
+    return f"{size} B"

@@ -1,0 +1,29 @@
+"""What MkDocs knows nothing of: models and cards in the search index, and the site map of every page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+
+def extend_search(folder: Path, entries: list[tuple[str, str]]) -> int:
+    """Append title-only entries (address, title). Full text of thousands of pages would take seconds to load."""
+    file = folder / "search" / "search_index.json"
+    index = json.loads(file.read_text())
+    index["docs"] = [d for d in index["docs"] if "ALMANAC" not in d["title"]]
+    # Material writes text and titles as HTML.
+    index["docs"] += [{"location": where, "title": escape(title), "text": ""} for where, title in entries]
+    file.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))
+    return len(index["docs"])
+
+
+def write_sitemap(folder: Path, site_url: str) -> int:
+    """Every page that the folder holds. No dates: the same tables give the same file."""
+    pages = sorted(p.parent.relative_to(folder).as_posix() for p in folder.rglob("index.html"))
+    addresses = [site_url + ("" if page == "." else f"{page}/") for page in pages]
+    rows = "".join(f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses)
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    (folder / "sitemap.xml").write_text(f"{head}{rows}</urlset>\n")
+    (folder / "sitemap.xml.gz").unlink(missing_ok=True)  # holds the time of writing
+    return len(addresses)

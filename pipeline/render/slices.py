@@ -1,0 +1,108 @@
+"""What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
+
+`data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change);
+`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian uint32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pipeline.render import words
+from pipeline.render.book import UNKNOWN_KIB, Book
+from pipeline.render.environment import short_name, slug_gpu
+
+
+def scenarios(book: Book, opening_dtype: str | None) -> str:
+    """Axes, cards and names: shared by the matrix and the model pages."""
+    training = next((s.phase_id for s in book.scenarios if s.phase_id != "inference"), None)
+    return _json(
+        {
+            "counts": book.counts,
+            "scenarios": [[*s.__dict__.values(), s.slug] for s in book.scenarios],
+            "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
+            "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
+            "gpus": [
+                [
+                    g["gpu_id"],
+                    slug_gpu(g["gpu_id"]),
+                    g["name"],
+                    short_name(g["name"]),
+                    g["segment"],
+                    g["vendor"],
+                    g["memory_gib_nominal"],
+                    g["capacity_bytes"] // 1024,
+                ]
+                for g in book.gpus
+            ],
+            "common": [g["gpu_id"] for g in book.common],
+            "opening": {
+                "inference": _opening(book.default("inference")) | {"dtype": opening_dtype},
+                "training": _opening(book.default(training)) if training else {},
+            },
+        }
+    )
+
+
+def models(book: Book) -> str:
+    """One array per column; words that repeat are looked up."""
+    rows = book.models
+    paths = {i: words.slug(m["model_id"]) for i, m in enumerate(rows)}
+    return _json(
+        {
+            "id": [m["model_id"] for m in rows],
+            "size": [m["parameter_count"] or m["stored_parameter_count"] for m in rows],
+            "active": [m["active_parameter_count"] for m in rows],
+            "downloads": [m["downloads_30d"] for m in rows],
+            "context": [m["max_context_tokens"] for m in rows],
+            "gated": [int(bool(m["is_gated"])) for m in rows],
+            "task": _coded([m["pipeline_tag"] for m in rows]),
+            "licence": _coded([m["license"] for m in rows]),
+            "family": _coded([m["family"] for m in rows]),
+            "reason": _coded([_reason(book, i) for i in range(len(rows))]),
+            "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
+        }
+    )
+
+
+def _reason(book: Book, model: int) -> str | None:
+    """Why nothing of a model is known; None for a model of which something is."""
+    step = len(book.scenarios) * book.width
+    totals = book.array[model * step : (model + 1) * step : book.width]
+    if any(total != UNKNOWN_KIB for total in totals) or not book.scenarios:
+        return None
+    return book.reason(book.models[model], book.scenarios[0])
+
+
+def write_slices(book: Book, folder: Path) -> int:
+    """One file per scenario; returns the bytes written."""
+    if sys.byteorder != "little":
+        book.array.byteswap()
+    target = folder / "data" / "slices"
+    target.mkdir(parents=True)
+    return sum(
+        (target / f"{scenario.slug}.bin").write_bytes(book.scenario_bytes(place))
+        for place, scenario in enumerate(book.scenarios)
+    )
+
+
+def _published(book: Book, phase: str) -> bool:
+    return any(s.phase_id == phase for s in book.scenarios)
+
+
+def _opening(chosen: dict) -> dict:
+    return {
+        name.removesuffix("_id").removesuffix("_tokens"): value for name, value in chosen.items() if value is not None
+    }
+
+
+def _coded(values: list[str | None]) -> dict:
+    known = sorted({v for v in values if v is not None})
+    place = {v: i for i, v in enumerate(known)}
+    return {"values": known, "of": [None if v is None else place[v] for v in values]}
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,97 @@
+"""Numbers, names and verdicts in words: the one place where a byte count becomes text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from markupsafe import Markup, escape
+
+from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB
+
+GIB = 1024**3
+VERDICTS = {
+    "fits": "fits on one card, with its error band",
+    "tight": "fits on one card, but less free than the error band",
+    "multi-gpu": "needs several cards",
+    "no": "does not fit on {} cards",
+}
+
+
+def gib(number: int | None, digits: int | None = None) -> str:
+    """Bytes as GiB, three figures or so. Unknown stays a word."""
+    if number is None:
+        return "unknown"
+    value = number / GIB
+    if digits is None:
+        digits = 0 if value >= 100 else 1 if value >= 1 else 2 if value >= 0.095 else 3
+    return f"{value:,.{digits}f}"
+
+
+def count(number: int | float | None) -> str:
+    """A count for people: 7.2B, 640M, 12k."""
+    if number is None:
+        return "unknown"
+    for limit, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= limit:
+            value = number / limit
+            return f"{value:.0f}{unit}" if value >= 100 else f"{value:.3g}{unit}"
+    return f"{number:g}"
+
+
+def tokens(number: int) -> str:
+    """A context length as people say it: 8k, 128k."""
+    return f"{number // 1024}k" if number >= 1024 and number % 1024 == 0 else f"{number:,}"
+
+
+def shown(text: str) -> str:
+    """Text from outside with its control and direction characters made visible, so that it cannot rearrange the page."""
+    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in str(text))
+
+
+def slug(identifier: str) -> str:
+    """A path for an id: what the Hub allows stays as it is, every other byte becomes ~XX, and nothing climbs out."""
+
+    def segment(part: str) -> str:
+        safe = re.sub(rb"[^A-Za-z0-9._-]", lambda m: b"~%02X" % m[0][0], part.encode()).decode()
+        return "~2E" + safe[1:] if safe.startswith(".") else safe or "~"
+
+    organisation, _, name = identifier.rpartition("/")
+    return f"{'~2F'.join(map(segment, organisation.split('/')))}/{segment(name)}"
+
+
+def sql_text(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
+    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then the band.
+
+    The same comparison as the view `compatibility`, and as `judge` in almanac.js.
+    """
+    if totals[0] == UNKNOWN_KIB:
+        return None, None, None
+    for gpus, kib in zip(counts, totals, strict=False):
+        if kib <= capacity_kib:
+            if gpus > 1:
+                return "multi-gpu", gpus, kib
+            return ("fits" if kib * (BAND_UNIT + totals[-1]) <= capacity_kib * BAND_UNIT else "tight"), gpus, kib
+    return "no", None, totals[0]
+
+
+@lru_cache(maxsize=4096)
+def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
+    """A verdict as a table cell: the word, the number of cards, and how full each gets."""
+    if verdict == "no":
+        return Markup('<td class="v v-no">no</td>')
+    word = f"{gpus} ×" if verdict == "multi-gpu" else verdict
+    return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
+
+
+def verdict_cell(totals, counts: list[int], capacity_kib: int) -> Markup:
+    verdict, gpus, kib = judge(totals, counts, capacity_kib)
+    if verdict is None:
+        return Markup('<td class="v v-unknown">unknown</td>')
+    return cell(verdict, gpus, None if gpus is None else -(-100 * kib // capacity_kib))

@@ -1,0 +1,132 @@
+// What every page shares: the data's shape, the verdict, numbers as text, and the card that the reader owns.
+export const version = new URL(import.meta.url).search;
+const UNKNOWN = 0xffffffff;
+
+export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
+
+export async function load(path, kind = "json") {
+  const response = await fetch(address(path) + version);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return kind === "json" ? response.json() : new Uint32Array(await response.arrayBuffer());
+}
+
+// The same comparison as `judge` in pipeline/render/words.py and as the view `compatibility`.
+// `totals` holds, from `at`, KiB per GPU for each count, then the error band in ten-thousandths.
+export function judge(totals, at, counts, capacity) {
+  const n = counts.length;
+  if (totals[at] === UNKNOWN) return { verdict: "unknown" };
+  for (let i = 0; i < n; i++) {
+    const kib = totals[at + i];
+    if (kib <= capacity) {
+      const percent = Math.ceil((100 * kib) / capacity);
+      if (counts[i] > 1) return { verdict: "multi-gpu", gpus: counts[i], percent };
+      return { verdict: kib * (10000 + totals[at + n]) <= capacity * 10000 ? "fits" : "tight", gpus: 1, percent };
+    }
+  }
+  return { verdict: "no" };
+}
+
+export function verdictText({ verdict, gpus, percent }) {
+  if (verdict === "no" || verdict === "unknown") return verdict;
+  return `${verdict === "multi-gpu" ? `${gpus} ×` : verdict} ${percent}\u00a0%`;
+}
+
+export function gib(kib) {
+  if (kib === UNKNOWN) return "unknown";
+  const value = kib / 2 ** 20;
+  const digits = value >= 100 ? 0 : value >= 1 ? 1 : value >= 0.095 ? 2 : 3;
+  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export function short(number) {
+  if (!number) return "";
+  for (const [limit, unit] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]])
+    if (number >= limit) {
+      const value = number / limit;
+      return (value >= 100 ? value.toFixed(0) : String(+value.toPrecision(3))) + unit;
+    }
+  return String(number);
+}
+
+export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
+
+// Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
+export const shown = (text) =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
+
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value == null) continue;
+    if (name in element && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+export function select(name, label, options, value, change) {
+  const box = h("select", { name }, ...options.map((o) => {
+    if (o.group) return h("optgroup", { label: o.group }, ...o.options.map(option));
+    return option(o);
+  }));
+  if (value != null) box.value = value;
+  box.addEventListener("change", () => change(box.value));
+  return h("label", {}, h("span", {}, label), box);
+}
+const option = ([value, text]) => h("option", { value: String(value) }, text);
+
+export const memory = {
+  get(key) {
+    try { return localStorage.getItem(`almanac:${key}`); } catch { return null; }
+  },
+  set(key, value) {
+    try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
+  },
+};
+
+// Cards: which of them a table shows. `mine` comes first wherever it is known.
+export const SETS = [
+  ["common", "common"], ["mine", "only mine"], ["consumer", "consumer"], ["workstation", "workstation"],
+  ["datacenter", "data centre"], ["unified", "unified memory"], ["all", "all"],
+];
+
+export function cards(world, set, mine) {
+  let list;
+  if (set === "all") list = world.gpus;
+  else if (set === "mine") list = world.gpus.filter((g) => g.id === mine);
+  else if (set === "common") list = world.common.map((id) => world.gpus.find((g) => g.id === id));
+  else list = world.gpus.filter((g) => g.segment === set);
+  list = [...list].sort((a, b) => a.capacity - b.capacity);
+  const own = world.gpus.find((g) => g.id === mine);
+  return own ? [own, ...list.filter((g) => g !== own)] : list;
+}
+
+export function gpuOptions(world) {
+  const groups = Map.groupBy ? Map.groupBy(world.gpus, (g) => g.segment) : group(world.gpus);
+  return [["", "not chosen"], ...[...groups].map(([segment, list]) => ({
+    group: segment,
+    options: list.map((g) => [g.id, `${g.short} · ${g.nominal} GB`]),
+  }))];
+}
+function group(list) {
+  const groups = new Map();
+  for (const g of list) groups.set(g.segment, [...(groups.get(g.segment) ?? []), g]);
+  return groups;
+}
+
+export function gpuHead(g, mine, base) {
+  return h("th", { scope: "col", class: g.id === mine ? "g mine" : "g" },
+    h("a", { href: `${base}gpus/${g.slug}/`, title: `${g.name}: gives ${gib(g.capacity)} of ${g.nominal} GiB` }, g.short),
+    h("small", {}, g.id === mine ? `mine · ${gib(g.capacity)}` : gib(g.capacity)));
+}
+
+export async function world() {
+  const w = await load("data/scenarios.json");
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity }));
+  w.scenarios = w.scenarios.map(([phase, dtype, engine, context, sequences, optimizer, checkpointing, slug], index) =>
+    ({ phase, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
+  w.width = w.counts.length + 1;
+  return w;
+}

@@ -1,0 +1,267 @@
+// The front page: all models × cards for one scenario. A virtual table over one binary slice per scenario.
+const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
+const UNKNOWN = 0xffffffff;
+const wrap = document.getElementById("matrix");
+const form = document.getElementById("ask");
+const count = document.getElementById("count");
+const note = document.getElementById("note");
+const base = a.address("");
+
+// ---- state: what the address says, then what is remembered, then the opening scenario
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "q", "cards", "task", "licence", "family", "size", "only", "sort"];
+const asked = new URLSearchParams(location.search);
+const [world, models] = await Promise.all([a.world(), a.load("data/models.json")]);
+const defaults = {
+  ...world.opening.inference, phase: "inference", gpu: "", q: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads",
+};
+const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common" };
+for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
+if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+
+const N = models.id.length;
+const lower = models.id.map((id) => id.toLowerCase());
+const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
+const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason");
+const path = (i) => models.paths[i] ?? models.id[i];
+const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
+const ONLY = [["", "all"], ["fits", "what runs on one of my card"], ["several", "what runs on several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
+
+// ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
+let scenario, totals;
+const slices = new Map();
+const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase);
+function settle() {
+  let left = ofPhase();
+  if (!left.length) { state.phase = "inference"; left = ofPhase(); }
+  const opening = world.opening[state.phase === "inference" ? "inference" : "training"];
+  for (const key of ["dtype", "context", "sequences", "optimizer", "checkpointing"]) {
+    const values = [...new Set(left.map((s) => s[key]))];
+    const nearest = typeof values[0] === "number"
+      ? [...values].sort((x, y) => Math.abs(Math.log(x / (state[key] || 1))) - Math.abs(Math.log(y / (state[key] || 1))))[0]
+      : ["bf16", opening[key]].find((v) => values.includes(v)) ?? values[0];
+    if (!values.includes(state[key])) state[key] = nearest;
+    left = left.filter((s) => s[key] === state[key]);
+  }
+  scenario = left[0];
+}
+
+async function fetchSlice() {
+  const wanted = scenario;
+  if (!slices.has(wanted.slug)) slices.set(wanted.slug, a.load(`data/slices/${wanted.slug}.bin`, "binary"));
+  const loaded = await slices.get(wanted.slug);
+  if (wanted === scenario) totals = loaded;
+}
+
+// ---- controls
+const choose = (key, label, options, change) => a.select(key, label, options, state[key], (value) => {
+  state[key] = typeof defaults[key] === "number" ? +value : value;
+  change();
+});
+function controls() {
+  const dtypeName = Object.fromEntries(world.dtypes);
+  const sub = ofPhase();
+  const values = (key) => [...new Set(sub.map((s) => s[key]))].filter((v) => v !== null).sort((x, y) => (x > y ? 1 : -1));
+  const training = state.phase !== "inference";
+  const scenarioChanged = () => refresh({ slice: true, rebuild: true });
+  const axis = (key, label, text = String) =>
+    values(key).length > 1 ? [choose(key, label, values(key).map((v) => [v, text(v)]), scenarioChanged)] : [];
+  const phases = a.h("fieldset", { class: "phases" }, a.h("legend", { class: "sr" }, "I want to"), ...world.phases.map(([id, name]) => {
+    const radio = a.h("input", { type: "radio", name: "phase", value: id, checked: id === state.phase });
+    radio.addEventListener("change", () => { state.phase = id; refresh({ slice: true, rebuild: true }).then(() => form.querySelector("[name=phase]:checked").focus()); });
+    return a.h("label", {}, radio, a.h("span", {}, name));
+  }));
+  const search = a.h("input", { type: "search", name: "q", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
+  search.value = state.q;
+  search.addEventListener("input", () => { state.q = search.value; refresh({}); });
+  const filtered = () => refresh({});
+  const facet = (key, label, column) => {
+    const n = new Map();
+    for (const k of models[column].of) if (k !== null) n.set(k, (n.get(k) ?? 0) + 1);
+    const options = [...n].sort((x, y) => y[1] - x[1]).map(([k, many]) => [models[column].values[k], `${a.shown(models[column].values[k])} (${many})`]);
+    return choose(key, label, [["", "any"], ...options], filtered);
+  };
+  const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size"].some((k) => state[k]) },
+    a.h("summary", {}, "More filters"),
+    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered)));
+  const myCard = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
+    state.gpu = value;
+    a.memory.set("gpu", value);
+    refresh({ rebuild: true });
+  });
+  myCard.className = "my-card";
+  form.replaceChildren(
+    a.h("div", { class: "controls first" }, myCard, phases),
+    a.h("div", { class: "controls" },
+      choose("dtype", "Format", [...new Set(sub.map((s) => s.dtype))].map((d) => [d, dtypeName[d] ?? d]), scenarioChanged),
+      ...axis("context", "Context", (v) => `${a.tokens(v)} tokens`),
+      ...axis("sequences", training ? "Micro-batch" : "Users at once"),
+      ...axis("optimizer", "Optimizer"), ...axis("checkpointing", "Checkpointing"),
+      choose("cards", "Cards", a.SETS, () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); })),
+    a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search), more));
+  form.hidden = false;
+}
+form.addEventListener("submit", (event) => event.preventDefault());
+
+// ---- which models, in which order
+let view = new Uint32Array(0);
+function filter() {
+  const terms = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
+  const own = world.gpus.find((g) => g.id === state.gpu);
+  const tally = { one: 0, several: 0 };
+  const out = [];
+  for (let i = 0; i < N; i++) {
+    if (terms.length && !terms.every((t) => lower[i].includes(t))) continue;
+    if (state.size && !(models.size[i] >= least && models.size[i] < most)) continue;
+    if ((state.task && task(i) !== state.task) || (state.family && family(i) !== state.family) || (state.licence && licence(i) !== state.licence)) continue;
+    if (state.only === "open" && models.gated[i]) continue;
+    if (state.only === "moe" && !(models.active[i] && models.active[i] < models.size[i])) continue;
+    if (own) {
+      const { verdict } = a.judge(totals, i * world.width, world.counts, own.capacity);
+      const one = verdict === "fits" || verdict === "tight";
+      if (state.only === "fits" && !one) continue;
+      if (state.only === "several" && verdict !== "multi-gpu") continue;
+      tally.one += one;
+      tally.several += verdict === "multi-gpu";
+    }
+    out.push(i);
+  }
+  sort(out);
+  view = Uint32Array.from(out);
+  const said = (n) => n.toLocaleString("en");
+  count.textContent = `${said(out.length)} ${out.length === 1 ? "model" : "models"}` +
+    (own ? `; ${said(tally.one)} on one ${own.short}, ${said(tally.several)} on several` : "");
+  const beyond = "† beyond the model’s own context";
+  note.textContent = scenario.phase === "inference" ? ` · ${beyond}` : "";
+}
+function sort(out) {
+  const [key, direction] = state.sort.split(" ");
+  if (key === "downloads") return direction === "up" ? out.reverse() : out;
+  const sign = direction === "down" ? -1 : 1;
+  const last = (v) => (v === null || v === UNKNOWN ? Infinity : v);
+  if (key === "name") return out.sort((x, y) => sign * (lower[x] < lower[y] ? -1 : lower[x] > lower[y] ? 1 : 0));
+  const value = key === "size" ? (i) => last(models.size[i]) : (i) => last(totals[i * world.width]);
+  return out.sort((x, y) => {
+    const u = value(x), v = value(y);
+    if (u === v) return x - y;
+    return u === Infinity ? 1 : v === Infinity ? -1 : sign * (u - v);
+  });
+}
+
+// ---- the table: a window of rows that are reused while one scrolls
+const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "GiB", "up"], ["downloads", "Downloads", "down"]];
+let list = [], table, body, above, below, pool = [], rowHeight = 28, headHeight = 0;
+function build() {
+  list = a.cards(world, state.cards, state.gpu);
+  pool = [];
+  table = a.h("table", { class: "mx virtual", "aria-colcount": String(list.length + 4) });
+  table.append(a.h("caption", { class: "sr" }, "Models by card"));
+  const head = table.createTHead().insertRow();
+  for (const [key, text, first] of ORDER) {
+    const [sorted, direction = first] = state.sort.split(" ");
+    const button = a.h("button", { type: "button" }, text);
+    button.addEventListener("click", () => {
+      const [current, now = first] = state.sort.split(" ");
+      const next = current === key ? (now === "up" ? "down" : "up") : first;
+      state.sort = key === "downloads" && next === "down" ? "downloads" : `${key} ${next}`;
+      refresh({ rebuild: true }).then(() => table.tHead.querySelectorAll("button")[ORDER.findIndex((o) => o[0] === key)].focus());
+    });
+    head.append(a.h("th", { scope: "col", class: key === "name" ? "" : "n", "aria-sort": sorted === key ? (direction === "up" ? "ascending" : "descending") : false }, button));
+  }
+  head.append(...list.map((g) => a.gpuHead(g, state.gpu, base)));
+  head.setAttribute("aria-rowindex", "1");
+  const spacer = () => a.h("tbody", { "aria-hidden": "true" }, a.h("tr", {}, a.h("td", { colSpan: list.length + 4 })));
+  [above, body, below] = [spacer(), a.h("tbody"), spacer()];
+  table.append(above, body, below);
+  wrap.replaceChildren(table);
+  headHeight = table.tHead.offsetHeight;
+}
+function grow() {
+  const link = a.h("a");
+  const row = a.h("tr", {}, a.h("th", { scope: "row" }, link));
+  const facts = [0, 1, 2].map(() => row.appendChild(a.h("td", { class: "n" }, "")));
+  const cells = list.map((g) => row.appendChild(a.h("td", { class: g.id === state.gpu ? "v mine" : "v" }, "")));
+  body.append(row);
+  pool.push({ row, link, facts, cells, keys: new Array(list.length).fill(null), model: -1, totals: null, merged: false });
+}
+function draw() {
+  const n = view.length;
+  const visible = Math.ceil(wrap.clientHeight / rowHeight) + 8;
+  const from = Math.max(0, Math.min(Math.floor((wrap.scrollTop - headHeight) / rowHeight) - 4, n - visible));
+  const to = Math.min(n, from + visible);
+  while (pool.length < to - from) grow();
+  pool.forEach((p, k) => {
+    p.row.hidden = from + k >= to;
+    if (!p.row.hidden) fill(p, view[from + k], from + k);
+  });
+  above.hidden = !from;
+  below.hidden = to === n;
+  above.rows[0].cells[0].style.height = `${from * rowHeight}px`;
+  below.rows[0].cells[0].style.height = `${(n - to) * rowHeight}px`;
+}
+function fill(p, model, position) {
+  p.row.setAttribute("aria-rowindex", position + 2);
+  if (p.model === model && p.totals === totals) return;
+  Object.assign(p, { model, totals });
+  const at = model * world.width;
+  const unknown = totals[at] === UNKNOWN;
+  p.link.textContent = a.shown(models.id[model]);
+  p.link.title = p.link.textContent;
+  p.link.href = `${base}models/${path(model)}/`;
+  const beyond = scenario.phase === "inference" && models.context[model] && scenario.context > models.context[model];
+  p.facts[0].textContent = a.short(models.size[model]);
+  p.facts[1].textContent = a.gib(totals[at]) + (beyond ? "†" : "");
+  p.facts[2].textContent = a.short(models.downloads[model]);
+  if (unknown !== p.merged && list.length) {
+    p.merged = unknown;
+    p.cells[0].colSpan = unknown ? list.length : 1;
+    p.cells.forEach((c, j) => { c.hidden = unknown && j > 0; });
+    p.keys.fill(null);
+  }
+  if (unknown) {
+    if (list.length) {
+      p.cells[0].className = "v-unknown";
+      p.cells[0].textContent = `unknown: ${a.shown(reason(model) || "see the model’s page")}`;
+      p.keys[0] = null;
+    }
+    return;
+  }
+  list.forEach((g, j) => {
+    const verdict = a.judge(totals, at, world.counts, g.capacity);
+    const text = a.verdictText(verdict);
+    if (p.keys[j] === text) return;
+    p.keys[j] = text;
+    p.cells[j].firstChild.data = text;
+    p.cells[j].className = `v v-${verdict.verdict}${g.id === state.gpu ? " mine" : ""}`;
+  });
+}
+wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+addEventListener("resize", () => requestAnimationFrame(draw));
+
+// ---- one way to change anything
+async function refresh({ slice, rebuild }) {
+  if (slice) {
+    settle();
+    controls();
+    await fetchSlice();
+  }
+  filter();
+  table?.setAttribute("aria-rowcount", view.length + 1);
+  if (rebuild) {
+    const { scrollLeft } = wrap;
+    build();
+    wrap.scrollLeft = scrollLeft;
+    table.setAttribute("aria-rowcount", view.length + 1);
+  }
+  if (!rebuild) wrap.scrollTop = 0;
+  draw();
+  if (rebuild && body.rows[0]) {
+    rowHeight = body.rows[0].getBoundingClientRect().height || rowHeight;
+    draw();
+  }
+  const query = new URLSearchParams();
+  for (const key of KEYS) if (state[key] != null && state[key] !== "" && state[key] !== defaults[key]) query.set(key, state[key]);
+  history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+}
+await refresh({ slice: true, rebuild: true });
+performance.mark("interactive");

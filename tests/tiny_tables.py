@@ -1,0 +1,237 @@
+"""A small almanac to render: a few models and cards, every dtype and phase, unknown numbers, and a hostile name.
+
+The numbers are made up; the shape is pipeline.schema's, so that a page which renders here renders from the real tables.
+"""
+
+from __future__ import annotations
+
+import datetime
+from itertools import product
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipeline.schema import PUBLISHED
+
+GIB = 1024**3
+HOSTILE = "evil-org/\u202e<script>alert('x')</script>\"&-8B"
+UNKNOWN = "acme/No-Config"
+POLARS = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
+FILL = {"string": "x", "integer": 1, "number": 1.0, "boolean": False, "date": datetime.date(2026, 1, 1)}
+
+# id: parameters in 10^9, task, downloads, grade
+MODELS = {
+    "acme/Alpha-7B-Instruct": (7.0, "text-generation", 900_000, "exact"),
+    "acme/Beta-MoE-30B-A3B": (30.0, "text-generation", 500_000, "matched"),
+    "acme/CamelCoder.2-405B": (405.0, "text-generation", 1_000, "derived"),
+    "tiny-lab/embed-small": (0.1, "feature-extraction", 2_000_000, "exact"),
+    HOSTILE: (8.0, None, 3, "exact"),
+    UNKNOWN: (None, "text-generation", 70_000, "unknown"),
+}
+# id: name, vendor, segment, nominal GiB, capacity GiB
+GPUS = {
+    "rtx-3060-12gb": ("GeForce RTX 3060 12GB", "nvidia", "consumer", 12, 11.6),
+    "rtx-4090": ("GeForce RTX 4090", "nvidia", "consumer", 24, 23.4),
+    "l40s": ("L40S", "nvidia", "datacenter", 48, 44.2),
+    "h100-sxm": ("H100 SXM", "nvidia", "datacenter", 80, 78.9),
+    "mi300x": ("Instinct MI300X", "amd", "datacenter", 192, 191.9),
+    "m4-max-128gb": ("Apple M4 Max 128GB", "apple", "unified", 128, 107.5),
+}
+BITS = {
+    "stored": ("As published", "transformers", 16.0, True),
+    "fp32": ("fp32", "transformers", 32.0, True),
+    "bf16": ("bf16", "transformers", 16.0, True),
+    "fp16": ("fp16", "transformers", 16.0, True),
+    "fp8": ("fp8", "vllm", 8.0, False),
+    "int8": ("int8", "transformers", 8.0, False),
+    "nf4": ("NF4", "transformers", 4.5, False),
+    "awq-int4": ("AWQ int4", "vllm", 4.2, False),
+    "gptq-int4": ("GPTQ int4", "vllm", 4.2, False),
+    "mxfp4": ("MXFP4", "vllm", 4.25, False),
+    "nvfp4": ("NVFP4", "vllm", 4.5, False),
+    "gguf-q8_0": ("GGUF Q8_0", "llama.cpp", 8.5, False),
+    "gguf-q6_k": ("GGUF Q6_K", "llama.cpp", 6.6, False),
+    "gguf-q5_k_m": ("GGUF Q5_K_M", "llama.cpp", 5.7, False),
+    "gguf-q4_k_m": ("GGUF Q4_K_M", "llama.cpp", 4.85, False),
+    "gguf-q3_k_m": ("GGUF Q3_K_M", "llama.cpp", 3.9, False),
+    "gguf-q2_k": ("GGUF Q2_K", "llama.cpp", 3.2, False),
+}
+PHASES = {
+    "inference": ("Inference", "Generate or encode with fixed weights"),
+    "pretrain": ("Pretraining", "Train every weight from scratch"),
+    "full-finetune": ("Full fine-tune", "Train every weight of a finished model"),
+    "lora": ("LoRA", "Train low-rank adapters beside frozen 16-bit weights"),
+    "qlora": ("QLoRA", "Train adapters beside frozen 4-bit weights"),
+}
+COUNTS = (1, 2, 4, 8, 16)
+COMPONENTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters")
+REASON = "MXFP4 needs a block size that this model's projections do not divide into"
+
+
+def _scenarios():
+    for dtype, context, sequences in product(BITS, (2048, 8192), (1, 8)):
+        yield dtype, "inference", context, sequences, None, None
+    trained = [("bf16", p) for p in ("pretrain", "full-finetune", "lora")] + [("nf4", "qlora")]
+    for (dtype, phase), context, checkpointing, optimizer in product(
+        trained, (512, 2048), ("none", "full"), ("adamw", "adamw-8bit")
+    ):
+        yield dtype, phase, context, 1, optimizer, checkpointing
+
+
+def _components(billions, dtype, phase, context, sequences, checkpointing, count):
+    """Arithmetic with the right shape and no claim: sharding divides weights and states, nothing divides overhead."""
+    weights = int(billions * 1e9 * BITS[dtype][2] / 8 / count)
+    training = phase != "inference"
+    trained = (
+        0 if not training else int(billions * 1e9 / count) if phase in ("pretrain", "full-finetune") else 20_000_000
+    )
+    return {
+        "weights_bytes": weights,
+        "kv_cache_bytes": 0 if training else 131_072 * context * sequences // count,
+        "kv_padding_bytes": 0 if training else 16 * 131_072 * sequences,
+        "state_bytes": 0,
+        "activations_bytes": context * sequences * (2_000_000 if checkpointing == "none" else 100_000),
+        "gradients_bytes": 2 * trained,
+        "optimizer_bytes": 12 * trained,
+        "adapters_bytes": 40_000_000 if phase in ("lora", "qlora") else 0,
+        "overhead_bytes": 700_000_000,
+    }
+
+
+def footprints():
+    for model_id, (billions, *_rest) in MODELS.items():
+        for (dtype, phase, context, sequences, optimizer, checkpointing), count in product(_scenarios(), COUNTS):
+            row = {
+                "model_id": model_id,
+                "dtype_id": dtype,
+                "phase_id": phase,
+                "engine_id": BITS[dtype][1],
+                "context_tokens": context,
+                "sequences": sequences,
+                "kv_dtype_id": "bf16" if phase == "inference" else None,
+                "optimizer_id": optimizer,
+                "precision": None if phase == "inference" else "mixed",
+                "checkpointing": checkpointing,
+                "lora_rank": 16 if phase in ("lora", "qlora") else None,
+                "lora_targets": "all-linear" if phase in ("lora", "qlora") else None,
+                "attention": "flash",
+                "sharding": "none" if count == 1 else "tp" if phase == "inference" else "zero3",
+                "gpu_count": count,
+                "error_band": 0.05 if phase == "inference" else 0.1,
+            }
+            if billions is None:
+                row["unknown_reason"] = "No config is published, and no sibling has its shape"
+            else:
+                parts = _components(billions, dtype, phase, context, sequences, checkpointing, count)
+                row |= parts | {"total_bytes": sum(parts.values())}
+                if dtype == "mxfp4" and model_id == "acme/Alpha-7B-Instruct":
+                    row |= {"weights_bytes": None, "total_bytes": None, "unknown_reason": REASON}
+            yield row
+
+
+def _models():
+    for model_id, (billions, task, downloads, grade) in MODELS.items():
+        known = billions is not None
+        count = int(billions * 1e9) if known else None
+        yield {
+            "model_id": model_id,
+            "revision": "a" * 40 if known else None,
+            "pipeline_tag": task,
+            "license": "apache-2.0",
+            "is_gated": model_id.startswith("acme/Beta"),
+            "downloads_30d": downloads,
+            "likes": downloads // 100,
+            "family": "alpha",
+            "model_type": "alpha",
+            "parameter_count": count,
+            "stored_parameter_count": count,
+            "active_parameter_count": count // 10 if known and "MoE" in model_id else count,
+            "max_context_tokens": 32768 if known else None,
+            "anatomy_grade": grade,
+            "anatomy_note": "Its count equals the published total" if known else "No config is published",
+            "layer_count": 32 if known else None,
+            "hidden_size": 4096 if known else None,
+            "vocab_size": 32000 if known else None,
+            "stored_format": "bf16" if known else None,
+            "facts_as_of": "2026-10",
+            "config_kind": "verbatim" if known else None,
+            "config_source": f"config.json of {model_id}" if known else None,
+            "sources": "hub listing ; config.json",
+        }
+
+
+def _rows():
+    gpus = [
+        {
+            "gpu_id": gpu_id,
+            "name": name,
+            "vendor": vendor,
+            "segment": segment,
+            "architecture": "ada",
+            "memory_gib_nominal": nominal,
+            "memory_mib_reported": int(nominal * 1022) if vendor != "amd" else None,
+            "memory_mib_cuda": int(nominal * 1012) if gpu_id == "rtx-4090" else None,
+            "capacity_bytes": int(capacity * GIB),
+            "capacity_basis": "measured" if gpu_id == "rtx-4090" else "imputed",
+            "memory_bandwidth_gb_s": 1008.0,
+            "source": "data-sheet",
+            "memory_reported_source": "nvidia-smi in public logs",
+        }
+        for gpu_id, (name, vendor, segment, nominal, capacity) in GPUS.items()
+    ]
+    dtypes = [
+        {"dtype_id": i, "name": n, "engine_id": e, "bits_per_weight": b, "is_trainable": t, "source": "formats"}
+        for i, (n, e, b, t) in BITS.items()
+    ]
+    known = [m for m, row in MODELS.items() if row[0]]
+    layer = {"kind": "full", "mechanism": "full", "component": "text", "layer_count": 32, "kv_head_count": 8}
+    return {
+        "source": [{"source_id": "formats", "title": "Format notes", "locator": "https://example.org/formats"}],
+        "model": list(_models()),
+        "gpu": gpus,
+        "dtype": dtypes,
+        "phase": [{"phase_id": p, "name": n, "meaning": m, "source": "house"} for p, (n, m) in PHASES.items()],
+        "engine": [{"engine_id": e, "name": e, "engine_version": "1.0"} for e in ("transformers", "vllm", "llama.cpp")],
+        "optimizer": [{"optimizer_id": o, "name": o} for o in ("adamw", "adamw-8bit")],
+        "constant": [{"constant_id": "context_bytes", "value": 4e8, "unit": "byte", "applies_to": "capacity"}],
+        "tensor_class": [
+            {"model_id": m, "tensor_class": c, "element_count": n, "layer_count": 32, "is_quantisable": c != "norm"}
+            for m in known
+            for c, n in (("attention", 2_000_000_000), ("feed-forward", 4_000_000_000), ("norm", 300_000))
+        ],
+        "attention_layer": [layer | {"model_id": m, "elements_per_token": 2048} for m in known],
+        "footprint": list(footprints()),
+        "accuracy": [
+            {
+                "metric": "allocated",
+                "phase_id": "lora",
+                "engine_id": "transformers",
+                "row_count": 12,
+                "median_error": 0.02,
+                "p95_error": 0.09,
+                "worst_under": -0.12,
+                "worst_over": 0.08,
+            }
+        ],
+    }
+
+
+def build(folder: Path) -> Path:
+    """Write every published table but the compatibility view as Parquet, and an almanac.duckdb that holds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = _rows()
+    for table in PUBLISHED.values():
+        if table.name == "compatibility":
+            continue
+        schema = {c.name: POLARS[c.type] for c in table.columns}
+        blank = {c.name: None if c.name in table.nullable else FILL[c.type] for c in table.columns}
+        frame = pl.DataFrame([blank | row for row in rows.get(table.name, ())], schema=schema)
+        frame.sort([k for k in table.key if k in schema]).write_parquet(folder / f"{table.name}.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{folder / 'almanac.duckdb'}' as almanac (storage_version 'v1.2.0')")
+        for table in PUBLISHED.values():
+            if table.name != "compatibility":
+                file = folder / f"{table.name}.parquet"
+                connection.execute(f"create table almanac.{table.name} as from read_parquet('{file}')")
+    return folder
