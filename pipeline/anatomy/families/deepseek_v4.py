@@ -1,0 +1,120 @@
+"""DeepSeek-V4: one key-value head whose key is also its value, a window of recent tokens in every layer, and compressed
+entries of all that is older. Source: transformers 5.23.0, models/deepseek_v4.
+
+Shapes [out, in], with h the hidden size, d the head dimension, r a compression rate in tokens per entry.
+What a layer can read per token: d elements within the window; d / r for ever in a heavily compressed layer (r = 128),
+and d / r plus the indexer's key / r in a sparse one (r = 4). A layer of both appears in two rows of attention_layer.
+"""
+
+from __future__ import annotations
+
+from pipeline.anatomy.builders import Decoder
+from pipeline.anatomy.families import family
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import dropout, layer_types
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+
+WINDOW, HEAVY, SPARSE = "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"
+KIND_OF_RATIO = {0: WINDOW, 4: SPARSE, 128: HEAVY}
+
+
+def kinds(fields: Fields, layers: int) -> list[str]:
+    """From `layer_types`, or the older `compress_ratios`, whose entries beyond the layers are prediction layers'."""
+    types = fields.items("layer_types")
+    if types is not None:
+        return layer_types(Fields({"layer_types": types[:layers]}, fields.where), layers, known=(WINDOW, HEAVY, SPARSE))
+    ratios = fields.items("compress_ratios")
+    if ratios is None:
+        return [HEAVY if i < 2 or i % 2 == 0 else SPARSE for i in range(layers)]
+    if len(ratios) < layers or any(not isinstance(r, int) or r not in KIND_OF_RATIO for r in ratios):
+        raise UnknownAnatomy(f"{fields.where}.compress_ratios does not describe {layers} layers")
+    return [KIND_OF_RATIO[r] for r in ratios[:layers]]
+
+
+@family("deepseek_v4", "deepseek_ref")
+def deepseek_v4(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    attend(decoder, fields)
+    streams = fields.count("hc_mult", default=4)
+    mixed = streams * streams + 2 * streams
+    decoder.parameter("other", "hyper_connection", layers, mixed * streams * hidden, 2)
+    decoder.vector("hyper_connection", layers, mixed + 3, 2, tensor_class="other")
+    decoder.parameter("other", "hyper_connection", 1, streams * streams * hidden)
+    decoder.vector("hyper_connection", 1, streams + 1, tensor_class="other")
+    moe(decoder, fields)
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(has_flash_attention=False, attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def attend(decoder: Decoder, fields: Fields) -> None:
+    layers, hidden, linear = decoder.layers, decoder.hidden, decoder.linear
+    heads, dim = fields.count("num_attention_heads"), fields.count("head_dim", default=512)
+    rank = fields.count("q_lora_rank", default=1024)
+    groups, out_rank = fields.count("o_groups", default=8), fields.count("o_lora_rank", default=1024)
+    linear("attention", "mla_q_a", layers, rank, hidden)
+    decoder.norm(layers, rank)
+    linear("attention", "mla_q_b", layers, heads * dim, rank)
+    linear("attention", "attention_kv", layers, dim, hidden)
+    decoder.norm(layers, dim)
+    grouped = fields.divide(heads * dim, groups, "attention width")
+    linear("attention", "attention_o_a", layers, groups * out_rank, grouped, operator="linear-subclass")
+    linear("attention", "attention_o", layers, hidden, groups * out_rank)
+    decoder.vector("attention_sink", layers, heads, tensor_class="attention")
+    shape = {"head_count": heads, "kv_head_count": 1, "head_dim": dim, "value_head_dim": dim}
+    window = fields.count("sliding_window", default=128)
+    decoder.mixer(
+        kind="sliding", mechanism="sliding", layer_count=layers, window_tokens=window, elements_per_token=dim, **shape
+    )
+    types = kinds(fields, layers)
+    for kind, default in ((HEAVY, 128), (SPARSE, 4)):
+        if count := types.count(kind):
+            rate = compression(fields, kind, default)
+            cached = compress(decoder, fields, count, kind, rate, dim, rank)
+            cached = fields.divide(cached, rate, "compressed entry")
+            name = "compressed" if kind == HEAVY else "sparse"
+            decoder.mixer(kind=name, mechanism="mla", layer_count=count, elements_per_token=cached, **shape)
+
+
+def compression(fields: Fields, kind: str, default: int) -> int:
+    rates = fields.inner("compress_rates")
+    legacy = "compress_rate_hca" if kind == HEAVY else "compress_rate_csa"
+    if fields.raw(legacy) is not None:
+        return fields.count(legacy)
+    return default if rates is None else rates.count(kind, default=default)
+
+
+def compress(decoder: Decoder, fields: Fields, layers: int, kind: str, rate: int, dim: int, rank: int) -> int:
+    """The compressor's tensors; elements of one compressed entry. Sparse layers overlap two series of entries."""
+    hidden, linear = decoder.hidden, decoder.linear
+    width = dim if kind == HEAVY else 2 * dim
+    linear("attention", "compressor", layers, width, hidden, each=2)
+    decoder.parameter("attention", "compressor_positions", layers, rate * width)
+    decoder.norm(layers, dim)
+    if kind == HEAVY:
+        return dim
+    heads, key = fields.count("index_n_heads", default=64), fields.count("index_head_dim", default=128)
+    linear("attention", "indexer_compressor", layers, 2 * key, hidden, each=2)
+    decoder.parameter("attention", "compressor_positions", layers, rate * 2 * key)
+    decoder.norm(layers, key)
+    linear("attention", "indexer_q", layers, heads * key, rank)
+    linear("attention", "indexer_weights", layers, heads, hidden)
+    return dim + key
+
+
+def moe(decoder: Decoder, fields: Fields) -> None:
+    layers = decoder.layers
+    width = fields.count("moe_intermediate_size", "intermediate_size")
+    experts = fields.count("n_routed_experts", "num_local_experts", default=256)
+    chosen = fields.count("num_experts_per_tok", default=6)
+    shared = width * fields.count("n_shared_experts", default=1, least=0)
+    decoder.moe(layers, experts, chosen, width, shared_width=shared)
+    types = fields.items("mlp_layer_types")
+    hashed = fields.count("num_hash_layers", default=3, least=0) if types is None else types[:layers].count("hash_moe")
+    if hashed > layers:
+        raise ContradictoryConfig(f"{fields.where}: {hashed} hash layers of {layers}")
+    decoder.store("router bias buffers", (layers - hashed) * experts)
+    decoder.store("hash routing tables", hashed * decoder.vocab * chosen)
