@@ -7,6 +7,7 @@ Shapes were read from the modelling code of transformers 5.23 and diffusers 0.42
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
@@ -201,6 +202,11 @@ def architecture_of(fields: Fields) -> str | None:
     if not isinstance(names[0], str):
         raise ContradictoryConfig(f"{fields.where}.architectures names no class")
     return names[0]
+
+
+def has_head(architecture: str) -> bool:
+    """Whether a class is for a task: ViTForImageClassification is, MaskFormerModel is not."""
+    return re.search("For[A-Z]", architecture) is not None
 
 
 def label_count(fields: Fields, default: int = 2) -> int:

@@ -82,7 +82,7 @@ def glm_vision(fields: Fields) -> list[Part]:
     kind = fields.text("model_type")
     older = kind.startswith("glm4v")
     newer = {**GLM, "hidden_size": 1024, "num_heads": 16, "out_hidden_size": 1536, "intermediate_size": 4096}
-    fields = over(fields, GLM if older else {**newer, "attention_bias": True, "projection_intermediate_size": 10240})
+    fields = over(fields, GLM if older else {**newer, "attention_bias": True})
     hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "depth"), fields.count("num_heads")
     outputs, width = fields.count("out_hidden_size"), fields.count("intermediate_size")
     patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size", default=2)
@@ -98,7 +98,8 @@ def glm_vision(fields: Fields) -> list[Part]:
     part.norm(hidden, count=2 if older else 1, bias=False)
     merge = fields.count("spatial_merge_size", default=2)
     merger.conv(outputs, hidden, merge, merge)
-    inner = width if older else fields.count("projection_intermediate_size", default=outputs * 3)
+    inner = fields.count("projection_intermediate_size", default=10240 if kind == "glm5_next_vision" else 3 * outputs)
+    inner = width if older else inner
     merger.linear("projector_in", outputs, outputs, bias=False)
     merger.norm(outputs)
     merger.linear("projector_up", outputs, inner, bias=False, count=2)

@@ -9,7 +9,7 @@ import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, nested, over
+from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, nested, over
 from pipeline.anatomy.vision_towers import vision_tower
 
 CLIP_TEXT = {
@@ -93,7 +93,7 @@ def read_pair(fields: Fields) -> Anatomy:
     text_fields = over(nested(fields, "text_config", "text_config_dict", required=False), plan.text)
     if name.endswith("ForImageClassification"):
         return _classifier(fields, vision_fields, plan)
-    if "For" in name:
+    if has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     vision = vision_tower(Fields({**vision_fields.config, "model_type": plan.tower}, vision_fields.where), plan.tower)
     text, joint = text_encoder(text_fields, plan.style), Part("projector", "projector")

@@ -37,6 +37,14 @@ TEXT_DEFAULTS: dict[str, dict[str, Any]] = {
     "qwen2_vl_text": {**QWEN2, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80, "num_attention_heads": 64},
     "qwen3_5_text": QWEN3_5,
 }
+TEXT_DEFAULTS["voxtral_realtime_text"] = {
+    "hidden_size": 3072,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 32,
+    "head_dim": 128,
+    "vocab_size": 131072,
+}
 TEXT_DEFAULTS["qwen2_5_vl_text"] = {**TEXT_DEFAULTS["qwen2_vl_text"], "vocab_size": 152064}
 # Language models that are another family's under a name of their own.
 TEXT_ALIASES = {
@@ -49,6 +57,7 @@ TEXT_ALIASES = {
     "paddleocr_vl_text": "ernie4_5",
     "kimi_k2": "deepseek_v3",
     "gemma4_unified_text": "gemma4_text",
+    "voxtral_realtime_text": "mistral",
 }
 
 
@@ -142,6 +151,9 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
     inner = over(inner, defaults)
+    if kind == "glm4_moe" and inner.raw("head_dim") is None:  # GLM-4.5V rounds down where GLM-4.5 has 128
+        width = inner.count("hidden_size") // inner.count("num_attention_heads")
+        inner = over(inner, {"head_dim": max(width, 1)})
     tied = fields.flag("tie_word_embeddings", default=plan.ties)
     if plan.text_ties and not tied:
         tied = inner.flag("tie_word_embeddings", default=kind.startswith("gemma"))

@@ -7,7 +7,7 @@ import pipeline.anatomy.vision_towers_native  # noqa: F401
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
+from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, over
 from pipeline.anatomy.vision_towers import TOWERS, vision_tower
 
 # Bare classes that end in a dense layer over the class token.
@@ -30,7 +30,7 @@ def read_vision(fields: Fields) -> Anatomy:
         width = tower.hidden * (2 if kind.startswith("dinov2") else 1)
         parts.append(Part("vision"))
         parts[-1].linear("head", width, label_count(fields))
-    elif "For" in name:
+    elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     return assemble(
         fields,
