@@ -112,22 +112,22 @@ def gated_delta(
     recurrent(decoder, layers, state=value_heads * key_dim * value_dim, conv=(2 * key + value) * kernel)
 
 
-def kimi_delta(
-    decoder: Decoder, layers: int, *, heads: int, dim: int, kernel: int, full_rank_gate: bool = False
-) -> None:
-    """Kimi delta attention: a gated delta net whose decay is a vector, h → dim → heads·dim, like its output gate."""
+def kimi_delta(decoder: Decoder, layers: int, *, heads: int, dim: int, kernel: int, full_rank: bool = False) -> None:
+    """Kimi delta attention: a gated delta net whose decay is a vector, h → dim → heads·dim, like its output gate.
+
+    `full_rank`: both are h → heads·dim at once.
+    """
     inner, linear = heads * dim, decoder.linear
     for role in ("delta_q", "delta_k", "delta_v"):
         linear("recurrent", role, layers, inner, decoder.hidden)
     convolution(decoder, layers, 3 * inner, kernel, bias=False)
-    linear("recurrent", "delta_decay_a", layers, dim, decoder.hidden)
-    linear("recurrent", "delta_decay_b", layers, inner, dim)
     linear("recurrent", "delta_b", layers, heads, decoder.hidden)
-    if full_rank_gate:
-        linear("recurrent", "delta_gate", layers, inner, decoder.hidden)
-    else:
-        linear("recurrent", "delta_gate_a", layers, dim, decoder.hidden)
-        linear("recurrent", "delta_gate_b", layers, inner, dim)
+    for role in ("delta_decay", "delta_gate"):
+        if full_rank:
+            linear("recurrent", role, layers, inner, decoder.hidden)
+        else:
+            linear("recurrent", f"{role}_a", layers, dim, decoder.hidden)
+            linear("recurrent", f"{role}_b", layers, inner, dim)
     decoder.vector("decay", layers, inner, tensor_class="recurrent")
     decoder.vector("decay", layers, heads, tensor_class="recurrent")
     decoder.norm(layers, dim)

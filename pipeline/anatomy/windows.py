@@ -91,6 +91,16 @@ def first_of_period(period: int, window: int) -> Windows:
     return windows
 
 
+def last_of_period_backwards(period: int, window: int) -> Windows:
+    """The last layer is full, and every `period`-th counted back from it."""
+
+    def windows(fields: Fields, layers: int) -> list[int | None]:
+        types = [SLIDING if (layers - 1 - i) % period else FULL for i in range(layers)]
+        return windows_by_type(fields, layers, window_of(fields, default=window), types)
+
+    return windows
+
+
 def listed_or_all(window: int | None) -> Windows:
     """What `layer_types` lists; without it every layer slides where there is a window."""
 

@@ -17,6 +17,7 @@ from pipeline.anatomy.windows import (
     Windows,
     first_of_period,
     last_of_period,
+    last_of_period_backwards,
     layers_without_rope,
     listed_or_all,
     one_window,
@@ -180,6 +181,14 @@ PLAIN: dict[str, Plain] = {
         mlp_bias=("use_bias", True), gated=False, norm_kind="layer", windows=one_window,
     ),
     "vaultgemma": replace(GEMMA, norms=2, windows=last_of_period(2, 4096), flash=False),
+    # Text models of models that see.
+    "glm4v_text": Plain(kv_heads=2, qkv_bias=True, fused_mlp=True, norms=4),
+    "muse_glimmer_text": replace(
+        BIASED, kv_heads=2, head_dim=128, norms=4, output_gate="element", windows=last_of_period_backwards(4, 2048)
+    ),
+    "qwen2_vl_text": Plain(qkv_bias=True, kv_heads=8, windows=upper_layers),
+    "qwen2_5_vl_text": Plain(qkv_bias=True, kv_heads=8, windows=upper_layers),
+    "qwen3_vl_text": replace(BIASED, kv_heads=32, head_dim=128, qk_norm="head"),
     # Remote code; held to the totals that their authors publish.
     "exaone": Plain(tied=True),
     "internlm": Plain(

@@ -1,0 +1,142 @@
+"""Linear attention with a state per head, beside layers of latent or full attention: Kimi-Linear, Ring-2.5, OLMo-Hybrid
+and MiniMax-01. Source: transformers 5.23.0, models/kimi_linear, bailing_hybrid, olmo_hybrid, minimax.
+"""
+
+from __future__ import annotations
+
+from pipeline.anatomy.builders import Decoder
+from pipeline.anatomy.experts import Sparse, after_dense
+from pipeline.anatomy.families import family
+from pipeline.anatomy.families.plain import Plain
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.latent import Latent, latent_attention
+from pipeline.anatomy.mixers import gated_delta, kimi_delta, recurrent
+from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
+
+LINEAR, FULL = "linear_attention", "full_attention"
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+CHOSEN = ("num_experts_per_token", "num_experts_per_tok")
+SHARED = ("num_shared_experts", "n_shared_experts", 1)
+KIMI = Sparse(
+    Plain(), experts=(*EXPERTS, 256), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 1024),
+    layers=after_dense("first_k_dense_replace", 1), shared_count=SHARED, correction="buffer",
+)  # fmt: skip
+BAILING = Sparse(
+    Plain(), experts=(*EXPERTS, 512), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 768),
+    layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer",
+)  # fmt: skip
+
+
+def kimi_attending(fields: Fields, layers: int) -> int:
+    """How many layers attend: from `layer_types`, from the checkpoint's lists of layers, or every fourth."""
+    types = layer_types(fields, layers, known=(LINEAR, FULL))
+    if types is not None:
+        return types.count(FULL)
+    linear = fields.inner("linear_attn_config")
+    full, delta = (linear.items("full_attn_layers"), linear.items("kda_layers")) if linear else (None, None)
+    if full is None or delta is None:
+        return sum(i > 0 and i % 4 == 0 for i in range(layers))
+    if not all(isinstance(i, int) for i in full + delta) or sorted(full + delta) != list(range(1, layers + 1)):
+        raise ContradictoryConfig(f"{fields.where}.linear_attn_config does not name each of {layers} layers once")
+    return len(full)
+
+
+@family("kimi_linear")
+def kimi_linear(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    attending = kimi_attending(fields, layers)
+    latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
+    linear = fields.inner("linear_attn_config") or fields
+    kimi_delta(
+        decoder,
+        layers - attending,
+        heads=linear.count("num_heads", "linear_num_heads", default=32),
+        dim=fields.count("linear_head_dim", default=128) if linear is fields else linear.count("head_dim", default=128),
+        kernel=linear.count("short_conv_kernel_size", "linear_conv_kernel_dim", default=4),
+    )
+    return with_experts(decoder, fields, KIMI)
+
+
+@family("bailing_hybrid")
+def bailing_hybrid(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    types = layer_types(fields, layers, known=(LINEAR, FULL))
+    attending = types.count(FULL) if types is not None else layers // fields.count("layer_group_size", default=6)
+    latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
+    heads = fields.count("num_attention_heads")
+    decoder.linear("attention", "attention_gate", attending, heads, decoder.hidden)
+    dim = fields.count("linear_head_dim", "head_dim", default=128)
+    kernel = fields.count("short_conv_kernel_size", default=4)
+    kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=True)
+    return with_experts(decoder, fields, BAILING)
+
+
+def with_experts(decoder: Decoder, fields: Fields, sparse: Sparse) -> Anatomy:
+    routed = sum(sparse.layers(fields, decoder.layers))
+    if routed < decoder.layers:
+        decoder.mlp(decoder.layers - routed, fields.count("intermediate_size"))
+    sparse.sparse_layers(decoder, fields, routed)
+    return ends(decoder, fields)
+
+
+def ends(decoder: Decoder, fields: Fields) -> Anatomy:
+    decoder.norm(decoder.layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+@family("olmo_hybrid")
+def olmo_hybrid(fields: Fields) -> Anatomy:
+    decoder = Decoder(fields)
+    layers = decoder.layers
+    decoder.embed()
+    types = layer_types(fields, layers, known=(LINEAR, FULL))
+    attending = types.count(FULL) if types is not None else max(1, layers // 4)
+    heads = Heads.read(fields, decoder.hidden)
+    bias = fields.flag("attention_bias")
+    decoder.attention(attending, heads, bias=bias, qk_norm="full")
+    key_heads = fields.count("linear_num_key_heads", default=heads.count)
+    key_dim = fields.count("linear_key_head_dim", default=int(0.75 * decoder.hidden / key_heads))
+    gated_delta(
+        decoder,
+        layers - attending,
+        key_heads=key_heads,
+        key_dim=key_dim,
+        value_heads=fields.count("linear_num_value_heads", default=heads.count),
+        value_dim=fields.count("linear_value_head_dim", default=2 * key_dim),
+        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        fused=False,
+    )
+    decoder.mlp(layers, fields.count("intermediate_size"))
+    return ends(decoder, fields)
+
+
+@family("minimax")
+def minimax(fields: Fields) -> Anatomy:
+    """Lightning attention's state, heads × dim × dim, is kept in the model's dtype, like a convolution's inputs."""
+    decoder = Decoder(fields)
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    types = layer_types(fields, layers, known=(LINEAR, FULL))
+    attending = types.count(FULL) if types is not None else layers - layers // 2
+    heads = Heads.read(fields, hidden, kv_default=8)
+    decoder.attention(attending, heads)
+    inner, others = heads.count * heads.dim, layers - attending
+    decoder.linear("recurrent", "lightning_qkv", others, 3 * inner, hidden)
+    decoder.linear("recurrent", "lightning_gate", others, inner, hidden)
+    decoder.linear("recurrent", "lightning_out", others, hidden, inner)
+    decoder.norm(others, inner)
+    recurrent(decoder, others, conv=inner * heads.dim)
+    decoder.moe(
+        layers,
+        fields.count("num_local_experts", "num_experts", default=8),
+        fields.count("num_experts_per_tok", default=2),
+        fields.count("intermediate_size"),
+    )
+    return ends(decoder, fields)
