@@ -131,13 +131,19 @@ WITH sums AS (
 ),
 held_as AS (
     -- the checkpoint as published is one of the formats, where its quantisation says which
-    SELECT model_id, dtype.dtype_id, dtype.engine_id,
+    SELECT model_id, dtype.dtype_id,
         if(dtype.dtype_id = 'stored', model.stored_format, dtype.dtype_id) AS format
     FROM model, dtype
     WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
 )
 SELECT
-    held_as.model_id, held_as.dtype_id, held_as.engine_id,
-    columns(sums.* EXCLUDE (model_id, dtype_id)),
-    NULL::VARCHAR AS unknown_reason
-FROM held_as LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format;
+    held_as.model_id, held_as.dtype_id,
+    if(reason.unknown_reason IS NULL, columns(sums.* EXCLUDE (model_id, dtype_id)), NULL),
+    reason.unknown_reason
+FROM held_as
+LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format,
+LATERAL (SELECT CASE
+    WHEN held_as.format IS NULL THEN 'the format of the published checkpoint is not known'
+    WHEN held_as.format = 'mxfp4' AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
+        THEN 'this format is for routed experts, and the model has none'
+END AS unknown_reason) AS reason;

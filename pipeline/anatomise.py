@@ -1,0 +1,146 @@
+"""From the snapshot's records to the tables of anatomy: model, tensor, attention_layer, feed_forward_layer, rejected.
+
+One bad record never stops a build: what cannot be read becomes a model of unknown anatomy with its reason, what contradicts
+itself a row of `rejected`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+import polars as pl
+
+from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy.grade import Graded, grade
+from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor
+from pipeline.facts import POLARS_TYPES
+from pipeline.hub.record import Record
+from pipeline.hub.snapshot import Popularity, Snapshot
+from pipeline.schema import PUBLISHED
+
+UNREADABLE = "the reader of this architecture failed"
+Progress = Callable[[Iterable[Any], str], Iterable[Any]]
+
+_PARTS = (("tensor", Tensor), ("attention_layer", AttentionLayer), ("feed_forward_layer", FeedForwardLayer))
+_OF_ANATOMY = (
+    "model_type",
+    "architecture",
+    "parameter_count",
+    "active_parameter_count",
+    "max_context_tokens",
+    "trained_context_tokens",
+    "hidden_size",
+    "layer_count",
+    "vocab_size",
+    "is_head_tied",
+    "norm_kind",
+    "is_block_parallel",
+    "has_flash_attention",
+    "hidden_dropout",
+    "attention_dropout",
+)
+_OF_RECORD = (
+    "revision",
+    "pipeline_tag",
+    "library",
+    "license",
+    "is_gated",
+    "stored_parameter_count",
+    "base_model_id",
+    "created_at",
+    "config_kind",
+    "config_source",
+)
+
+
+def anatomise(snapshot: Snapshot, progress: Progress = lambda rows, _: rows) -> dict[str, pl.DataFrame]:
+    """Frames by table name, typed as the schema says, sorted by key."""
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows["rejected"] = [
+        {"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected
+    ]
+    for record in progress(snapshot.records, "anatomy"):
+        try:
+            anatomy, graded = _read(record)
+        except ContradictoryConfig as reason:
+            rows["rejected"].append(
+                {"model_id": record.model_id, "reason": str(reason), "sources": ";".join(record.source_ids)}
+            )
+            continue
+        rows["model"].append(_model_row(record, anatomy, graded, snapshot.popularity.get(record.model_id), snapshot))
+        if graded.grade != "unknown":
+            for name, kind in _PARTS:
+                rows[name] += _part_rows(record.model_id, anatomy, name, kind)
+    return {name: _frame(name, rows[name]) for name in ("model", "rejected", *(name for name, _ in _PARTS))}
+
+
+def _read(record: Record) -> tuple[Anatomy | UnknownAnatomy, Graded]:
+    try:
+        anatomy: Anatomy | UnknownAnatomy = read_config(record.config) if record.config else UnknownAnatomy("no config")
+    except UnknownAnatomy as reason:
+        anatomy = reason
+    except ContradictoryConfig:
+        raise
+    except Exception as bug:
+        # a reader's own mistake costs one model, not the build; the suite holds the bundled snapshot free of these
+        raise ContradictoryConfig(f"{UNREADABLE}: {type(bug).__name__}: {bug}") from bug
+    return anatomy, grade(record, anatomy)
+
+
+def _model_row(
+    record: Record,
+    anatomy: Anatomy | UnknownAnatomy,
+    graded: Graded,
+    popularity: Popularity | None,
+    snapshot: Snapshot,
+) -> dict[str, Any]:
+    row = {name: getattr(record, name) for name in _OF_RECORD}
+    # a model whose anatomy is not confirmed shows no figure of it
+    if isinstance(anatomy, Anatomy) and graded.grade != "unknown":
+        row |= {name: getattr(anatomy, name) for name in _OF_ANATOMY}
+    else:
+        named = record.config.get("model_type") if record.config else None
+        row["model_type"] = named if isinstance(named, str) else None
+    return row | {
+        "model_id": record.model_id,
+        "family": _family(row["model_type"]),
+        "anatomy_grade": graded.grade,
+        "anatomy_note": graded.note,
+        "stored_parameter_note": graded.stored_note,
+        "stored_format": graded.stored_format,
+        "downloads_30d": popularity.downloads_30d if popularity else None,
+        "likes": popularity.likes if popularity else None,
+        "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
+        "sources": ";".join(record.source_ids),
+    }
+
+
+def _family(model_type: str | None) -> str | None:
+    """The group that people browse by: a model_type without what only marks its part or its experts."""
+    if model_type is None:
+        return None
+    name = model_type.lower().replace("-", "_")
+    for suffix in ("_text", "_moe", "_vl", "_unified", "_lite"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[dict[str, Any]]:
+    parts = {"tensor": anatomy.tensors, "attention_layer": anatomy.attention, "feed_forward_layer": anatomy.feed_forward}
+    names = [field.name for field in fields(kind)]
+    rows = [{"model_id": model_id, **{n: getattr(part, n) for n in names}} for part in parts[name]]
+    if name == "tensor":
+        for row, tensor in zip(rows, anatomy.tensors, strict=True):
+            row["element_count"] = tensor.element_count
+    return rows
+
+
+def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    table = PUBLISHED[name]
+    schema = {column.name: POLARS_TYPES[column.type] for column in table.columns}
+    return pl.DataFrame(
+        [[row.get(column) for column in schema] for row in rows], schema=schema, orient="row", infer_schema_length=None
+    ).sort(table.key, nulls_last=True, maintain_order=True)

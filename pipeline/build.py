@@ -1,0 +1,143 @@
+"""Facts, anatomy and the SQL of the book become the published tables.
+
+`build_tables(folder, ...)` fills an empty folder with `almanac.duckdb`, and one Parquet and one CSV per table. The formulas are
+the macros of tables/sql: the same text fills the tables here and answers whoever opens the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipeline.anatomise import Progress, anatomise
+from pipeline.facts import TABLES, read_facts, read_measured
+from pipeline.hub.snapshot import Snapshot
+from pipeline.scenarios import scenario_grid
+from pipeline.schema import DUCKDB_TYPES, FACTS, PUBLISHED, Table
+
+SQL = TABLES / "sql"
+DATABASE = "almanac.duckdb"
+# Files that any DuckDB since 1.2 opens; newer storage would shut out everybody else.
+STORAGE_VERSION = "v1.2.0"
+ROW_GROUP_ROWS = 36_000
+_MODELS_PER_STEP = 200
+
+
+def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = lambda rows, _: rows) -> dict[str, int]:
+    """Builds every published table into `folder`, which must exist and be empty. Returns rows by table.
+
+    Raises FactError where the book cannot be read. Nothing outside the folder is touched.
+    """
+    facts = read_facts()
+    frames = {**anatomise(snapshot, progress), "measured": read_measured()}
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"ATTACH '{_quoted(folder / DATABASE)}' AS almanac (STORAGE_VERSION '{STORAGE_VERSION}')")
+        connection.execute("USE almanac")
+        load(connection, facts, frames)
+        run_sql(connection)
+        _fill_footprints(connection, facts["scenario_set"], progress)
+        _comment(connection)
+        counts = _export(connection, folder, progress)
+    finally:
+        connection.close()
+    return counts
+
+
+def load(connection: duckdb.DuckDBPyConnection, facts: Mapping[str, pl.DataFrame], frames: Mapping[str, pl.DataFrame]) -> None:
+    """Creates the tables that the formulas read: facts as they are, constants once more as a single wide row."""
+    for name, frame in (*facts.items(), *frames.items()):
+        table = FACTS.get(name) or PUBLISHED[name]
+        # gpu is published with its capacity, which the SQL adds
+        _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
+    for name in ("footprint", "accuracy"):
+        connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
+    wide = facts["constant"].select("constant_id", "value").rows()
+    columns = ", ".join(f"{value!r}::DOUBLE AS {name}" for name, value in wide)
+    connection.execute(f"CREATE TABLE constants AS SELECT {columns}")
+
+
+def _create(connection: duckdb.DuckDBPyConnection, name: str, table: Table, frame: pl.DataFrame) -> None:
+    connection.execute(f"CREATE TABLE {name} ({declared_columns(table)})")
+    connection.register("incoming", frame.to_arrow())
+    connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
+    connection.unregister("incoming")
+
+
+def declared_columns(table: Table) -> str:
+    return ", ".join(
+        f'"{column.name}" {DUCKDB_TYPES[column.type]}{"" if column.name in table.nullable else " NOT NULL"}'
+        for column in table.columns
+    )
+
+
+def run_sql(connection: duckdb.DuckDBPyConnection) -> None:
+    """Runs the files of tables/sql in the order of their numbers."""
+    for path in sorted(SQL.glob("*.sql")):
+        connection.execute(path.read_text(encoding="utf-8"))
+
+
+def _fill_footprints(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame, progress: Progress) -> None:
+    """The default lookup, a few hundred models at a time so that memory stays flat and progress can be seen."""
+    connection.register("grid_rows", scenario_grid(scenario_sets).to_arrow())
+    connection.execute("CREATE TEMP TABLE grid AS FROM grid_rows")
+    connection.unregister("grid_rows")
+    models = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
+    steps = [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
+    for step in progress(steps, "footprints"):
+        connection.execute(
+            """
+            CREATE OR REPLACE TEMP TABLE scenario_step AS
+            SELECT shape.model_id, grid.* FROM shape, grid
+            WHERE shape.model_id BETWEEN $1 AND $2
+                AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
+            """,
+            [step[0], step[-1]],
+        )
+        connection.execute(
+            "INSERT INTO footprint BY NAME FROM footprints('scenario_step') "
+            "ORDER BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+        )
+    connection.execute("DROP TABLE IF EXISTS scenario_step")
+    connection.execute("DROP TABLE grid")
+
+
+def _comment(connection: duckdb.DuckDBPyConnection) -> None:
+    """Meanings travel with the file: comments on tables and columns."""
+    kinds = dict(connection.execute(
+        "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'almanac'"
+    ).fetchall())
+    for table in PUBLISHED.values():
+        kind = kinds.get(table.name)
+        if kind is None:
+            continue
+        connection.execute(f"COMMENT ON {'VIEW' if kind == 'VIEW' else 'TABLE'} {table.name} IS '{_quoted(table.meaning)}'")
+        if kind != "VIEW":
+            for column in table.columns:
+                unit = f" ({column.unit})" if column.unit else ""
+                connection.execute(
+                    f"COMMENT ON COLUMN {table.name}.\"{column.name}\" IS '{_quoted(column.meaning + unit)}'"
+                )
+
+
+def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress) -> dict[str, int]:
+    """One Parquet and one CSV per table, sorted by key, so that a remote reader fetches little."""
+    counts = {}
+    for name, table in progress([i for i in PUBLISHED.items() if i[0]!='compatibility'], "tables"):
+        columns = ", ".join(f'"{column.name}"' for column in table.columns)
+        order = "" if name in ("footprint", "compatibility") else f"ORDER BY {', '.join(table.key)}"
+        query = f"SELECT {columns} FROM {name} {order}"
+        connection.execute(
+            f"COPY ({query}) TO '{_quoted(folder / name)}.parquet' "
+            f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
+        )
+        connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv' (FORMAT csv, HEADER)")
+        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+    return counts
+
+
+def _quoted(text: object) -> str:
+    return str(text).replace("'", "''")
