@@ -61,6 +61,25 @@ def whisper_tower(fields: Fields) -> list[Part]:
     return [part]
 
 
+@tower("qwen3_omni_moe_audio_encoder")
+def qwen3_omni_audio(fields: Fields) -> list[Part]:
+    """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
+    fields = over(fields, {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584})
+    hidden, layers, channels = fields.count("d_model"), layer_count(fields, "encoder_layers"), fields.count("downsample_hidden_size")
+    part, bins = Part("audio", "audio-tower"), fields.count("num_mel_bins")
+    for inputs in (1, channels, channels):
+        part.conv(channels, inputs, 3, 3)
+        bins = (bins + 1) // 2
+    part.linear("patch_embedding", channels * bins, hidden, bias=False)
+    part.block(layers, hidden, fields.count("encoder_ffn_dim"), fields.count("encoder_attention_heads"))
+    part.norm(hidden)
+    projection, outputs = Part("projector", "projector"), fields.count("output_dim")
+    projection.linear("projector_up", hidden, hidden)
+    projection.linear("projector_down", hidden, outputs)
+    part.hidden, part.layers = hidden, layers
+    return [part, projection]
+
+
 def whisper_encoder(part: Part, fields: Fields) -> None:
     """Two convolutions over mel bins, a table of positions, layers whose keys have no bias, a norm."""
     hidden = fields.count("d_model", "hidden_size")

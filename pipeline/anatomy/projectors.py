@@ -191,3 +191,27 @@ def aria(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part.linear("projector_up", hidden, inner, bias=False)
     part.linear("projector_down", inner, text, bias=False)
     return part
+
+
+def minimax(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
+    """Each patch to the language model's width, then merge² of them into one."""
+    part, inner = projector(), fields.count("projector_hidden_size", default=text)
+    compression = vision.inner("img_token_compression_config") or vision
+    merge, bias = compression.count("spatial_merge_size", default=2), fields.flag("multimodal_projector_bias", default=True)
+    part.linear("projector_up", tower[0].hidden, inner, bias=bias)
+    part.linear("projector_down", inner, text, bias=bias)
+    part.linear("projector_merge", text * merge**2, inner, bias=bias)
+    part.linear("projector_merge", inner, text, bias=bias)
+    return part
+
+
+def phi3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
+    """Four patches joined, two matrices, and the vectors that separate rows and crops."""
+    embedder = fields.inner("embd_layer") or Fields({}, fields.where)
+    if embedder.text("projection_cls", default="mlp") != "mlp" or not embedder.flag("use_hd_transform", default=True):
+        raise ContradictoryConfig(f"{embedder.where} projects in a way that its class does not have")
+    part, joined = projector(), 4 * tower[0].hidden
+    part.linear("projector_up", joined, text)
+    part.linear("projector_down", text, text)
+    part.parameter(joined, "separator", count=2)
+    return part

@@ -23,6 +23,8 @@ BASE = {
     "patch_size": 16,
 }
 CLIP = {**BASE, "patch_size": 32}
+LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "patch_size": 14}
+LARGE_CLIP = {**BASE, **LARGE, "image_size": 336}  # what LLaVA and Phi-3-Vision build
 GIANT = {"hidden_size": 1152, "num_hidden_layers": 27, "num_attention_heads": 16, "intermediate_size": 4304}
 
 
@@ -52,24 +54,12 @@ class Vit:
 
 VITS: dict[str, Vit] = {
     "clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
-    "llava_clip": Vit(  # what LLaVA builds where its config is silent: CLIP-L for images of 336 pixels
-        {
-            **BASE,
-            "hidden_size": 1024,
-            "intermediate_size": 4096,
-            "num_hidden_layers": 24,
-            "num_attention_heads": 16,
-            "image_size": 336,
-            "patch_size": 14,
-        },
-        patch_bias=False,
-        class_token=True,
-        pre_norm=True,
-    ),
+    "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
+    "phi3_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "chinese_clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "altclip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "kosmos_2_vision_model": Vit(
-        {**BASE, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096, "patch_size": 14},
+        {**BASE, **LARGE},
         patch_bias=False,
         class_token=True,
         pre_norm=True,
@@ -100,6 +90,7 @@ VITS: dict[str, Vit] = {
     "idefics2_vision": Vit(CLIP),
     "idefics3_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
     "smolvlm_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
+    "video_llama_3_vision": Vit(positions="none"),
     "minicpmv4_6_vision": Vit(),
     "paddleocr_vl_vision": Vit({**BASE, **GIANT, "image_size": 384, "patch_size": 14}),
     "blip_vision_model": Vit({**BASE, "image_size": 384}, class_token=True, fused=True),
@@ -114,7 +105,7 @@ VITS: dict[str, Vit] = {
         fused=True,
     ),
     "pixtral": Vit(
-        {**BASE, "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "patch_size": 14},
+        {**BASE, **LARGE},
         patch_bias=False,
         positions="none",
         pre_norm=True,
@@ -132,15 +123,7 @@ VITS: dict[str, Vit] = {
         pre_norm=True,
     ),
     "internvl_vision": Vit(
-        {
-            **BASE,
-            "hidden_size": 1024,
-            "intermediate_size": 4096,
-            "num_hidden_layers": 24,
-            "num_attention_heads": 16,
-            "image_size": 448,
-            "patch_size": 14,
-        },
+        {**BASE, **LARGE, "image_size": 448},
         class_token=True,
         post_norm=False,
         bias=False,

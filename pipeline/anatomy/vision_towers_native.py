@@ -32,7 +32,10 @@ QWEN = {
 }
 QWEN["qwen3_vl_moe_vision"] = QWEN["qwen3_vl_vision"]
 QWEN["qwen3_5_vision"] = {**QWEN["qwen3_vl_vision"], "deepstack_visual_indexes": []}
-QWEN["qwen3_5_moe_vision"] = QWEN["qwen3_5_vision"]
+QWEN["qwen3_5_moe_vision"] = QWEN["qwen4_exp_vision"] = QWEN["qwen3_5_vision"]
+QWEN["qwen2_5_omni_vision_encoder"] = QWEN["qwen2_5_vl_vision"]
+QWEN["exaone4_5_vision"] = {**QWEN["qwen2_5_vl_vision"], "num_key_value_heads": 8}
+QWEN["qwen3_omni_moe_vision_encoder"] = QWEN["qwen3_vl_vision"]
 
 
 @tower(*QWEN)
@@ -40,23 +43,24 @@ def qwen_vision(fields: Fields) -> list[Part]:
     """Patches over two frames, fused projections, and mergers that join merge² patches for the language model."""
     kind = fields.text("model_type")
     fields = over(fields, QWEN[kind])
-    second, older = kind == "qwen2_vl_vision", kind in ("qwen2_vl_vision", "qwen2_5_vl_vision")
+    second, rms = kind == "qwen2_vl_vision", kind in ("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder", "exaone4_5_vision")
+    older = second or rms
     hidden = fields.count("embed_dim" if second else "hidden_size")
     outputs = fields.count("hidden_size" if second else "out_hidden_size")
     layers, heads = layer_count(fields, "depth"), fields.count("num_heads")
     width = hidden * fields.count("mlp_ratio") if second else fields.count("intermediate_size")
-    rms = kind == "qwen2_5_vl_vision"
     patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size", default=2)
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("in_channels", "in_chans", default=3), frames, patch, patch, bias=not older)
     if not older:
         part.embedding("position_embedding", fields.count("num_position_embeddings"), hidden)
-    part.mixer(layers, hidden, heads, fused=True)
+    kv_heads = fields.count("num_key_value_heads", default=heads) if kind == "exaone4_5_vision" else heads
+    part.mixer(layers, hidden, heads, kv_heads=kv_heads, fused=kind != "qwen2_5_omni_vision_encoder")
     part.mlp(layers, hidden, width, gated=rms)
     part.norm(hidden, layers=layers, count=2, bias=not rms)
     merger = Part("projector", "projector")
     joined = hidden * fields.count("spatial_merge_size", default=2) ** 2
-    deep = 0 if older or "qwen3_5" in kind else len(fields.items("deepstack_visual_indexes"))
+    deep = 0 if older or "qwen3_5" in kind or "qwen4" in kind else len(fields.items("deepstack_visual_indexes"))
     merger.norm(hidden, bias=not rms)
     merger.norm(joined, count=deep)
     merger.linear("projector_up", joined, joined, count=1 + deep)
@@ -197,4 +201,29 @@ def sam_vision(fields: Fields) -> list[Part]:
     part.conv(neck, neck, 3, 3, bias=False)
     part.norm(neck, count=2)
     part.hidden, part.layers = neck, layers
+    return [part]
+
+
+@tower("minimax_m3_vl_vision")
+def minimax_vision(fields: Fields) -> list[Part]:
+    """CLIP's layers over pairs of frames, with rotary positions; no class token and no norm at the end."""
+    defaults = {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 16, "patch_size": 14}
+    fields = over(fields, defaults)
+    hidden, layers, patch = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("patch_size")
+    compression = fields.inner("img_token_compression_config") or fields
+    part = Part("vision", "vision-tower")
+    frames = compression.count("temporal_patch_size", default=2)
+    part.conv(hidden, fields.count("num_channels", default=3), frames, patch, patch, bias=False)
+    part.norm(hidden)
+    part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
+    part.hidden, part.layers = hidden, layers
+    return [part]
+
+
+@tower("fuyu_patches")
+def fuyu_patches(fields: Fields) -> list[Part]:
+    """No tower: a patch is one matrix away from the language model."""
+    part, patch = Part("projector", "projector"), fields.count("patch_size", default=30)
+    inner = fields.inner("text_config") or fields
+    part.linear("projector", patch * patch * fields.count("num_channels", default=3), inner.count("hidden_size", default=4096))
     return [part]

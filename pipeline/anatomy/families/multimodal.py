@@ -58,6 +58,9 @@ TEXT_ALIASES = {
     "kimi_k2": "deepseek_v3",
     "gemma4_unified_text": "gemma4_text",
     "voxtral_realtime_text": "mistral",
+    "glm_ocr_text": "glm4",
+    "qwen2_5_omni_text": "qwen2",
+    "qwen3_omni_moe_text": "qwen3_moe",
 }
 
 
@@ -72,6 +75,8 @@ class Plan:
     newline: bool = False  # one learned vector that ends a row of patches
 
 
+# Towers whose class the parent chooses by the nested model_type; every other parent builds its own class whatever it says.
+OPEN = ("clip_vision_model", "llava_clip", "siglip_vision_model", "siglip2_vision_model", "pixtral")
 PLANS = {
     "qwen2_vl": Plan("qwen2_vl_vision", "qwen2_vl_text", text_ties=True),
     "qwen2_5_vl": Plan("qwen2_5_vl_vision", "qwen2_5_vl_text", text_ties=True),
@@ -103,6 +108,16 @@ PLANS = {
     "cohere2_vision": Plan("siglip_vision_model", "cohere2", p.cohere2, ties=True),
     "got_ocr2": Plan("got_ocr2_vision", "qwen2", p.got_ocr, ties=True),
     "aria": Plan("idefics3_vision", "aria_text", p.aria),
+    "glm_ocr": Plan("glm_ocr_vision", "glm_ocr_text"),
+    "glm5_next": Plan("glm5_next_vision", "glm5_next_text"),
+    "exaone4_5": Plan("exaone4_5_vision", "exaone4"),
+    "qwen4_exp": Plan("qwen4_exp_vision", "qwen4_exp_text"),
+    "minimax_m3_vl": Plan("minimax_m3_vl_vision", "minimax_m3_vl_text", p.minimax),
+    "lighton_ocr": Plan("pixtral", "qwen3", p.mistral3, ties=True),
+    "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
+    "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, text_ties=True),
+    "fuyu": Plan("fuyu_patches", "persimmon"),
+    "phi3_v": Plan("phi3_clip", "phi3", p.phi3),
 }
 
 
@@ -113,6 +128,8 @@ def read_vision_language(fields: Fields) -> Anatomy:
     if is_text_only(fields):
         return add_parts(fields, text, [])
     vision = vision_config(fields)
+    if plan.tower not in OPEN:
+        vision = Fields({**vision.config, "model_type": plan.tower}, vision.where)
     tower = vision_tower(vision, plan.tower)
     parts = [*tower, plan.project(fields, vision, tower, text.hidden_size)]
     if plan.newline:
@@ -123,7 +140,7 @@ def read_vision_language(fields: Fields) -> Anatomy:
 def is_text_only(fields: Fields) -> bool:
     """A class such as Qwen3_5ForCausalLM builds the language model alone; LlavaLlamaForCausalLM has its tower."""
     name = architecture_of(fields) or ""
-    return name.endswith("ForCausalLM") and not name.startswith("Llava")
+    return name.endswith("ForCausalLM") and not name.startswith(("Llava", "Fuyu", "Phi3V", "Step3p7Flash"))
 
 
 def vision_config(fields: Fields) -> Fields:
@@ -131,6 +148,13 @@ def vision_config(fields: Fields) -> Fields:
     if fields.raw("vision_config") is None and fields.text("model_type") == "llava" and fields.raw("mm_hidden_size") == 1024:
         if fields.text("mm_projector_type") == "mlp2x_gelu":
             return Fields({}, fields.where)
+    if fields.text("model_type") == "phi3_v":  # its code fixes the tower and says so by a kind, not by sizes
+        processor = nested(fields, "img_processor")
+        if processor.text("name") != "clip_vision_model" or processor.raw("image_dim_out", default=1024) != 1024:
+            raise UnknownAnatomy(f"{processor.where} does not describe CLIP-L")
+        return Fields({}, fields.where)
+    if fields.text("model_type") == "fuyu":
+        return fields
     return nested(fields, "vision_config")
 
 

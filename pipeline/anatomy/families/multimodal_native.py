@@ -138,3 +138,19 @@ def read_listener(fields: Fields) -> Anatomy:
         adaptive.linear("adaptive_norm", narrow, width, bias=False, layers=text.layer_count)
         parts.append(adaptive)
     return add_parts(fields, text, parts)
+
+
+@family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
+def read_thinker(fields: Fields) -> Anatomy:
+    """The half of an Omni model that sees, hears and writes; the talker is another model."""
+    older = fields.text("model_type") == "qwen2_5_omni_thinker"
+    stem = "qwen2_5_omni" if older else "qwen3_omni_moe"
+    text = language_model(fields, Plan("", f"{stem}_text"))
+    parts = []
+    for name, read, kind in (
+        ("vision_config", vision_tower, f"{stem}_vision_encoder"),
+        ("audio_config", audio_tower, f"{stem}_audio_encoder"),
+    ):
+        inner = nested(fields, name)
+        parts += read(Fields({**inner.config, "model_type": kind}, inner.where), kind)
+    return add_parts(fields, text, parts)

@@ -16,7 +16,7 @@ POOLED = ("ViTModel", "DeiTModel", "VivitModel")
 SIZES = ("hidden_size", "embed_dim", "hidden_sizes", "depths")
 
 
-@family(*(name for name in TOWERS if name not in ("llava_clip", "idefics_vision")))
+@family(*(name for name in TOWERS if name not in ("llava_clip", "phi3_clip", "idefics_vision", "fuyu_patches")))
 def read_vision(fields: Fields) -> Anatomy:
     if fields.raw(*SIZES) is None:
         raise UnknownAnatomy(f"{fields.where} has no hidden_size")
