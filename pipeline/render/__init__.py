@@ -53,7 +53,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     pages = ModelPages(book)
     opening = Prose(book, pages, "").opening()
     data = {
-        "scenarios.json": slices.scenarios(book, opening and opening.dtype_id),
+        "scenarios.json": slices.scenarios(book, opening),
         "models.json": slices.models(book),
     }
     slice_bytes = slices.write_slices(book, site_dir)

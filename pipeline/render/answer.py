@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.book import Book, Scenario
 from pipeline.render.words import judge, tokens
 
 # What the sentence speaks of: a phase, the formats in the order of preference, how it is named.
@@ -52,9 +52,9 @@ def answer(book: Book, model: int, context: int) -> str:
     if not facts:
         return ""
     nominal = max(n for n, _capacity in cards if n <= SINGLE_GIB or len(cards) == 1)
-    most = f"{book.counts[-1]} × {nominal} GB"
     parts = []
     for phase, name, where, scenario in facts:
+        most = f"{book.published_counts([phase])[-1]} × {nominal} GB"
         at = f" at {tokens(scenario.context_tokens)} tokens" if not parts and phase == "inference" else ""
         if not parts and phase == "inference":
             parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
@@ -67,5 +67,5 @@ def answer(book: Book, model: int, context: int) -> str:
 
 def _first(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> Scenario | None:
     """The first wanted format whose total is known."""
-    known = {s.dtype_id: s for s in rows if book.totals(model, book.index[s])[0] != UNKNOWN_KIB}
+    known = {s.dtype_id: s for s in reversed(rows) if book.is_known(model, s)}  # a dtype's own engine comes first
     return next((known[d] for d in dtypes if d in known), None)

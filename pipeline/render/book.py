@@ -1,7 +1,8 @@
 """The published tables as the pages need them: small tables as rows, the footprints as one dense array.
 
 A page compares thousands of totals with a capacity. So the totals of all models, scenarios and GPU counts are held once,
-in KiB (unsigned, 32 bit: up to 4 TiB), rounded up, beside the error band; the browser reads slices of the same array.
+in KiB (unsigned, 32 bit: up to 4 TiB), rounded up, beside the error bands; the browser reads slices of the same array.
+After the totals of a scenario stand its bands in ten-thousandths: the low half for one GPU, the high half for several.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ import polars as pl
 UNKNOWN_KIB = 0xFFFFFFFF
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
 KEYS = ("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences", "optimizer_id", "checkpointing")
-# What else a footprint's key holds. The pages show one value of each per phase: the commonest.
-HELD = ("kv_dtype_id", "precision", "lora_rank", "lora_targets", "attention")
 COMPONENTS = (
     "weights_bytes",
     "kv_cache_bytes",
@@ -31,8 +30,21 @@ COMPONENTS = (
 )
 # Cards that a page shows before anybody asks: one of each size that many people own or rent.
 COMMON_GPUS = tuple(
-    "rtx-4060 rtx-3060-12gb rtx-4060-ti-16gb rtx-4090 rtx-5090 l40s a100-sxm-80gb h100-sxm rtx-pro-6000 "
-    "h200-sxm b200 mi300x m4-max-128gb".split()
+    [
+        "rtx-4060",
+        "rtx-3060-12gb",
+        "rtx-4060-ti-16gb",
+        "rtx-4090",
+        "rtx-5090",
+        "l40s",
+        "a100-sxm-80gb",
+        "h100-sxm",
+        "rtx-pro-6000",
+        "h200-sxm",
+        "b200",
+        "mi300x",
+        "m4-max-128gb",
+    ]
 )
 
 
@@ -51,8 +63,7 @@ class Scenario:
     @property
     def slug(self) -> str:
         """Name of the scenario's slice."""
-        parts = (self.phase_id, self.dtype_id, self.context_tokens, self.sequences, self.optimizer_id)
-        return ".".join(str(part) for part in (*parts, self.checkpointing) if part is not None)
+        return "_".join(str(part) for part in self.__dict__.values() if part is not None)
 
 
 @dataclass
@@ -63,9 +74,9 @@ class Book:
     tables: dict[str, list[dict]]
     scenarios: list[Scenario]
     counts: list[int]
+    counts_of: dict[str, list[int]]
     array: array
-    reasons: dict[tuple[str, str, str], str]
-    held: dict[str, dict]
+    reasons: dict[tuple[str, str, str, str], str]
     index: dict[Scenario, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,12 +91,16 @@ class Book:
 
     @property
     def width(self) -> int:
-        """Numbers per model and scenario: a total per GPU count, and the band."""
+        """Numbers per model and scenario: a total per GPU count, and the bands."""
         return len(self.counts) + 1
 
     def totals(self, model: int, scenario: int) -> array:
         at = (model * len(self.scenarios) + scenario) * self.width
         return self.array[at : at + self.width]
+
+    def is_known(self, model: int, scenario: Scenario) -> bool:
+        """Whether any GPU count of the scenario has a total."""
+        return min(self.totals(model, self.index[scenario])[:-1]) != UNKNOWN_KIB
 
     def model_bytes(self, model: int) -> bytes:
         step = len(self.scenarios) * self.width
@@ -115,7 +130,7 @@ class Book:
         return sorted(chosen if len(chosen) > 3 else self.gpus, key=lambda g: (g["capacity_bytes"], g["gpu_id"]))
 
     def reason(self, model: dict, scenario: Scenario) -> str:
-        found = self.reasons.get((model["model_id"], scenario.phase_id, scenario.dtype_id))
+        found = self.reasons.get((model["model_id"], scenario.phase_id, scenario.dtype_id, scenario.engine_id))
         return found or model["anatomy_note"] or "no footprint was published"
 
     def axis(self, phases: set[str], name: str) -> list:
@@ -141,18 +156,53 @@ class Book:
     def rows(self, phases, **wanted) -> list[Scenario]:
         """The scenarios of the phases that agree with `wanted`, in the order of the phase and dtype tables."""
         dtype_order = {row["dtype_id"]: i for i, row in enumerate(self["dtype"])}
+        own_engine = {(row["dtype_id"], row["engine_id"]) for row in self["dtype"]}
         rows = [
             s for s in self.scenarios if s.phase_id in phases and all(getattr(s, k) == v for k, v in wanted.items())
         ]
-        return sorted(rows, key=lambda s: (list(phases).index(s.phase_id), dtype_order.get(s.dtype_id, 99)))
+        order = lambda s: (list(phases).index(s.phase_id), dtype_order.get(s.dtype_id, 99))  # noqa: E731
+        return sorted(rows, key=lambda s: (*order(s), (s.dtype_id, s.engine_id) not in own_engine, s.engine_id))
+
+    def published_counts(self, phases) -> list[int]:
+        """GPU counts that a group of phases is published for."""
+        return sorted({n for phase in phases for n in self.counts_of.get(phase, self.counts)})
+
+    @cached_property
+    def formats(self) -> dict[Scenario, str]:
+        """A dtype by name, with its engine where the phase has several for it."""
+        engines: dict[tuple[str, str], set[str]] = {}
+        for s in self.scenarios:
+            engines.setdefault((s.phase_id, s.dtype_id), set()).add(s.engine_id)
+        names = {e["engine_id"]: e["name"] for e in self["engine"]}
+        return {
+            s: f"{s.dtype_id} ({names.get(s.engine_id, s.engine_id)})"
+            if len(engines[s.phase_id, s.dtype_id]) > 1
+            else s.dtype_id
+            for s in self.scenarios
+        }
 
 
 # The order that people read formats in: whole precision first, then by how much smaller they get.
-DTYPE_ORDER = (
-    "stored fp32 bf16 fp16 fp8 int8 gguf-q8_0 gguf-q6_k gguf-q5_k_m gguf-q4_k_m nf4 awq-int4 gptq-int4 nvfp4 mxfp4 "
-    "gguf-q3_k_m gguf-q2_k"
-).split()
-PHASE_ORDER = "inference lora qlora full-finetune pretrain".split()
+DTYPE_ORDER = [
+    "stored",
+    "fp32",
+    "bf16",
+    "fp16",
+    "fp8",
+    "int8",
+    "gguf-q8_0",
+    "gguf-q6_k",
+    "gguf-q5_k_m",
+    "gguf-q4_k_m",
+    "nf4",
+    "awq-int4",
+    "gptq-int4",
+    "nvfp4",
+    "mxfp4",
+    "gguf-q3_k_m",
+    "gguf-q2_k",
+]
+PHASE_ORDER = ["inference", "lora", "qlora", "full-finetune", "pretrain"]
 
 
 def _order(names: list[str]):
@@ -168,29 +218,24 @@ def read(folder: Path) -> Book:
     small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     small["dtype"].sort(key=lambda d: _order(DTYPE_ORDER)(d["dtype_id"]))
     small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
-    lazy, held = _shown(folder / "footprint.parquet")
+    lazy = pl.scan_parquet(folder / "footprint.parquet")
     keys = lazy.select(KEYS).unique().collect()
     rank = {"phase_id": _order(PHASE_ORDER), "dtype_id": _order(DTYPE_ORDER)}
     scenarios = sorted(
         (Scenario(**row) for row in keys.to_dicts()),
         key=lambda s: tuple(rank[k](getattr(s, k)) if k in rank else (getattr(s, k) or "",) for k in KEYS),
     )
-    counts = sorted(lazy.select("gpu_count").unique().collect()["gpu_count"].to_list())
-    return Book(folder, small, scenarios, counts, _dense(lazy, small["model"], scenarios, counts), _reasons(lazy), held)
-
-
-def _shown(path: Path) -> tuple[pl.LazyFrame, dict[str, dict]]:
-    """The footprints with, of the columns in HELD, only each phase's commonest value; and those values."""
-    lazy = pl.scan_parquet(path)
-    modes = lazy.group_by("phase_id", *HELD).agg(pl.len().alias("n")).collect()
-    modes = modes.sort(["n", *HELD], descending=True, nulls_last=True).unique("phase_id", keep="first").sort("phase_id")
-    held = {row.pop("phase_id"): row for row in modes.drop("n").to_dicts()}
-    frame = lazy.join(modes.drop("n").lazy(), on=["phase_id", *HELD], how="semi", nulls_equal=True)
-    return frame, held
+    pairs = lazy.select("phase_id", "gpu_count").unique().collect()
+    counts_of = {
+        phase: sorted(part["gpu_count"]) for (phase,), part in pairs.partition_by("phase_id", as_dict=True).items()
+    }
+    counts = sorted(set(pairs["gpu_count"]))
+    totals = _dense(lazy, small["model"], scenarios, counts)
+    return Book(folder, small, scenarios, counts, counts_of, totals, _reasons(lazy))
 
 
 def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int]) -> array:
-    """Totals by model, scenario and GPU count, and after the last count the band."""
+    """Totals by model, scenario and GPU count, and after the last count the bands."""
     ids = pl.LazyFrame({"model_id": [m["model_id"] for m in models]}).with_row_index("m")
     keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
     width, step = len(counts) + 1, len(scenarios) * (len(counts) + 1)
@@ -202,14 +247,20 @@ def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], co
         .join(pl.LazyFrame({"gpu_count": counts}).with_row_index("c"), on="gpu_count")
         .select(
             (position + pl.col("c").cast(pl.Int64)).alias("at"),
-            pl.when(pl.col("c") == 0).then(position + len(counts)).alias("band_at"),
+            (position + len(counts)).alias("band_at"),
+            (pl.col("gpu_count") == 1).alias("is_one"),
             ((pl.col("total_bytes") + 1023) // 1024).clip(0, UNKNOWN_KIB - 1).alias("kib"),
             (pl.col("error_band") * BAND_UNIT).round().fill_null(0).cast(pl.Int64).alias("band"),
         )
         .collect()
     )
-    bands = cells.filter(pl.col("band_at").is_not_null()).select(at="band_at", kib="band")
-    filled = pl.concat([cells.select("at", "kib"), bands]).drop_nulls().unique("at", keep="first", maintain_order=True)
+    band = pl.col("band").clip(0, 0xFFFF)
+    bands = cells.group_by(at="band_at").agg(
+        kib=band.filter("is_one").max().fill_null(0) + 65_536 * band.filter(~pl.col("is_one")).max().fill_null(0)
+    )
+    filled = pl.concat([cells.select("at", "kib").drop_nulls(), bands.select("at", "kib")])
+    if filled["at"].n_unique() != len(filled):  # a scenario published twice, for another cache format or rank
+        filled = filled.unique("at", keep="first", maintain_order=True)
     whole = (
         pl.DataFrame({"at": pl.int_range(len(models) * step, eager=True)})
         .join(filled, on="at", how="left", maintain_order="left")
@@ -218,24 +269,25 @@ def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], co
     return array("I", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
 
 
-def _reasons(lazy: pl.LazyFrame) -> dict[tuple[str, str, str], str]:
+def _reasons(lazy: pl.LazyFrame) -> dict[tuple[str, str, str, str], str]:
     rows = (
         lazy.filter(pl.col("total_bytes").is_null() & pl.col("unknown_reason").is_not_null())
-        .group_by("model_id", "phase_id", "dtype_id")
+        .group_by("model_id", "phase_id", "dtype_id", "engine_id")
         .agg(pl.col("unknown_reason").min())
         .collect()
     )
-    return {row[:3]: row[3] for row in rows.iter_rows()}
+    return {row[:4]: row[4] for row in rows.iter_rows()}
 
 
 def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]:
     """Every component on one GPU, for a few scenarios: by model, in the order of `scenarios`."""
-    lazy, _held = _shown(folder / "footprint.parquet")
+    lazy = pl.scan_parquet(folder / "footprint.parquet")
     keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
     frame = (
-        lazy.filter(pl.col("gpu_count") == pl.col("gpu_count").min())
+        lazy.filter(pl.col("gpu_count") == 1)
         .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
         .select("model_id", "s", *COMPONENTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
+        .unique(["model_id", "s"], keep="any")
         .sort("model_id", "s")
         .collect()
     )

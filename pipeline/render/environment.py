@@ -32,7 +32,9 @@ def environment(book: Book) -> jinja2.Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
+    sources = {s["source_id"]: s for s in book["source"]}
     env.filters |= {
+        "cited": lambda text: cited(text, sources),
         "gib": words.gib,
         "count": words.count,
         "tokens": words.tokens,
@@ -41,8 +43,29 @@ def environment(book: Book) -> jinja2.Environment:
         "slug_gpu": slug_gpu,
         "exact": lambda number: "unknown" if number is None else f"{number:,}",
     }
-    env.globals |= {"components": COMPONENTS, "most": book.counts[-1]}
+    env.globals |= {
+        "components": COMPONENTS,
+        "most": {"inference": book.published_counts(["inference"])[-1], "training": book.counts[-1]}
+        if book.counts
+        else {},
+    }
     return env
+
+
+def cited(text: str | None, sources: dict[str, dict]) -> list[dict]:
+    """What a `source` column names: ids separated by `;`, as titles with an address where there is one."""
+    out = []
+    for part in filter(None, (text or "").split(";")):
+        source = sources.get(part.strip())
+        title = (
+            f"{source['publisher']}: {source['title']}"
+            if source and source["publisher"]
+            else source and source["title"]
+        )
+        where = (source and source["locator"]) or ""
+        address = where if where.startswith(("https://", "http://")) and " " not in where else None
+        out.append({"title": title or part.strip(), "address": address, "where": "" if address else where})
+    return out
 
 
 def slug_gpu(gpu_id: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from pipeline.render import words
-from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
 from pipeline.render.models import ModelPages
 
@@ -31,6 +31,7 @@ class GpuPages:
         self.inference = book.rows(["inference"], **book.default("inference"))
         self.listed = [i for i in range(len(book.models)) if self._known(i)][:LISTED]
         self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
+        self.counts = book.published_counts(["inference"])
         self.ranked = {s: self._ranked(s) for s in self.inference}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
 
@@ -39,20 +40,22 @@ class GpuPages:
         return rows[0] if rows else None
 
     def _known(self, model: int) -> bool:
-        return any(self.book.totals(model, self.book.index[s])[0] != UNKNOWN_KIB for s in self.columns)
+        return any(self.book.is_known(model, s) for s in self.columns)
 
     def _ranked(self, scenario: Scenario) -> list[list[tuple[int, int]]]:
         """For each GPU count (total, model), sorted: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
         least: list[list[tuple[int, int]]] = []
         totals = [book.totals(i, place) for i in range(len(book.models))]
-        for n in range(1, len(book.counts) + 1):
-            smallest = [(min(row[:n]), i) for i, row in enumerate(totals) if row[0] != UNKNOWN_KIB]
+        for n in range(1, len(self.counts) + 1):
+            smallest = [
+                (_least(row, n, book.counts), i) for i, row in enumerate(totals) if min(row[:-1]) != UNKNOWN_KIB
+            ]
             least.append(sorted(smallest))
         return least
 
     def render(self, gpu: dict) -> str:
-        book, capacity = self.book, gpu["capacity_bytes"] // 1024
+        capacity = gpu["capacity_bytes"] // 1024
         first = self.inference[0] if self.inference else None
         at = f"at {words.tokens(first.context_tokens)} tokens, one sequence" if first else ""
         training = next((s for s in self.columns if s.phase_id != "inference"), None)
@@ -66,13 +69,13 @@ class GpuPages:
             caption=f"Inference {at}{then}",
             caption_inference=f"how many fit {at}",
             known=len(self.ranked[first][0]) if first else 0,
-            counts=book.counts,
+            counts=self.counts,
             formats=[self._format(s, capacity) for s in self.inference],
         )
 
     def _head(self, scenario: Scenario) -> dict:
         phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
-        return {"label": phase + self.pages.dtypes.get(scenario.dtype_id, ""), "engine": scenario.engine_id}
+        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id}
 
     def _row(self, model: int, capacity: int) -> dict:
         book = self.book
@@ -88,10 +91,17 @@ class GpuPages:
         size = lambda i: self.book.models[i]["parameter_count"] or 0  # noqa: E731
         largest = max((i for _kib, i in fitting), key=lambda i: (size(i), -i), default=None)
         return {
-            "label": self.pages.dtypes.get(scenario.dtype_id, scenario.dtype_id),
+            "label": self.book.formats[scenario],
             "numbers": numbers,
             "largest": None if largest is None else self.entries[largest],
         }
+
+
+def _least(row, n: int, counts: list[int]) -> int:
+    """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
+    bands = [row[-1] & 0xFFFF if gpus == 1 else row[-1] >> 16 for gpus in counts[:n]]
+    needs = [-(-kib * (BAND_UNIT + band) // BAND_UNIT) for kib, band in zip(row, bands, strict=False)]
+    return min(need if kib != UNKNOWN_KIB else UNKNOWN_KIB * 2 for need, kib in zip(needs, row, strict=False))
 
 
 def _steps(gpu: dict) -> list[dict]:

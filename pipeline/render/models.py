@@ -13,10 +13,6 @@ from pipeline.render.environment import environment
 DEFAULT_CONTEXT = 8192
 
 
-def label(scenario: Scenario, names: dict[str, str]) -> str:
-    return names.get(scenario.dtype_id, scenario.dtype_id)
-
-
 class ModelPages:
     """Holds what all model pages share, so that a page costs only its own rows."""
 
@@ -39,8 +35,8 @@ class ModelPages:
         self.places = {scenario: i for i, scenario in enumerate(shown)}
         self.parts = components(book.folder, shown) if shown else {}
         self.reasons = defaultdict(dict)
-        for (model_id, phase, dtype), reason in sorted(book.reasons.items()):
-            self.reasons[model_id][f"{phase} {dtype}"] = words.shown(reason)
+        for (model_id, *names), reason in sorted(book.reasons.items()):
+            self.reasons[model_id][" ".join(names)] = words.shown(reason)
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
 
     def _training_rows(self) -> list[Scenario]:
@@ -59,7 +55,7 @@ class ModelPages:
         context = self.context(model)
         inference = self.inference.get(context, [])
         shown = inference + self.training
-        known = any(book.totals(number, book.index[s])[0] != UNKNOWN_KIB for s in shown)
+        known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
         breakdown = self._breakdown(model, shown) if known else []
         tensors = sorted(self.tensors.get(model["model_id"], ()), key=lambda t: -t["element_count"])
@@ -84,7 +80,7 @@ class ModelPages:
             and {
                 "caption": f"Inference, {caption}. GiB on one card; then how full each card gets.",
                 "caption_short": f"inference at {caption}",
-                "rows": [self._row(number, s, label(s, self.dtypes)) for s in inference],
+                "rows": [self._row(number, s, s.dtype_id) for s in inference],
             },
             training=known
             and self.training
@@ -119,16 +115,17 @@ class ModelPages:
         totals = book.totals(number, book.index[scenario])
         row = {
             "label": name,
-            "dtype": label(scenario, self.dtypes),
+            "dtype": scenario.dtype_id,
+            "title": self.dtypes.get(scenario.dtype_id, ""),
             "engine": scenario.engine_id,
             "reason": "",
             "gib": "",
             "cells": [],
         }
-        if totals[0] == UNKNOWN_KIB:
+        if not book.is_known(number, scenario):
             return row | {"reason": book.reason(book.models[number], scenario)}
         cells = [words.verdict_cell(totals, book.counts, g["capacity_bytes"] // 1024) for g in book.common]
-        return row | {"gib": words.gib(totals[0] * 1024), "cells": cells}
+        return row | {"gib": _kib_text(totals[0]), "cells": cells}
 
     def _breakdown(self, model: dict, shown: list[Scenario]) -> list[dict]:
         by_place = {row["s"]: row for row in self.parts.get(model["model_id"], ())}
@@ -138,7 +135,7 @@ class ModelPages:
             part = [(s, r) for s, r in found if (s.phase_id == "inference") is group]
             scale = max((r["total_bytes"] for _s, r in part if r and r["total_bytes"]), default=1)
             for scenario, row in part:
-                name = label(scenario, self.dtypes)
+                name = self.book.formats[scenario]
                 total = row and row["total_bytes"]
                 rows.append(
                     {
@@ -157,11 +154,11 @@ class ModelPages:
         book, cells = self.book, defaultdict(dict)
         for scenario in book.rows(["inference"]):
             kib = book.totals(number, book.index[scenario])[0]
-            cells[scenario.dtype_id][scenario.sequences, scenario.context_tokens] = kib
+            cells[self.book.formats[scenario]][scenario.sequences, scenario.context_tokens] = kib
         columns = [(s, c) for s in self.sequences for c in self.contexts]
         return [
-            (self.dtypes.get(dtype, dtype), [_kib_text(row.get(column, UNKNOWN_KIB)) for column in columns])
-            for dtype, row in cells.items()
+            (name, [_kib_text(row.get(column, UNKNOWN_KIB)) for column in columns])
+            for name, row in cells.items()
             if any(kib != UNKNOWN_KIB for kib in row.values())
         ]
 

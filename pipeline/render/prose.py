@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render import words
+from pipeline.render import method, words
 from pipeline.render.book import UNKNOWN_KIB, Book
 from pipeline.render.environment import environment
 from pipeline.render.models import ModelPages
@@ -17,13 +17,6 @@ from pipeline.schema import PUBLISHED
 SQL = ROOT / "tables" / "sql"
 FRONT_ROWS = 60
 FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
-# Components whose formula or constants go by another name too.
-ALIASES = {
-    "kv-cache": ("kv_cache", "kv-cache", "kv_padding", "kv"),
-    "error-bands": ("error_band", "error-band", "error_bands"),
-    "optimizer": ("optimizer", "trained"),
-    "capacity": ("capacity", "compatibility"),
-}
 
 
 class Prose:
@@ -49,7 +42,7 @@ class Prose:
         for number, model in enumerate(book.models[:FRONT_ROWS]):
             row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
             rows.append(row | self.pages.entry(model))
-        name = self.pages.dtypes.get(scenario.dtype_id) if scenario else ""
+        name = book.formats[scenario] if scenario else ""
         caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
         return self._render(
             "front.html", rows=rows, gpus=book.common, total=len(book.models), caption=caption, version=self.version
@@ -99,19 +92,10 @@ class Prose:
         return self._render("dictionary.html", tables=list(PUBLISHED.values()))
 
     def slot_sql(self, component: str) -> str:
-        names = ALIASES.get(component, (component,))
-        files = [f for f in sorted(self.sql_folder.rglob("*.sql")) if f.stem.lstrip("0123456789_-") in names]
-        return self._render("sql.html", files=[{"name": f.name, "text": f.read_text()} for f in files])
+        return self._render("sql.html", files=method.files(component, self.sql_folder))
 
     def slot_constants(self, component: str) -> str:
-        titles = {s["source_id"]: s["title"] for s in self.book["source"]}
-        names = ALIASES.get(component, (component,))
-        rows = [
-            c | {"source_title": titles.get(c["source"], c["source"])}
-            for c in self.book["constant"]
-            if any(name in c["applies_to"].lower() for name in names)
-        ]
-        return self._render("constants.html", rows=rows)
+        return self._render("constants.html", rows=method.constants(component, self.sql_folder, self.book["constant"]))
 
 
 _OTHER_FILES = {

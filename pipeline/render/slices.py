@@ -11,17 +11,17 @@ import sys
 from pathlib import Path
 
 from pipeline.render import words
-from pipeline.render.book import UNKNOWN_KIB, Book
+from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import short_name, slug_gpu
 
 
-def scenarios(book: Book, opening_dtype: str | None) -> str:
+def scenarios(book: Book, opening: Scenario | None) -> str:
     """Axes, cards and names: shared by the matrix and the model pages."""
     training = next((s.phase_id for s in book.scenarios if s.phase_id != "inference"), None)
     return _json(
         {
             "counts": book.counts,
-            "scenarios": [[*s.__dict__.values(), s.slug] for s in book.scenarios],
+            "scenarios": [[*s.__dict__.values(), s.slug, book.formats[s]] for s in book.scenarios],
             "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
             "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
             "gpus": [
@@ -39,7 +39,7 @@ def scenarios(book: Book, opening_dtype: str | None) -> str:
             ],
             "common": [g["gpu_id"] for g in book.common],
             "opening": {
-                "inference": _opening(book.default("inference")) | {"dtype": opening_dtype},
+                "inference": _opening(book.default("inference")) | {"dtype": book.formats.get(opening)},
                 "training": _opening(book.default(training)) if training else {},
             },
         }

@@ -67,18 +67,21 @@ def sql_text(text: str) -> str:
 
 
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
-    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then the band.
+    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then the bands.
 
     The same comparison as the view `compatibility`, and as `judge` in almanac.js.
     """
-    if totals[0] == UNKNOWN_KIB:
-        return None, None, None
+    known = False
     for gpus, kib in zip(counts, totals, strict=False):
-        if kib <= capacity_kib:
-            if gpus > 1:
-                return "multi-gpu", gpus, kib
-            return ("fits" if kib * (BAND_UNIT + totals[-1]) <= capacity_kib * BAND_UNIT else "tight"), gpus, kib
-    return "no", None, totals[0]
+        if kib == UNKNOWN_KIB:
+            continue
+        known = True
+        band = totals[-1] & 0xFFFF if gpus == 1 else totals[-1] >> 16
+        if kib * (BAND_UNIT + band) <= capacity_kib * BAND_UNIT:
+            return "fits" if gpus == 1 else "multi-gpu", gpus, kib
+        if gpus == 1 and kib <= capacity_kib:
+            return "tight", gpus, kib
+    return ("no" if known else None), None, None
 
 
 @lru_cache(maxsize=4096)

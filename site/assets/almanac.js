@@ -11,19 +11,22 @@ export async function load(path, kind = "json") {
 }
 
 // The same comparison as `judge` in pipeline/render/words.py and as the view `compatibility`.
-// `totals` holds, from `at`, KiB per GPU for each count, then the error band in ten-thousandths.
+// `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU low, several high.
 export function judge(totals, at, counts, capacity) {
   const n = counts.length;
-  if (totals[at] === UNKNOWN) return { verdict: "unknown" };
+  const bands = totals[at + n];
+  let known = false;
   for (let i = 0; i < n; i++) {
-    const kib = totals[at + i];
-    if (kib <= capacity) {
-      const percent = Math.ceil((100 * kib) / capacity);
-      if (counts[i] > 1) return { verdict: "multi-gpu", gpus: counts[i], percent };
-      return { verdict: kib * (10000 + totals[at + n]) <= capacity * 10000 ? "fits" : "tight", gpus: 1, percent };
-    }
+    const kib = totals[at + i], gpus = counts[i];
+    if (kib === UNKNOWN) continue;
+    known = true;
+    if (kib > capacity) continue;
+    const percent = Math.ceil((100 * kib) / capacity);
+    if (kib * (10000 + (gpus === 1 ? bands & 0xffff : bands >>> 16)) <= capacity * 10000)
+      return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent };
+    if (gpus === 1) return { verdict: "tight", gpus, percent };
   }
-  return { verdict: "no" };
+  return { verdict: known ? "no" : "unknown" };
 }
 
 export function verdictText({ verdict, gpus, percent }) {
@@ -104,7 +107,7 @@ export function cards(world, set, mine) {
 
 export function gpuOptions(world) {
   const groups = Map.groupBy ? Map.groupBy(world.gpus, (g) => g.segment) : group(world.gpus);
-  return [["", "not chosen"], ...[...groups].map(([segment, list]) => ({
+  return [["", "choose your card"], ...[...groups].map(([segment, list]) => ({
     group: segment,
     options: list.map((g) => [g.id, `${g.short} · ${g.nominal} GB`]),
   }))];
@@ -125,8 +128,8 @@ export async function world() {
   const w = await load("data/scenarios.json");
   w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity]) =>
     ({ id, slug, name, short, segment, vendor, nominal, capacity }));
-  w.scenarios = w.scenarios.map(([phase, dtype, engine, context, sequences, optimizer, checkpointing, slug], index) =>
-    ({ phase, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
+  w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, slug, dtype], index) =>
+    ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
   w.width = w.counts.length + 1;
   return w;
 }

@@ -57,6 +57,9 @@ const choose = (key, label, options, change) => a.select(key, label, options, st
   state[key] = typeof defaults[key] === "number" ? +value : value;
   change();
 });
+// "bf16: bfloat16", but not "gguf-q4_k_m: GGUF Q4_K_M", which says it twice
+const bare = (text) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
+const said = (format, name) => (!name || bare(format) === bare(name) ? format : `${format}: ${name}`);
 function controls() {
   const dtypeName = Object.fromEntries(world.dtypes);
   const sub = ofPhase();
@@ -91,13 +94,13 @@ function controls() {
   myCard.className = "my-card";
   form.replaceChildren(
     a.h("div", { class: "controls first" }, myCard, phases),
+    a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search), more),
     a.h("div", { class: "controls" },
-      choose("dtype", "Format", [...new Set(sub.map((s) => s.dtype))].map((d) => [d, dtypeName[d] ?? d]), scenarioChanged),
+      choose("dtype", "Format", [...new Map(sub.map((s) => [s.dtype, s.dtypeId]))].map(([d, id]) => [d, said(d, dtypeName[id])]), scenarioChanged),
       ...axis("context", "Context", (v) => `${a.tokens(v)} tokens`),
       ...axis("sequences", training ? "Micro-batch" : "Users at once"),
       ...axis("optimizer", "Optimizer"), ...axis("checkpointing", "Checkpointing"),
-      choose("cards", "Cards", a.SETS, () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); })),
-    a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search), more));
+      choose("cards", "Cards", a.SETS, () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); })));
   form.hidden = false;
 }
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -128,9 +131,9 @@ function filter() {
   }
   sort(out);
   view = Uint32Array.from(out);
-  const said = (n) => n.toLocaleString("en");
-  count.textContent = `${said(out.length)} ${out.length === 1 ? "model" : "models"}` +
-    (own ? `; ${said(tally.one)} on one ${own.short}, ${said(tally.several)} on several` : "");
+  const figure = (n) => n.toLocaleString("en");
+  count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
+    (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   const beyond = "† beyond the model’s own context";
   note.textContent = scenario.phase === "inference" ? ` · ${beyond}` : "";
 }
@@ -186,7 +189,7 @@ function grow() {
 }
 function draw() {
   const n = view.length;
-  const visible = Math.ceil(wrap.clientHeight / rowHeight) + 8;
+  const visible = Math.ceil(innerHeight / rowHeight) + 8;
   const from = Math.max(0, Math.min(Math.floor((wrap.scrollTop - headHeight) / rowHeight) - 4, n - visible));
   const to = Math.min(n, from + visible);
   while (pool.length < to - from) grow();
@@ -210,7 +213,7 @@ function fill(p, model, position) {
   p.link.href = `${base}models/${path(model)}/`;
   const beyond = scenario.phase === "inference" && models.context[model] && scenario.context > models.context[model];
   p.facts[0].textContent = a.short(models.size[model]);
-  p.facts[1].textContent = a.gib(totals[at]) + (beyond ? "†" : "");
+  p.facts[1].textContent = unknown ? "–" : a.gib(totals[at]) + (beyond ? "†" : "");
   p.facts[2].textContent = a.short(models.downloads[model]);
   if (unknown !== p.merged && list.length) {
     p.merged = unknown;

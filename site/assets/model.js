@@ -65,9 +65,10 @@ class Matrix {
   row(s, list) {
     const at = s.index * world.width;
     const name = (kind, id) => world[kind].find((p) => p[0] === id)?.[1] ?? id;
-    const label = this.training ? name("phases", s.phase) : name("dtypes", s.dtype);
-    const row = a.h("tr", {}, a.h("th", { scope: "row" }, label, a.h("small", {}, this.training ? name("dtypes", s.dtype) : s.engine)));
-    if (totals[at] === 0xffffffff) {
+    const row = a.h("tr", {}, this.training
+      ? a.h("th", { scope: "row" }, name("phases", s.phase), a.h("small", {}, s.dtypeId))
+      : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, s.dtypeId, a.h("small", {}, s.engine)));
+    if (totals.subarray(at, at + world.counts.length).every((kib) => kib === 0xffffffff)) {
       row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${this.reason(s)}`));
       return row;
     }
@@ -79,7 +80,7 @@ class Matrix {
   }
 
   reason(s) {
-    return reasons[`${s.phase} ${s.dtype}`] ?? "no footprint was published";
+    return reasons[`${s.phase} ${s.dtypeId} ${s.engine}`] ?? "no footprint was published";
   }
 }
 
