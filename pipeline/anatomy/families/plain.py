@@ -12,7 +12,7 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import Heads, dropout, is_causal
-from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.windows import (
     Windows,
     first_of_period,
@@ -57,6 +57,7 @@ class Plain:
     hidden_dropout: float = 0.0
     flash: bool = True
     stores_rotary: bool = False
+    is_remote: bool = False  # its code travels with checkpoints and may be another's
 
 
 def flag(fields: Fields, value: Flag) -> bool:
@@ -85,6 +86,8 @@ def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | N
 
 
 def read_plain(fields: Fields, plain: Plain) -> Anatomy:
+    if plain.is_remote and (fields.raw("num_experts") or fields.raw("num_local_experts")):
+        raise UnknownAnatomy(f"{fields.where} has experts, which are not described for this architecture")
     decoder = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias)
     layers = decoder.layers
     decoder.embed()
@@ -190,14 +193,15 @@ PLAIN: dict[str, Plain] = {
     "qwen2_5_vl_text": Plain(qkv_bias=True, kv_heads=8, windows=upper_layers),
     "qwen3_vl_text": replace(BIASED, kv_heads=32, head_dim=128, qk_norm="head"),
     # Remote code; held to the totals that their authors publish.
-    "exaone": Plain(tied=True),
+    "exaone": Plain(is_remote=True, tied=True),
     "internlm": Plain(
-        stores_rotary=True, qkv_bias=("bias", True), out_bias=("bias", True)),
-    "internlm2": Plain(fused_qkv=True, qkv_bias=("bias", False), out_bias=("bias", False)),
-    "baichuan": Plain(fused_qkv=True, stores_rotary=True),
-    "minicpm": Plain(tied=True),
-    "orion": Plain(norm_kind="layer"),
-    "xverse": Plain(),
+        is_remote=True, stores_rotary=True, qkv_bias=("bias", True), out_bias=("bias", True)
+    ),
+    "internlm2": Plain(is_remote=True, fused_qkv=True, qkv_bias=("bias", False), out_bias=("bias", False)),
+    "baichuan": Plain(is_remote=True, fused_qkv=True, stores_rotary=True),
+    "minicpm": Plain(is_remote=True, tied=True),
+    "orion": Plain(is_remote=True, norm_kind="layer"),
+    "xverse": Plain(is_remote=True),
 }  # fmt: skip
 
 
