@@ -168,6 +168,7 @@ class Decoder:
         expert_bias: bool = False,
         expert_inner: int | None = None,
         shared_fused: bool = False,
+        shared_bias: bool = False,
     ):
         """Routed experts as transformers 5 fuses them, [experts, 2·width, h] and [experts, h, width], and shared ones.
 
@@ -190,13 +191,13 @@ class Decoder:
             self.vector("bias", layers, rows, experts)
             self.vector("bias", layers, inner, experts)
         if shared_width:
+            rows = ["shared_gate", "shared_up"] if gated else ["shared_up"]
             if gated and shared_fused:
-                self.linear("shared-expert", "shared_gate_up", layers, 2 * shared_width, self.hidden)
-            else:
-                if gated:
-                    self.linear("shared-expert", "shared_gate", layers, shared_width, self.hidden)
-                self.linear("shared-expert", "shared_up", layers, shared_width, self.hidden)
-            self.linear("shared-expert", "shared_down", layers, self.hidden, shared_width)
+                self.linear("shared-expert", "shared_gate_up", layers, 2 * shared_width, self.hidden, bias=shared_bias)
+                rows = []
+            for part in rows:
+                self.linear("shared-expert", part, layers, shared_width, self.hidden, bias=shared_bias)
+            self.linear("shared-expert", "shared_down", layers, self.hidden, shared_width, bias=shared_bias)
         if shared_gate:
             self.linear("shared-expert", "shared_expert_gate", layers, 1, self.hidden)
         if correction:

@@ -109,6 +109,7 @@ class Sparse:
             shared_width=shared,
             shared_gate=self.shared_gate and shared > 0,
             shared_fused=self.shared_fused,
+            shared_bias=flag(fields, self.frame.mlp_bias),
             router=self.router,
             router_bias=self.router_bias,
             expert_bias=self.expert_bias,

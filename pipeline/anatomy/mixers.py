@@ -65,6 +65,7 @@ def mamba2(
     kernel: int,
     conv_bias: bool,
     bias: bool,
+    out_bias: bool | None = None,
     has_norm: bool = True,
     kind: str = "recurrent",
 ) -> None:
@@ -73,7 +74,8 @@ def mamba2(
     channels = inner + 2 * groups * state
     decoder.linear("recurrent", "mamba_in", layers, inner + channels + heads, decoder.hidden, bias=bias)
     convolution(decoder, layers, channels, kernel, bias=conv_bias)
-    decoder.linear("recurrent", "mamba_out", layers, decoder.hidden, inner, bias=bias)
+    out_bias = bias if out_bias is None else out_bias
+    decoder.linear("recurrent", "mamba_out", layers, decoder.hidden, inner, bias=out_bias)
     decoder.vector("decay", layers, heads, 3, tensor_class="recurrent")  # step bias, decay, skip
     if has_norm:
         decoder.norm(layers, inner, bias=False)

@@ -111,7 +111,7 @@ def moe(decoder: Decoder, fields: Fields) -> None:
     experts = fields.count("n_routed_experts", "num_local_experts", default=256)
     chosen = fields.count("num_experts_per_tok", default=6)
     shared = width * fields.count("n_shared_experts", default=1, least=0)
-    decoder.moe(layers, experts, chosen, width, shared_width=shared)
+    decoder.moe(layers, experts, chosen, width, shared_width=shared, shared_bias=fields.flag("mlp_bias"))
     types = fields.items("mlp_layer_types")
     hashed = fields.count("num_hash_layers", default=3, least=0) if types is None else types[:layers].count("hash_moe")
     if hashed > layers:

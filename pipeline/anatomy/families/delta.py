@@ -81,13 +81,14 @@ def with_experts(decoder: Decoder, fields: Fields, sparse: Sparse) -> Anatomy:
     if routed < decoder.layers:
         decoder.mlp(decoder.layers - routed, fields.count("intermediate_size"))
     sparse.sparse_layers(decoder, fields, routed)
-    return ends(decoder, fields)
+    return ends(decoder, fields, tied=False)
 
 
-def ends(decoder: Decoder, fields: Fields) -> Anatomy:
+def ends(decoder: Decoder, fields: Fields, *, tied: bool | None = None) -> Anatomy:
+    """`tied=False`: the class never ties its head, whatever the config says."""
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.head(tied=fields.flag("tie_word_embeddings") if tied is None else tied)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 

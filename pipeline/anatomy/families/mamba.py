@@ -168,6 +168,7 @@ def falcon_h1(fields: Fields) -> Anatomy:
         kernel=fields.count("mamba_d_conv", default=4),
         conv_bias=fields.flag("mamba_conv_bias", default=True),
         bias=fields.flag("mamba_proj_bias"),
+        out_bias=fields.flag("projectors_bias"),
         has_norm=fields.flag("mamba_rms_norm"),
     )
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
@@ -251,6 +252,7 @@ def nemotron_h(fields: Fields) -> Anatomy:
             gated=False,
             expert_inner=latent,
             correction=True,
+            shared_bias=fields.flag("mlp_bias"),
         )
         if latent is not None:
             bias = fields.flag("mlp_bias")
@@ -258,5 +260,5 @@ def nemotron_h(fields: Fields) -> Anatomy:
             decoder.linear("feed-forward", "latent_up", routed, hidden, latent, bias=bias)
     decoder.norm(decoder.layers)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.head(tied=False)  # the class never ties its head, whatever the config says
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
