@@ -7,8 +7,8 @@ itself a row of `rejected`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from typing import Any
 
 import polars as pl
@@ -19,10 +19,10 @@ from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor
 from pipeline.facts import POLARS_TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
+from pipeline.progress import Progress, quiet
 from pipeline.schema import PUBLISHED
 
 UNREADABLE = "the reader of this architecture failed"
-Progress = Callable[[Iterable[Any], str], Iterable[Any]]
 
 _PARTS = (("tensor", Tensor), ("attention_layer", AttentionLayer), ("feed_forward_layer", FeedForwardLayer))
 _OF_ANATOMY = (
@@ -56,13 +56,11 @@ _OF_RECORD = (
 )
 
 
-def anatomise(snapshot: Snapshot, progress: Progress = lambda rows, _: rows) -> dict[str, pl.DataFrame]:
+def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.DataFrame]:
     """Frames by table name, typed as the schema says, sorted by key."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    rows["rejected"] = [
-        {"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected
-    ]
-    for record in progress(snapshot.records, "anatomy"):
+    rows["rejected"] = [{"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected]
+    for record in progress(snapshot.records, desc="anatomy"):
         try:
             anatomy, graded = _read(record)
         except ContradictoryConfig as reason:
@@ -129,13 +127,22 @@ def _family(model_type: str | None) -> str | None:
 
 
 def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[dict[str, Any]]:
-    parts = {"tensor": anatomy.tensors, "attention_layer": anatomy.attention, "feed_forward_layer": anatomy.feed_forward}
+    parts = {
+        "tensor": _merged(anatomy.tensors),
+        "attention_layer": anatomy.attention,
+        "feed_forward_layer": anatomy.feed_forward,
+    }
     names = [field.name for field in fields(kind)]
-    rows = [{"model_id": model_id, **{n: getattr(part, n) for n in names}} for part in parts[name]]
-    if name == "tensor":
-        for row, tensor in zip(rows, anatomy.tensors, strict=True):
-            row["element_count"] = tensor.element_count
-    return rows
+    extra = ("element_count",) if name == "tensor" else ()
+    return [{"model_id": model_id, **{n: getattr(part, n) for n in (*names, *extra)}} for part in parts[name]]
+
+
+def _merged(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Tensors that differ in nothing but where they stand become one row, with as many a layer as there are."""
+    counts: dict[Tensor, int] = defaultdict(int)
+    for tensor in tensors:
+        counts[replace(tensor, per_layer_count=1)] += tensor.per_layer_count
+    return [replace(tensor, per_layer_count=count) for tensor, count in counts.items()]
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:

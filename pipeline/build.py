@@ -12,9 +12,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline.anatomise import Progress, anatomise
+from pipeline.anatomise import anatomise
+from pipeline.compatibility import write_compatibility
 from pipeline.facts import TABLES, read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
+from pipeline.progress import Progress, quiet
 from pipeline.scenarios import scenario_grid
 from pipeline.schema import DUCKDB_TYPES, FACTS, PUBLISHED, Table
 
@@ -23,10 +25,11 @@ DATABASE = "almanac.duckdb"
 # Files that any DuckDB since 1.2 opens; newer storage would shut out everybody else.
 STORAGE_VERSION = "v1.2.0"
 ROW_GROUP_ROWS = 36_000
+CSV_ROWS = 500_000
 _MODELS_PER_STEP = 200
 
 
-def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = lambda rows, _: rows) -> dict[str, int]:
+def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -> dict[str, int]:
     """Builds every published table into `folder`, which must exist and be empty. Returns rows by table.
 
     Raises FactError where the book cannot be read. Nothing outside the folder is touched.
@@ -47,7 +50,9 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = lambda r
     return counts
 
 
-def load(connection: duckdb.DuckDBPyConnection, facts: Mapping[str, pl.DataFrame], frames: Mapping[str, pl.DataFrame]) -> None:
+def load(
+    connection: duckdb.DuckDBPyConnection, facts: Mapping[str, pl.DataFrame], frames: Mapping[str, pl.DataFrame]
+) -> None:
     """Creates the tables that the formulas read: facts as they are, constants once more as a single wide row."""
     for name, frame in (*facts.items(), *frames.items()):
         table = FACTS.get(name) or PUBLISHED[name]
@@ -87,7 +92,7 @@ def _fill_footprints(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.Da
     connection.unregister("grid_rows")
     models = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
     steps = [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
-    for step in progress(steps, "footprints"):
+    for step in progress(steps, desc="footprints"):
         connection.execute(
             """
             CREATE OR REPLACE TEMP TABLE scenario_step AS
@@ -107,14 +112,18 @@ def _fill_footprints(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.Da
 
 def _comment(connection: duckdb.DuckDBPyConnection) -> None:
     """Meanings travel with the file: comments on tables and columns."""
-    kinds = dict(connection.execute(
-        "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'almanac'"
-    ).fetchall())
+    kinds = dict(
+        connection.execute(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'almanac'"
+        ).fetchall()
+    )
     for table in PUBLISHED.values():
         kind = kinds.get(table.name)
         if kind is None:
             continue
-        connection.execute(f"COMMENT ON {'VIEW' if kind == 'VIEW' else 'TABLE'} {table.name} IS '{_quoted(table.meaning)}'")
+        connection.execute(
+            f"COMMENT ON {'VIEW' if kind == 'VIEW' else 'TABLE'} {table.name} IS '{_quoted(table.meaning)}'"
+        )
         if kind != "VIEW":
             for column in table.columns:
                 unit = f" ({column.unit})" if column.unit else ""
@@ -124,18 +133,26 @@ def _comment(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress) -> dict[str, int]:
-    """One Parquet and one CSV per table, sorted by key, so that a remote reader fetches little."""
+    """One Parquet and one CSV per table, sorted by key, so that a remote reader fetches little.
+
+    The CSV of a table beyond CSV_ROWS is compressed; the one big product has none.
+    """
     counts = {}
-    for name, table in progress([i for i in PUBLISHED.items() if i[0]!='compatibility'], "tables"):
+    for name, table in progress(list(PUBLISHED.items()), desc="tables"):
+        if name == "compatibility":
+            counts[name] = write_compatibility(connection, folder / f"{name}.parquet")
+            continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
-        order = "" if name in ("footprint", "compatibility") else f"ORDER BY {', '.join(table.key)}"
+        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+        # footprints are filled in order
+        order = "" if name == "footprint" else f"ORDER BY {', '.join(table.key)}"
         query = f"SELECT {columns} FROM {name} {order}"
         connection.execute(
             f"COPY ({query}) TO '{_quoted(folder / name)}.parquet' "
             f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
         )
-        connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv' (FORMAT csv, HEADER)")
-        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+        packed, how = (".zst", ", COMPRESSION zstd") if counts[name] > CSV_ROWS else ("", "")
+        connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv{packed}' (FORMAT csv, HEADER{how})")
     return counts
 
 

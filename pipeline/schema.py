@@ -178,7 +178,7 @@ PUBLISHED = _tables(
     _table(
         "tensor",
         "The census: tensors of one role and shape in one model.",
-        "model_id component role in_features out_features",
+        "model_id component tensor_class role operator layer_count in_features out_features",
         "model_id component tensor_class role operator layer_count per_layer_count out_features in_features? "
         "element_count",
     ),
@@ -245,11 +245,10 @@ PUBLISHED = _tables(
     ),
     _table(
         "compatibility",
-        "The verdict for a scenario on a GPU. A view: footprint against capacity.",
-        "model_id dtype_id phase_id engine_id context_tokens sequences optimizer_id checkpointing gpu_id",
+        "The verdict for a scenario on a GPU: footprint against capacity. A view in almanac.duckdb, and a Parquet file.",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision checkpointing gpu_id",
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
-        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? max_context_tokens? max_sequences? "
-        "unknown_reason?",
+        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? unknown_reason?",
     ),
     _table(
         "measured",

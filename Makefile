@@ -1,0 +1,49 @@
+# Two commands do all the set-up:
+#   make publish   builds build/tables and build/site
+#   make test      proves it
+# Everything is installed into .venv from the hash-locked requirements.lock, by uv where it is there, else by pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
+
+.DEFAULT_GOAL := help
+.PHONY: help publish test check check-full lint serve bench lock clean browser
+
+help: ## Show what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+publish: $(READY) ## Build tables and site from the newest snapshot into build/
+	@$(BIN)/python -m pipeline publish
+
+test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
+	@$(BIN)/python -m pytest
+
+check: $(READY) ## Check the published data: each check is a query that returns bad rows
+	@$(BIN)/python -m pipeline check
+
+lint: $(READY) ## Lint and check formatting
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+serve: $(READY) ## Serve the built site on this machine
+	@$(BIN)/python -m pipeline serve
+
+browser: $(READY)
+	@sh tests/browser/install.sh $(BIN)
+
+lock: ## Resolve requirements.lock anew (needs uv); it names versions and hashes only
+	uv pip compile pyproject.toml --extra test --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+
+clean: ## Remove what was built
+	rm -rf build .build-next .build-previous
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
+	@rm -rf $(VENV)
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --python $(PYTHON) $(VENV) && uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock; \
+	else \
+		echo "Installing into $(VENV) ..." && $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock; \
+	fi
+	@touch $@
