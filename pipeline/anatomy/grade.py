@@ -1,0 +1,209 @@
+"""How far an anatomy is confirmed, and why, in words for people.
+
+    exact     the model's own config, and the count agrees with the published total
+    matched   the shape of a sibling, a reconstruction or a library's table, and the count equals the published total
+    derived   the model's own config, and no exact total to compare with (or one that is off by less than 0.1 %)
+    unknown   everything else: no footprint is given
+
+A total agrees when it is the count, or the count and parts that are computed from the same shapes (`stored.explain_total`).
+A shape that is not the model's own never counts unless a total confirms it: siblings were chosen by their dims, and dims
+alone leave the feed-forward and the embeddings open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pipeline.anatomy.formats import (
+    bytes_by_counts,
+    declared_format,
+    format_by_counts,
+    is_quantised,
+    plain_format,
+)
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
+from pipeline.hub.record import Record
+
+OWN_CONFIG = ("verbatim", "quoted")
+NEVER = {
+    "partial": "Only some dims are known, not what its layers hold",
+    "assumed": "Its dims have no source",
+}
+LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
+NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
+_BASIS = {
+    "verbatim": "Its own config",
+    "quoted": "Its own config, quoted by a third party",
+    "reconstructed": "Rebuilt from published dims",
+    "library_defaults": "The defaults of the library's class",
+    "library_table": "A library's table",
+}
+_USUAL = {"mxfp4": ({"expert"}, {"expert", "shared-expert"})}
+
+
+@dataclass(frozen=True)
+class Graded:
+    """`anatomy` is what the checkpoint holds: without towers or a head that its total shows to be missing."""
+
+    grade: str
+    note: str
+    stored_note: str | None = None
+    stored_format: str | None = None
+    stored_bytes: int | None = None
+    anatomy: Anatomy | None = None
+
+
+def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
+    """The grade of a record whose config gave this anatomy, or the reason why it gave none.
+
+    Raises ContradictoryConfig where the published total is a hundred times the count, or the reverse.
+    """
+    if record.config is None:
+        return Graded("unknown", "No config is known")
+    if record.config_kind in NEVER:
+        return Graded("unknown", NEVER[record.config_kind])
+    if isinstance(anatomy, UnknownAnatomy):
+        return Graded("unknown", _sentence(str(anatomy)))
+    total, count = record.stored_parameter_count, anatomy.parameter_count
+    if count < 1:
+        return Graded("unknown", "Its config gives a model without parameters")
+    if total and not 1 / LARGEST_RATIO <= total / count <= LARGEST_RATIO:
+        raise ContradictoryConfig(f"the published total is {total:,}, but its config gives {count:,} parameters")
+    declared = declared_format(record.config, record.quantization_hint)
+    if total is None:
+        return _without_total(record, anatomy, declared)
+    for what, held in _variants(anatomy):
+        explanation = explain_total(held, total, declared)
+        if explanation:
+            return _confirmed(record, held, what, explanation, declared)
+    return _contradicted(record, anatomy, declared)
+
+
+def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
+    """The anatomy, and what is left of it where a checkpoint leaves whole parts out."""
+    yield "", anatomy
+    classes = {t.tensor_class for t in anatomy.tensors}
+    if classes & set(TOWERS):
+        components = {t.component for t in anatomy.tensors if t.tensor_class in TOWERS}
+        kept = tuple(t for t in anatomy.tensors if t.tensor_class not in TOWERS)
+        yield (
+            "The checkpoint leaves out the towers and the projector of its architecture",
+            replace(
+                anatomy,
+                tensors=kept,
+                attention=tuple(a for a in anatomy.attention if a.component not in components),
+                feed_forward=tuple(f for f in anatomy.feed_forward if f.component not in components),
+            ),
+        )
+    if "head" in classes:
+        kept = tuple(t for t in anatomy.tensors if t.tensor_class != "head")
+        yield "The checkpoint leaves out the output head", replace(anatomy, tensors=kept)
+
+
+def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanation, declared: str | None) -> Graded:
+    own = record.config_kind in OWN_CONFIG
+    agrees = "and the count equals the published total"
+    if explanation.parts:
+        agrees = "and the count agrees with the published total: see how the two relate"
+    note = [f"{_basis(record)}, {agrees}"]
+    if what:
+        note.append(what)
+    if not own:
+        note.append("What leaves no trace in a count, such as windows and context, is taken over")
+    if record.config_inferred_fields:
+        note.append(f"In no source: {', '.join(record.config_inferred_fields)}")
+    return Graded(
+        "exact" if own else "matched",
+        ". ".join(note),
+        _stored_note(held, explanation),
+        _stored_format(record, explanation, declared),
+        bytes_by_counts(record.parameters_by_dtype, record.stored_parameter_count)
+        or _stored_bytes(record, explanation),
+        held,
+    )
+
+
+def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
+    if record.config_kind not in OWN_CONFIG:
+        return Graded("unknown", f"{_basis(record)}, and no exact total is published that could confirm it")
+    note = f"{_basis(record)}; no exact total is published to compare with"
+    return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
+
+
+def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
+    total, count = record.stored_parameter_count, anatomy.parameter_count
+    parts, rest = _nearest(anatomy, total)
+    off = f"The published total is {total:,}, which leaves {rest:+,} elements ({rest / count:+.3%}) unexplained"
+    if record.config_kind in OWN_CONFIG and abs(rest) < NEGLIGIBLE * count:
+        explanation = Explanation((*parts, ("not explained", rest)))
+        return Graded(
+            "derived",
+            f"{_basis(record)}. {off}",
+            _stored_note(anatomy, explanation),
+            _stored_format(record, None, declared),
+            bytes_by_counts(record.parameters_by_dtype, total),
+            anatomy,
+        )
+    packed = record.parameters_kind == "exact_packed_elements"
+    why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
+    return Graded("unknown", f"{_basis(record)}. {off}{why}")
+
+
+def _nearest(anatomy: Anatomy, total: int) -> tuple[tuple[tuple[str, int], ...], int]:
+    """The known extras that come nearest to a total, and what they leave."""
+    parts, rest = (), total - anatomy.parameter_count
+    for cause, size in sorted(anatomy.stored_extra.items(), key=lambda part: -part[1]):
+        if abs(rest - size) < abs(rest):
+            parts, rest = (*parts, (cause, size)), rest - size
+    return parts, rest
+
+
+def _basis(record: Record) -> str:
+    source = record.config_source or ""
+    if record.config_kind == "sibling":
+        name = source.removeprefix("shape of ").split(" [")[0] if source.startswith("shape of ") else "a sibling"
+        return f"The shape of {name}"
+    return _BASIS.get(record.config_kind or "", "A config of unknown origin")
+
+
+def _stored_note(held: Anatomy, explanation: Explanation) -> str:
+    if not explanation.parts:
+        return "The published total is the number of parameters"
+    shown = ", ".join(f"{cause} ({size:+,})" for cause, size in explanation.parts)
+    note = f"The published total counts {held.parameter_count:,} parameters and {shown}"
+    if explanation.storage:
+        note += f"; quantised: {', '.join(sorted(explanation.groups))}"
+    return note
+
+
+def _stored_format(record: Record, explanation: Explanation | None, declared: str | None) -> str | None:
+    """The dtype_id that a checkpoint is stored in, where config, dtypes or total tell it."""
+    storage = explanation.storage if explanation else None
+    if storage is None:
+        if declared or is_quantised(record.config):
+            return declared
+        return format_by_counts(record.parameters_by_dtype) or plain_format(record.config)
+    if declared in (storage.dtype_id, *storage.also):
+        found = declared
+    else:
+        found = None if explanation.is_ambiguous or declared else storage.dtype_id
+    groups = explanation.groups - {"head", *TOWERS}
+    usual = _USUAL.get(found)
+    if usual and groups not in usual:
+        return None
+    # a checkpoint that quantises less than the format usually does would be published too small
+    is_whole = groups >= {"attention"} and bool(groups & {"feed-forward", "expert"})
+    return found if usual or is_whole else None
+
+
+def _stored_bytes(record: Record, explanation: Explanation) -> int | None:
+    if explanation.storage:
+        return explanation.stored_bytes
+    width = {"bf16": 2, "fp16": 2, "fp32": 4}.get(_stored_format(record, explanation, None) or "")
+    return width * record.stored_parameter_count if width and record.parameters_kind == "exact_safetensors" else None
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
