@@ -196,6 +196,9 @@ def nested(fields: Fields, *names: str, required: bool = True) -> Fields:
 
 def architecture_of(fields: Fields) -> str | None:
     """The class the config names first, or None."""
+    names = fields.raw("architectures")
+    if isinstance(names, str) and names:
+        return names
     names = fields.items("architectures")
     if not names:
         return None

@@ -148,10 +148,10 @@ def vision_config(fields: Fields) -> Fields:
     if fields.raw("vision_config") is None and fields.text("model_type") == "llava" and fields.raw("mm_hidden_size") == 1024:
         if fields.text("mm_projector_type") == "mlp2x_gelu":
             return Fields({}, fields.where)
-    if fields.text("model_type") == "phi3_v":  # its code fixes the tower and says so by a kind, not by sizes
+    if fields.text("model_type") == "phi3_v":  # its code fixes the tower; the config repeats its width and tokens only
         processor = nested(fields, "img_processor")
-        if processor.text("name") != "clip_vision_model" or processor.raw("image_dim_out", default=1024) != 1024:
-            raise UnknownAnatomy(f"{processor.where} does not describe CLIP-L")
+        if processor.raw("image_dim_out") != 1024 or processor.raw("num_img_tokens") != 144:
+            raise UnknownAnatomy(f"{processor.where} does not describe CLIP-L for images of 336 pixels")
         return Fields({}, fields.where)
     if fields.text("model_type") == "fuyu":
         return fields
