@@ -1,8 +1,8 @@
 """The published tables as the pages need them: small tables as rows, the footprints as one dense array.
 
 A page compares thousands of totals with a capacity. So the totals of all models, scenarios and GPU counts are held once,
-in KiB (unsigned, 32 bit: up to 4 TiB), rounded up, beside the error bands; the browser reads slices of the same array.
-After the totals of a scenario stand its bands in ten-thousandths: the low half for one GPU, the high half for several.
+in KiB (float32: seven figures, and no limit), beside the error bands; the browser reads slices of the same array.
+After the totals of a scenario stand its bands in ten-thousandths: that of one GPU, then that of several.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import polars as pl
 
-UNKNOWN_KIB = 0xFFFFFFFF
+UNKNOWN_KIB = float("inf")
+BANDS = 2
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
 KEYS = ("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences", "optimizer_id", "checkpointing")
 COMPONENTS = (
@@ -92,7 +93,7 @@ class Book:
     @property
     def width(self) -> int:
         """Numbers per model and scenario: a total per GPU count, and the bands."""
-        return len(self.counts) + 1
+        return len(self.counts) + BANDS
 
     def totals(self, model: int, scenario: int) -> array:
         at = (model * len(self.scenarios) + scenario) * self.width
@@ -100,7 +101,7 @@ class Book:
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
         """Whether any GPU count of the scenario has a total."""
-        return min(self.totals(model, self.index[scenario])[:-1]) != UNKNOWN_KIB
+        return min(self.totals(model, self.index[scenario])[:-BANDS]) != UNKNOWN_KIB
 
     def model_bytes(self, model: int) -> bytes:
         step = len(self.scenarios) * self.width
@@ -108,7 +109,7 @@ class Book:
 
     def scenario_bytes(self, scenario: int) -> bytes:
         step, width = len(self.scenarios) * self.width, self.width
-        out = array("I", bytes(4 * width * len(self.models)))
+        out = array("f", bytes(4 * width * len(self.models)))
         for column in range(width):
             out[column::width] = self.array[scenario * width + column :: step]
         return out.tobytes()
@@ -238,7 +239,8 @@ def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], co
     """Totals by model, scenario and GPU count, and after the last count the bands."""
     ids = pl.LazyFrame({"model_id": [m["model_id"] for m in models]}).with_row_index("m")
     keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
-    width, step = len(counts) + 1, len(scenarios) * (len(counts) + 1)
+    width = len(counts) + BANDS
+    step = len(scenarios) * width
     position = pl.col("m").cast(pl.Int64) * step + pl.col("s").cast(pl.Int64) * width
     cells = (
         lazy.select(*KEYS, "model_id", "gpu_count", "total_bytes", "error_band")
@@ -249,24 +251,22 @@ def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], co
             (position + pl.col("c").cast(pl.Int64)).alias("at"),
             (position + len(counts)).alias("band_at"),
             (pl.col("gpu_count") == 1).alias("is_one"),
-            ((pl.col("total_bytes") + 1023) // 1024).clip(0, UNKNOWN_KIB - 1).alias("kib"),
+            ((pl.col("total_bytes") + 1023) // 1024).alias("kib"),
             (pl.col("error_band") * BAND_UNIT).round().fill_null(0).cast(pl.Int64).alias("band"),
         )
         .collect()
     )
-    band = pl.col("band").clip(0, 0xFFFF)
-    bands = cells.group_by(at="band_at").agg(
-        kib=band.filter("is_one").max().fill_null(0) + 65_536 * band.filter(~pl.col("is_one")).max().fill_null(0)
-    )
+    band_place = pl.col("band_at") + (~pl.col("is_one")).cast(pl.Int64)
+    bands = cells.group_by(at=band_place).agg(kib=pl.col("band").max())
     filled = pl.concat([cells.select("at", "kib").drop_nulls(), bands.select("at", "kib")])
     if filled["at"].n_unique() != len(filled):  # a scenario published twice, for another cache format or rank
         filled = filled.unique("at", keep="first", maintain_order=True)
     whole = (
         pl.DataFrame({"at": pl.int_range(len(models) * step, eager=True)})
         .join(filled, on="at", how="left", maintain_order="left")
-        .select(pl.col("kib").fill_null(UNKNOWN_KIB).cast(pl.UInt32))["kib"]
+        .select(pl.col("kib").fill_null(UNKNOWN_KIB).cast(pl.Float32))["kib"]
     )
-    return array("I", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
+    return array("f", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
 
 
 def _reasons(lazy: pl.LazyFrame) -> dict[tuple[str, str, str, str], str]:

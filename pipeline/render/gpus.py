@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from pipeline.render import words
-from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
 from pipeline.render.models import ModelPages
 
@@ -42,14 +42,14 @@ class GpuPages:
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
 
-    def _ranked(self, scenario: Scenario) -> list[list[tuple[int, int]]]:
+    def _ranked(self, scenario: Scenario) -> list[list[tuple[float, int]]]:
         """For each GPU count (total, model), sorted: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
-        least: list[list[tuple[int, int]]] = []
+        least: list[list[tuple[float, int]]] = []
         totals = [book.totals(i, place) for i in range(len(book.models))]
         for n in range(1, len(self.counts) + 1):
             smallest = [
-                (_least(row, n, book.counts), i) for i, row in enumerate(totals) if min(row[:-1]) != UNKNOWN_KIB
+                (_least(row, n, book.counts), i) for i, row in enumerate(totals) if min(row[:-BANDS]) != UNKNOWN_KIB
             ]
             least.append(sorted(smallest))
         return least
@@ -97,11 +97,10 @@ class GpuPages:
         }
 
 
-def _least(row, n: int, counts: list[int]) -> int:
+def _least(row, n: int, counts: list[int]) -> float:
     """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
-    bands = [row[-1] & 0xFFFF if gpus == 1 else row[-1] >> 16 for gpus in counts[:n]]
-    needs = [-(-kib * (BAND_UNIT + band) // BAND_UNIT) for kib, band in zip(row, bands, strict=False)]
-    return min(need if kib != UNKNOWN_KIB else UNKNOWN_KIB * 2 for need, kib in zip(needs, row, strict=False))
+    bands = [row[-2] if gpus == 1 else row[-1] for gpus in counts[:n]]
+    return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
 
 
 def _steps(gpu: dict) -> list[dict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 # The files of a component, by their names less the number that orders them.
@@ -48,7 +49,7 @@ def opening(text: str) -> dict:
         else:
             blocks.append((kind, [line]))
     join = {"formula": "\n", "prose": " "}
-    return {"text": text, "note": [(kind, join[kind].join(lines)) for kind, lines in blocks if lines]}
+    return {"text": text, "note": [(kind, textwrap.dedent(join[kind].join(lines))) for kind, lines in blocks if lines]}
 
 
 def constants(component: str, folder: Path, rows: list[dict]) -> list[dict]:

@@ -1,7 +1,7 @@
 """What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
 
 `data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change);
-`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian uint32.
+`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
 """
 
 from __future__ import annotations

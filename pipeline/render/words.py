@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from functools import lru_cache
@@ -19,7 +20,7 @@ VERDICTS = {
 }
 
 
-def gib(number: int | None, digits: int | None = None) -> str:
+def gib(number: float | None, digits: int | None = None) -> str:
     """Bytes as GiB, three figures or so. Unknown stays a word."""
     if number is None:
         return "unknown"
@@ -62,12 +63,14 @@ def slug(identifier: str) -> str:
 
 
 def sql_text(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
+    """A SQL string literal; control and direction characters by their number, so that the text cannot be rearranged."""
+    parts = re.split(r"(.)", text, flags=re.S) if shown(text) != text else [text]
+    quoted = [f"chr({ord(p)})" if shown(p) != p else "'" + p.replace("'", "''") + "'" for p in parts if p]
+    return " || ".join(quoted) or "''"
 
 
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
-    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then the bands.
+    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then two bands.
 
     The same comparison as the view `compatibility`, and as `judge` in almanac.js.
     """
@@ -76,7 +79,7 @@ def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int
         if kib == UNKNOWN_KIB:
             continue
         known = True
-        band = totals[-1] & 0xFFFF if gpus == 1 else totals[-1] >> 16
+        band = totals[-2] if gpus == 1 else totals[-1]
         if kib * (BAND_UNIT + band) <= capacity_kib * BAND_UNIT:
             return "fits" if gpus == 1 else "multi-gpu", gpus, kib
         if gpus == 1 and kib <= capacity_kib:
@@ -97,4 +100,4 @@ def verdict_cell(totals, counts: list[int], capacity_kib: int) -> Markup:
     verdict, gpus, kib = judge(totals, counts, capacity_kib)
     if verdict is None:
         return Markup('<td class="v v-unknown">unknown</td>')
-    return cell(verdict, gpus, None if gpus is None else -(-100 * kib // capacity_kib))
+    return cell(verdict, gpus, None if gpus is None else math.ceil(100 * kib / capacity_kib))

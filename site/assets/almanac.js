@@ -1,20 +1,19 @@
 // What every page shares: the data's shape, the verdict, numbers as text, and the card that the reader owns.
 export const version = new URL(import.meta.url).search;
-const UNKNOWN = 0xffffffff;
+const UNKNOWN = Infinity;
 
 export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 
 export async function load(path, kind = "json") {
   const response = await fetch(address(path) + version);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
-  return kind === "json" ? response.json() : new Uint32Array(await response.arrayBuffer());
+  return kind === "json" ? response.json() : new Float32Array(await response.arrayBuffer());
 }
 
 // The same comparison as `judge` in pipeline/render/words.py and as the view `compatibility`.
-// `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU low, several high.
+// `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU, several.
 export function judge(totals, at, counts, capacity) {
   const n = counts.length;
-  const bands = totals[at + n];
   let known = false;
   for (let i = 0; i < n; i++) {
     const kib = totals[at + i], gpus = counts[i];
@@ -22,7 +21,7 @@ export function judge(totals, at, counts, capacity) {
     known = true;
     if (kib > capacity) continue;
     const percent = Math.ceil((100 * kib) / capacity);
-    if (kib * (10000 + (gpus === 1 ? bands & 0xffff : bands >>> 16)) <= capacity * 10000)
+    if (kib * (10000 + totals[at + n + (gpus > 1)]) <= capacity * 10000)
       return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent };
     if (gpus === 1) return { verdict: "tight", gpus, percent };
   }
@@ -130,6 +129,6 @@ export async function world() {
     ({ id, slug, name, short, segment, vendor, nominal, capacity }));
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, slug, dtype], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
-  w.width = w.counts.length + 1;
+  w.width = w.counts.length + 2;
   return w;
 }

@@ -1,6 +1,6 @@
 // The front page: all models × cards for one scenario. A virtual table over one binary slice per scenario.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
-const UNKNOWN = 0xffffffff;
+const UNKNOWN = Infinity;
 const wrap = document.getElementById("matrix");
 const form = document.getElementById("ask");
 const count = document.getElementById("count");

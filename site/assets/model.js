@@ -68,7 +68,7 @@ class Matrix {
     const row = a.h("tr", {}, this.training
       ? a.h("th", { scope: "row" }, name("phases", s.phase), a.h("small", {}, s.dtypeId))
       : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, s.dtypeId, a.h("small", {}, s.engine)));
-    if (totals.subarray(at, at + world.counts.length).every((kib) => kib === 0xffffffff)) {
+    if (totals.subarray(at, at + world.counts.length).every((kib) => kib === Infinity)) {
       row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${this.reason(s)}`));
       return row;
     }

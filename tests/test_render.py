@@ -1,0 +1,192 @@
+"""The whole site over a tiny almanac: every page, every link, hostile names, unknown numbers, twice the same bytes."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections import defaultdict
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+from pipeline.render import render, words
+from tests.tiny_tables import GPUS, HOSTILE, MODELS, REASON, UNKNOWN, build
+
+SITE = "https://almanac.example/deep/"
+
+
+class Page(HTMLParser):
+    """What the tests ask of a page: its links, scripts, attributes, title and canonical address."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.resources, self.scripts, self.attributes, self.ids = [], [], [], [], set()
+        self.canonical, self.policy, self.text, self._script = None, None, [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.attributes += [(tag, name, value) for name, value in attrs.items()]
+        self.ids.add(attrs.get("id"))
+        if tag == "a" and attrs.get("href"):
+            self.links.append(attrs["href"])
+        if tag == "link" and attrs.get("rel") == "canonical":
+            self.canonical = attrs["href"]
+        elif tag == "link" or attrs.get("src"):
+            self.resources.append(attrs.get("href") or attrs.get("src"))
+        if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attrs["content"]
+        self._script = tag == "script" and "src" not in attrs
+        self._script = self._script and "type" not in attrs  # data blocks run nothing
+        if self._script:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._script = False
+
+    def handle_data(self, data):
+        if self._script:
+            self.scripts[-1] += data
+        else:
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def site(tables, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site") / "site"
+    summary = render(tables, folder, site_url=SITE)
+    assert summary["models"] == len(MODELS) and summary["gpus"] == len(GPUS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {file.relative_to(site).as_posix(): Page(file.read_text()) for file in sorted(site.rglob("*.html"))}
+
+
+def page_of(site, model):
+    return (site / "models" / words.slug(model) / "index.html").read_text()
+
+
+def test_every_model_and_card_has_a_page(site):
+    for model in MODELS:
+        assert page_of(site, model)
+    for gpu in GPUS:
+        assert (site / "gpus" / gpu / "index.html").is_file()
+    assert not list(site.rglob("_model")) and not list(site.rglob("_gpu"))
+
+
+def test_no_marker_is_left(site):
+    for file in [*site.rglob("*.html"), *site.rglob("*.json"), *site.rglob("*.xml")]:
+        text = file.read_text()
+        assert "ALMANAC-" not in text and "<!--almanac" not in text, file
+
+
+def page_ids(pages, site, file):
+    return pages[file.relative_to(site).as_posix()].ids
+
+
+def test_every_internal_link_resolves(site, pages):
+    broken = defaultdict(set)
+    for name, page in pages.items():
+        here = urljoin(SITE, name.removesuffix("index.html"))
+        for link in page.links + page.resources:
+            address = urlsplit(urljoin(here, link))
+            if address.netloc != urlsplit(SITE).netloc or address.scheme not in ("http", "https"):
+                continue
+            target = site / unquote(address.path).removeprefix(urlsplit(SITE).path)
+            file = target / "index.html" if target.is_dir() else target
+            if not file.is_file() or (
+                file.suffix == ".html" and unquote(address.fragment or "") not in {"", *page_ids(pages, site, file)}
+            ):
+                broken[link].add(name)
+    assert not broken
+
+
+def test_hostile_names_are_text(site, pages):
+    for name, page in pages.items():
+        assert "alert('x')" not in "".join(page.scripts), name
+    text = "".join(pages[f"models/{words.slug(HOSTILE)}/index.html"].text)
+    assert "<script>alert('x')</script>\"&-8B - VRAM Almanac" in text
+    for file in site.rglob("*.html"):
+        assert "\u202e" not in file.read_text(), file
+
+
+def test_unknown_is_a_word_with_its_reason(site):
+    page = page_of(site, UNKNOWN)
+    assert "Unknown: No config is published" in page
+    assert "data-matrix" not in page and " GiB" not in page
+    assert f"unknown: {REASON}" in html.unescape(page_of(site, "acme/Alpha-7B-Instruct"))
+
+
+def test_answer_is_computed(site):
+    page = page_of(site, "acme/Alpha-7B-Instruct")
+    assert "Runs on one 12 GB card in 4-bit at 8k tokens; bf16 needs one 24 GB card" in page
+
+
+def test_exact_bytes_and_sql_are_on_the_page(site):
+    page = page_of(site, "acme/Alpha-7B-Instruct")
+    assert "14,000,000,000" in page
+    assert "FROM footprint_of(&#39;acme/Alpha-7B-Instruct&#39;" in page
+
+
+def test_canonical_and_sitemap_agree(site, pages):
+    listed = set(re.findall(r"<loc>(.*?)</loc>", (site / "sitemap.xml").read_text()))
+    canonical = {n: p.canonical for n, p in pages.items() if n.endswith("index.html")}
+    for name, address in canonical.items():
+        assert address == SITE + name.removesuffix("index.html"), name
+    assert listed == {a.replace("&", "&amp;") for a in canonical.values()}
+
+
+def test_search_knows_every_model_and_card(site):
+    docs = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    found = {d["location"] for d in docs}
+    assert {f"models/{words.slug(m)}/" for m in MODELS} | {f"gpus/{g}/" for g in GPUS} <= found
+    assert not any("<script" in d["title"] for d in docs)
+
+
+def test_policy_allows_exactly_the_inline_scripts(pages):
+    for name, page in pages.items():
+        assert page.policy, name
+        allowed = set(re.findall(r"'sha256-[^']*'", page.policy))
+        used = {f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in page.scripts}
+        assert allowed == used, name
+        assert "unsafe" not in page.policy and "http" not in page.policy
+        assert not [a for a in page.attributes if a[1] == "style" or a[1].startswith("on")], name
+
+
+def test_nothing_is_fetched_from_elsewhere(pages):
+    for name, page in pages.items():
+        assert not [r for r in page.resources if urlsplit(r).netloc and not r.startswith(SITE)], name
+
+
+def test_every_page_says_how_old_the_facts_are(pages):
+    for name, page in pages.items():
+        assert "Facts as of" in " ".join(page.text), name
+
+
+def test_tables_are_beside_the_site(site, tables):
+    assert {f.name for f in tables.iterdir()} == {f.name for f in (site / "tables").iterdir()}
+
+
+def test_the_same_tables_give_the_same_site(site, tables, tmp_path):
+    render(tables, tmp_path / "again", site_url=SITE)
+    first, second = (
+        {f.relative_to(folder): hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.rglob("*") if f.is_file()}
+        for folder in (site, tmp_path / "again")
+    )
+    assert first == second
+
+
+def test_a_full_folder_is_refused(tables, tmp_path):
+    (tmp_path / "kept").write_text("mine")
+    with pytest.raises(FileExistsError):
+        render(tables, tmp_path)
+    assert (tmp_path / "kept").read_text() == "mine"

@@ -1,0 +1,87 @@
+"""The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipeline.render import book as books
+from pipeline.render import words
+from pipeline.render.answer import answer
+from tests.tiny_tables import build
+
+VIEW = Path(__file__).parents[1] / "tables" / "sql" / "90_compatibility.sql"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def book(tables):
+    return books.read(tables)
+
+
+def test_verdicts_are_those_of_the_view(book, tables):
+    with duckdb.connect() as connection:
+        for name in ("footprint", "gpu", "model"):
+            connection.execute(f"create table {name} as from read_parquet('{tables / name}.parquet')")
+        connection.execute(VIEW.read_text())
+        rows = connection.execute(
+            f"select model_id, gpu_id, verdict, gpu_count_needed, {', '.join(books.KEYS)} from compatibility"
+        )
+        expected = {(row[0], row[1], books.Scenario(*row[4:])): row[2:4] for row in rows.fetchall()}
+    assert len(expected) == len(book.models) * len(book.gpus) * len(book.scenarios)
+    seen = set()
+    for number, model in enumerate(book.models):
+        for place, scenario in enumerate(book.scenarios):
+            totals = book.totals(number, place)
+            for gpu in book.gpus:
+                verdict, gpus, _kib = words.judge(totals, book.counts, gpu["capacity_bytes"] // 1024)
+                assert (verdict, gpus) == expected[model["model_id"], gpu["gpu_id"], scenario], (model, scenario, gpu)
+                seen.add(verdict)
+    assert seen == {"fits", "tight", "multi-gpu", "no", None}
+
+
+def test_both_orders_hold_the_same_numbers(book):
+    width = book.width * 4
+    for number in range(len(book.models)):
+        mine = book.model_bytes(number)
+        for place in range(len(book.scenarios)):
+            slice_ = book.scenario_bytes(place)
+            assert slice_[number * width : (number + 1) * width] == mine[place * width : (place + 1) * width]
+
+
+def test_totals_are_those_of_the_table(book, tables):
+    import polars as pl
+
+    frame = pl.read_parquet(tables / "footprint.parquet")
+    at = {m["model_id"]: i for i, m in enumerate(book.models)}
+    for row in frame.sample(300, seed=7).iter_rows(named=True):
+        place = book.index[books.Scenario(*(row[k] for k in books.KEYS))]
+        kib = book.totals(at[row["model_id"]], place)[book.counts.index(row["gpu_count"])]
+        if row["total_bytes"] is None:
+            assert kib == books.UNKNOWN_KIB
+        else:
+            assert kib * 1024 == pytest.approx(row["total_bytes"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("totals", "capacity", "expected"),
+    [
+        ([90, 50, 500, 1000], 100, ("fits", 1)),
+        ([96, 50, 500, 1000], 100, ("tight", 1)),
+        ([101, 90, 500, 1000], 100, ("multi-gpu", 2)),
+        ([101, 95, 500, 1000], 100, ("no", None)),
+        ([books.UNKNOWN_KIB, 50, 0, 0], 100, ("multi-gpu", 2)),
+        ([books.UNKNOWN_KIB, books.UNKNOWN_KIB, 0, 0], 100, (None, None)),
+    ],
+)
+def test_judge(totals, capacity, expected):
+    assert words.judge(totals, [1, 2], capacity)[:2] == expected
+
+
+def test_answer_of_a_model_too_large_for_anything(book):
+    number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
+    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192)
