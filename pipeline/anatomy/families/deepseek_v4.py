@@ -4,6 +4,7 @@ entries of all that is older. Source: transformers 5.23.0, models/deepseek_v4.
 Shapes [out, in], with h the hidden size, d the head dimension, r a compression rate in tokens per entry.
 What a layer can read per token: d elements within the window; d / r for ever in a heavily compressed layer (r = 128),
 and d / r plus the indexer's key / r in a sparse one (r = 4). A layer of both appears in two rows of attention_layer.
+Keys and gates of the tokens that do not fill an entry yet wait beside them: conv_state_elements is the most they take.
 """
 
 from __future__ import annotations
@@ -73,10 +74,18 @@ def attend(decoder: Decoder, fields: Fields) -> None:
     for kind, default in ((HEAVY, 128), (SPARSE, 4)):
         if count := types.count(kind):
             rate = compression(fields, kind, default)
-            cached = compress(decoder, fields, count, kind, rate, dim, rank)
-            cached = fields.divide(cached, rate, "compressed entry")
+            entry = compress(decoder, fields, count, kind, rate, dim, rank)
+            cached = fields.divide(entry, rate, "compressed entry")
+            pending = 2 * (rate - 1) * entry if kind == HEAVY else 2 * rate * entry + 4 * (rate - 1) * entry
             name = "compressed" if kind == HEAVY else "sparse"
-            decoder.mixer(kind=name, mechanism="mla", layer_count=count, elements_per_token=cached, **shape)
+            decoder.mixer(
+                kind=name,
+                mechanism="mla",
+                layer_count=count,
+                elements_per_token=cached,
+                conv_state_elements=pending,
+                **shape,
+            )
 
 
 def compression(fields: Fields, kind: str, default: int) -> int:

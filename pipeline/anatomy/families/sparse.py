@@ -65,7 +65,7 @@ SPARSE: dict[str, Sparse] = {
     "ernie4_5_moe": Sparse(
         Plain(
             tied=True, kv_heads=4, qkv_bias=("use_bias", False), out_bias=("use_bias", False),
-            mlp_bias=("use_bias", False),
+            mlp_bias=("use_bias", False), head_bias=("use_bias", False),
         ),
         experts=("moe_num_experts", 64), chosen=("moe_k", 6), width=(*WIDTH, 1536), layers=shared_by_start,
         shared_count=("moe_num_shared_experts", 2), correction="parameter",

@@ -1,0 +1,96 @@
+"""Readers of text decoders against what transformers builds and caches, exactly. Exceptions are rows with a reason."""
+
+from __future__ import annotations
+
+import csv
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pipeline.anatomy import UnknownAnatomy, read_config
+from pipeline.anatomy.rows import OPERATORS, TENSOR_CLASSES
+
+ORACLE = Path(__file__).parents[1] / "oracle"
+
+
+@cache
+def rows(name: str) -> list[dict[str, str]]:
+    with (ORACLE / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def excused(table: str) -> set[tuple[str, str]]:
+    return {(row["model_type"], row["key"]) for row in rows("exceptions") if row["table"] == table}
+
+
+def config(row: dict[str, str]) -> dict:
+    held = {"model_type": row["model_type"], "architectures": [row["architecture"]]}
+    return json.loads(row["config_json"]) | held
+
+
+def model_types(name: str) -> list[str]:
+    return sorted({row["model_type"] for row in rows(name)})
+
+
+@pytest.mark.parametrize("model_type", model_types("parameters"))
+def test_parameters_equal_the_built_model(model_type):
+    compared = 0
+    for row in rows("parameters"):
+        if row["model_type"] != model_type or (model_type, row["parameter_count"]) in excused("parameters"):
+            continue
+        anatomy = read_config(config(row))
+        by_operator = {operator: 0 for operator in OPERATORS}
+        for tensor in anatomy.tensors:
+            by_operator[tensor.operator] += tensor.element_count
+        linear, subclass = by_operator.pop("linear"), by_operator.pop("linear-subclass")
+        found = (anatomy.parameter_count, linear, subclass, sum(by_operator.values()), anatomy.is_head_tied)
+        built = (row["parameter_count"], row["linear"], row["linear_subclass"], row["other"])
+        assert found == (*map(int, built), row["is_head_tied"] == "true"), row["config_json"]
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("model_type", model_types("cache"))
+def test_cache_equals_the_running_model(model_type):
+    """A window of w tokens keeps w − 1 after a prompt: the next token completes it."""
+    if (model_type, "") in excused("cache"):
+        pytest.skip("an exception with a reason")
+    for row in rows("cache"):
+        if row["model_type"] != model_type:
+            continue
+        held = 0
+        for layer in read_config(config(row)).attention:
+            tokens = int(row["tokens"])
+            if layer.window_tokens is not None:
+                tokens = min(tokens, layer.window_tokens - 1)
+            states = layer.state_elements + layer.conv_state_elements
+            held += layer.layer_count * (tokens * layer.elements_per_token + states)
+        assert held == int(row["cache_elements"]), row["tokens"]
+
+
+def test_exceptions_are_still_exceptional():
+    """An exception that has become equal must go."""
+    for row in rows("parameters"):
+        if (row["model_type"], row["parameter_count"]) not in excused("parameters"):
+            continue
+        try:
+            found = read_config(config(row)).parameter_count
+        except UnknownAnatomy:
+            continue
+        assert found != int(row["parameter_count"]), row["model_type"]
+
+
+def test_rows_use_the_published_vocabulary():
+    for row in rows("parameters"):
+        if (row["model_type"], row["parameter_count"]) in excused("parameters"):
+            continue
+        anatomy = read_config(config(row))
+        kinds = [layer.kind for layer in anatomy.attention]
+        assert len(kinds) == len(set(kinds))
+        assert {tensor.tensor_class for tensor in anatomy.tensors} <= set(TENSOR_CLASSES)
+        assert all(tensor.element_count > 0 for tensor in anatomy.tensors)
+        assert all(size > 0 for size in anatomy.stored_extra.values())
+        assert 0 < anatomy.active_parameter_count <= anatomy.parameter_count
+        assert sum(layer.layer_count for layer in anatomy.feed_forward) <= anatomy.layer_count
