@@ -62,20 +62,20 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
     rows["rejected"] = [{"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected]
     for record in progress(snapshot.records, desc="anatomy"):
         try:
-            anatomy, graded = _read(record)
+            graded = _read(record)
         except ContradictoryConfig as reason:
             rows["rejected"].append(
                 {"model_id": record.model_id, "reason": str(reason), "sources": ";".join(record.source_ids)}
             )
             continue
-        rows["model"].append(_model_row(record, anatomy, graded, snapshot.popularity.get(record.model_id), snapshot))
-        if graded.grade != "unknown":
+        rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
+        if graded.anatomy:
             for name, kind in _PARTS:
-                rows[name] += _part_rows(record.model_id, anatomy, name, kind)
+                rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
     return {name: _frame(name, rows[name]) for name in ("model", "rejected", *(name for name, _ in _PARTS))}
 
 
-def _read(record: Record) -> tuple[Anatomy | UnknownAnatomy, Graded]:
+def _read(record: Record) -> Graded:
     try:
         anatomy: Anatomy | UnknownAnatomy = read_config(record.config) if record.config else UnknownAnatomy("no config")
     except UnknownAnatomy as reason:
@@ -85,20 +85,19 @@ def _read(record: Record) -> tuple[Anatomy | UnknownAnatomy, Graded]:
     except Exception as bug:
         # a reader's own mistake costs one model, not the build; the suite holds the bundled snapshot free of these
         raise ContradictoryConfig(f"{UNREADABLE}: {type(bug).__name__}: {bug}") from bug
-    return anatomy, grade(record, anatomy)
+    return grade(record, anatomy)
 
 
 def _model_row(
     record: Record,
-    anatomy: Anatomy | UnknownAnatomy,
     graded: Graded,
     popularity: Popularity | None,
     snapshot: Snapshot,
 ) -> dict[str, Any]:
     row = {name: getattr(record, name) for name in _OF_RECORD}
     # a model whose anatomy is not confirmed shows no figure of it
-    if isinstance(anatomy, Anatomy) and graded.grade != "unknown":
-        row |= {name: getattr(anatomy, name) for name in _OF_ANATOMY}
+    if graded.anatomy:
+        row |= {name: getattr(graded.anatomy, name) for name in _OF_ANATOMY}
     else:
         named = record.config.get("model_type") if record.config else None
         row["model_type"] = named if isinstance(named, str) else None
@@ -109,6 +108,7 @@ def _model_row(
         "anatomy_note": graded.note,
         "stored_parameter_note": graded.stored_note,
         "stored_format": graded.stored_format,
+        "stored_bytes": graded.stored_bytes,
         "downloads_30d": popularity.downloads_30d if popularity else None,
         "likes": popularity.likes if popularity else None,
         "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
