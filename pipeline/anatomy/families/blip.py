@@ -1,0 +1,216 @@
+"""Image-to-text models of several designs: BLIP's text decoder, the query transformers of BLIP-2, and early VLMs."""
+
+from __future__ import annotations
+
+import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
+from pipeline.anatomy.families import family
+from pipeline.anatomy.families.multimodal import Plan, language_model
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.towers import Part, add_parts, architecture_of, assemble, has_head, layer_count, nested, over, sizes
+from pipeline.anatomy.vision_towers import vision_tower
+
+BERT = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+}
+
+
+@family("blip")
+def read_blip(fields: Fields) -> Anatomy:
+    """A BERT that attends to the image in every layer; the bare class projects both sides into one space."""
+    name = architecture_of(fields) or "BlipModel"
+    if name not in ("BlipModel", "BlipForConditionalGeneration"):
+        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+    inner = over(nested(fields, "text_config"), {**BERT, "vocab_size": 30524, "num_attention_heads": 8, "encoder_hidden_size": 768})
+    tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
+    hidden, layers, heads = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers"), inner.count("num_attention_heads")
+    vocabulary, text, joint = inner.count("vocab_size"), Part("text"), Part("projector", "projector")
+    text.embedding("embedding", vocabulary, hidden)
+    text.embedding("position_embedding", inner.count("max_position_embeddings"), hidden)
+    text.norm(hidden)
+    text.block(layers, hidden, inner.count("intermediate_size"), heads, kind="full", mechanism="full")
+    text.mixer(layers, hidden, heads, kind="cross", mechanism="cross", kv_inputs=inner.count("encoder_hidden_size"))
+    text.norm(hidden, layers=layers)
+    text.linear("pooler" if name == "BlipModel" else "head_transform", hidden, hidden)
+    if name == "BlipModel":
+        projection = fields.count("projection_dim", default=512)
+        joint.linear("projector", tower[0].hidden, projection, bias=False)
+        joint.linear("projector", hidden, projection, bias=False)
+        joint.vector(1, "logit_scale")
+    else:
+        text.norm(hidden)
+        text.vector(vocabulary, "bias")
+    return assemble(
+        fields,
+        [*tower, joint, text],
+        hidden=hidden,
+        layers=layers,
+        architecture=name,
+        vocab_size=vocabulary,
+        is_head_tied=name != "BlipModel",
+        max_context_tokens=inner.count("max_position_embeddings"),
+        stored_extra={"head stored again": vocabulary * hidden, "position ids": inner.count("max_position_embeddings")},
+    )
+
+
+@family("blip-2", "instructblip", "instructblipvideo")
+def read_query_transformer(fields: Fields) -> Anatomy:
+    """Learned queries attend to the image in every second layer; their outputs enter the language model."""
+    name = architecture_of(fields) or ""
+    if has_head(name) and not name.endswith("ForConditionalGeneration"):
+        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+    reads_text = fields.text("model_type") != "blip-2"
+    tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
+    text = language_model(fields, Plan("", "opt", ties=True, text_ties=True))
+    inner = over(nested(fields, "qformer_config"), BERT)
+    hidden, layers, heads = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers"), inner.count("num_attention_heads")
+    width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
+    former = Part("projector", "projector")
+    former.parameter(fields.count("num_query_tokens", default=32) * hidden, "queries")
+    former.norm(hidden)
+    former.block(layers, hidden, width, heads)
+    crossing = -(-layers // every)
+    former.mixer(crossing, hidden, heads, kv_inputs=inner.count("encoder_hidden_size", default=1408))
+    former.norm(hidden, layers=crossing)
+    if reads_text:
+        former.embedding("embedding", inner.count("vocab_size"), hidden)
+        former.embedding("position_embedding", inner.count("max_position_embeddings"), hidden)
+        former.mlp(layers, hidden, width)
+        former.norm(hidden, layers=layers)
+    former.linear("projector", hidden, text.hidden_size)
+    return add_parts(fields, text, [*tower, former])
+
+
+@family("idefics")
+def read_idefics(fields: Fields) -> Anatomy:
+    """Llama with gated cross-attention blocks between its layers."""
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    fields = over(fields, {"vocab_size": 32000, "intermediate_size": 11008, "num_attention_heads": 32})
+    heads, width, vocabulary = fields.count("num_attention_heads"), fields.count("intermediate_size"), fields.count("vocab_size")
+    extra = fields.count("additional_vocab_size", default=0, least=0)
+    resampler = fields.inner("perceiver_config")
+    if fields.flag("use_resampler") or (resampler and resampler.flag("use_resampler")) or fields.flag("qk_layer_norms"):
+        raise UnknownAnatomy(f"{fields.where}: resamplers and normed queries are not described yet")
+    tower = vision_tower(Fields({"embed_dim": 768, **nested(fields, "vision_config").config}), "idefics_vision")
+    every = fields.count("cross_layer_interval", default=1)
+    crossing = -(-layers // every)
+    text = Part("text")
+    text.embedding("embedding", vocabulary, hidden)
+    text.embedding("embedding", extra, hidden)
+    text.mixer(layers, hidden, heads, kind="full", mechanism="full", bias=False)
+    text.mixer(crossing, hidden, heads, kind="cross", mechanism="cross", kv_inputs=tower[0].hidden, bias=False)
+    text.mlp(layers + crossing, hidden, width, gated=True, bias=False)
+    text.norm(hidden, count=2 * (layers + crossing) + 1, bias=False)
+    gate = 1 if fields.text("alpha_type", default="float") == "float" else hidden
+    text.vector(gate, "gate", layers=crossing, count=2)
+    tied = fields.flag("tie_word_embeddings")
+    text.linear("head", hidden, 0 if tied else vocabulary + extra, bias=False)
+    return assemble(
+        fields,
+        [*tower, text],
+        hidden=hidden,
+        layers=layers,
+        vocab_size=vocabulary + extra,
+        is_head_tied=tied,
+        norm_kind="rms",
+        max_context_tokens=fields.count("max_position_embeddings", default=None),
+    )
+
+
+@family("git")
+def read_git(fields: Fields) -> Anatomy:
+    """A BERT that reads image tokens before its own."""
+    hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    fields = over(fields, {**BERT, "max_position_embeddings": 1024})
+    vision = {"patch_size": 16, **nested(fields, "vision_config", required=False).config, "model_type": "clip_vision_model"}
+    tower = vision_tower(Fields(vision), "clip_vision_model")
+    text, joint, vocabulary = Part("text"), Part("projector", "projector"), fields.count("vocab_size")
+    text.embedding("embedding", vocabulary, hidden)
+    text.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
+    text.norm(hidden)
+    text.block(layers, hidden, fields.count("intermediate_size"), heads, kind="full", mechanism="full")
+    joint.linear("projector", tower[0].hidden, hidden)
+    joint.norm(hidden)
+    joint.parameter(tower[0].hidden * fields.count("num_image_with_embedding", default=0, least=0), "position_embedding")
+    predicts, tied = (architecture_of(fields) or "GitForCausalLM").endswith("ForCausalLM"), fields.flag("tie_word_embeddings")
+    if predicts:
+        text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
+        text.vector(vocabulary, "bias")
+    return assemble(
+        fields,
+        [*tower, joint, text],
+        hidden=hidden,
+        layers=layers,
+        vocab_size=vocabulary,
+        is_head_tied=predicts and tied,
+        max_context_tokens=fields.count("max_position_embeddings"),
+    )
+
+
+@family("kosmos-2")
+def read_kosmos(fields: Fields) -> Anatomy:
+    """A decoder with norms inside its blocks; learned queries bring the image in."""
+    inner = over(
+        nested(fields, "text_config"),
+        {"vocab_size": 65037, "embed_dim": 2048, "layers": 24, "ffn_dim": 8192, "attention_heads": 32, "max_position_embeddings": 2048},
+    )
+    tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
+    hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
+    width, vocabulary, text, joint = inner.count("ffn_dim"), inner.count("vocab_size"), Part("text"), Part("projector", "projector")
+    text.embedding("embedding", vocabulary, hidden)
+    text.block(layers, hidden, width, heads, kind="full", mechanism="full")
+    text.norm(hidden, layers=layers)
+    text.norm(width, layers=layers)
+    text.norm(hidden)
+    joint.parameter(fields.count("latent_query_num", default=64) * hidden, "queries")
+    joint.linear("projector", tower[0].hidden, hidden)
+    joint.mixer(1, hidden, heads)
+    return assemble(
+        fields,
+        [*tower, joint, text],
+        hidden=hidden,
+        layers=layers,
+        vocab_size=vocabulary,
+        is_head_tied=fields.flag("tie_word_embeddings", default=True),
+        max_context_tokens=inner.count("max_position_embeddings"),
+    )
+
+
+@family("florence2")
+def read_florence(fields: Fields) -> Anatomy:
+    """DaViT (attention over windows, then over channels) before a BART."""
+    from pipeline.anatomy.families.seq2seq import read_bart
+
+    inner = nested(fields, "text_config")
+    bart = {"d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, **inner.config, "model_type": "bart"}
+    bart["architectures"] = ["BartForConditionalGeneration"]
+    text, vision = read_bart(Fields(bart, inner.where)), nested(fields, "vision_config", required=False)
+    widths, depths = sizes(vision, "embed_dim", (128, 256, 512, 1024), least=1), sizes(vision, "depths", (1, 1, 9, 1))
+    kernels = sizes(vision, "patch_size", (7, 3, 3, 3), least=1)
+    prenorm = vision.items("patch_prenorm") or [False, True, True, True]
+    heads = sizes(vision, "num_heads", (4, 8, 16, 32), least=1)
+    if not len(widths) == len(depths) == len(kernels) == len(prenorm) == len(heads) <= 100 or sum(depths) > 10_000 or not widths:
+        raise ContradictoryConfig(f"{vision.where}: its lists of stages do not agree")
+    part, ratio, before = Part("vision", "vision-tower"), vision.number("mlp_ratio", default=4.0), vision.count("in_channels", default=3)
+    bias = vision.flag("qkv_bias", default=True)
+    for width, depth, kernel, first, count in zip(widths, depths, kernels, prenorm, heads, strict=True):
+        part.conv(width, before, kernel, kernel)
+        part.norm(before if first else width)
+        both = 2 * depth
+        part.conv(width, 1, 3, 3, layers=both, count=2)
+        part.mixer(both, width, count, fused=True, bias=bias, output_bias=True)
+        part.mlp(both, width, int(width * ratio))
+        part.norm(width, layers=both, count=2)
+        before = width
+    joint, projection = Part("projector", "projector"), vision.count("projection_dim", default=1024)
+    joint.linear("projector", before, projection, bias=False)
+    joint.norm(projection)
+    rows = vision.count("max_position_embeddings", default=50)
+    joint.embedding("position_embedding", rows, before // 2)
+    joint.embedding("position_embedding", rows, before - before // 2)
+    return add_parts(fields, text, [part, joint])
