@@ -33,7 +33,8 @@ def declared_format(config: Mapping[str, Any], hint: str | None = None) -> str |
         if isinstance(quantization, Mapping):
             if isinstance(part.get("expert_dtype"), str):
                 return None  # experts of another format than the rest
-            return _quantised_format(quantization)
+            found = _quantised_format(quantization)
+            return found if found == "mxfp4" or not _leaves_attention(quantization) else None
     return _HINTS.get(hint) if isinstance(hint, str) else None
 
 
@@ -67,6 +68,16 @@ def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The config and the language model's part of it."""
     inner = [config.get(key) for key in ("text_config", "llm_config", "language_config", "thinker_config")]
     return [config, *(part for part in inner if isinstance(part, Mapping))]
+
+
+def _leaves_attention(quantization: Mapping[str, Any]) -> bool:
+    """Whether the attention of the language model is left out: MXFP4 does so by design, elsewhere it is a mix."""
+    for key in ("ignore", "exclude_modules", "modules_to_not_convert", "ignored_layers"):
+        names = quantization.get(key)
+        for name in names if isinstance(names, list) else ():
+            if isinstance(name, str) and "attn" in name and not any(part in name for part in ("vis", "audio", "tower")):
+                return True
+    return False
 
 
 def _quantised_format(quantization: Mapping[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ alone leave the feed-forward and the embeddings open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,9 @@ from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
+# Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
+# beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
+REPACKS = (*OWN_CONFIG, "sibling")
 NEVER = {
     "partial": "Only some dims are known, not what its layers hold",
     "assumed": "Its dims have no source",
@@ -40,7 +44,10 @@ _BASIS = {
     "library_defaults": "The defaults of the library's class",
     "library_table": "A library's table",
 }
-_USUAL = {"mxfp4": ({"expert"}, {"expert", "shared-expert"})}
+# Formats that a repository's name may speak of while its config is silent: then `dtype` is not believed.
+_NAMED_FORMAT = re.compile(
+    r"(?i)(?<![a-z])(nv|mx)?fp[468]|(?<![a-z])(u?int[248]|[2-8]-?bits?|w[48]a|awq|gptq|bnb|exl\d)"
+)
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,9 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
+    is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
     for what, held in _variants(anatomy):
-        explanation = explain_total(held, total, declared)
+        explanation = explain_total(held, total, declared, is_repack=is_repack)
         if explanation:
             return _confirmed(record, held, what, explanation, declared)
     return _contradicted(record, anatomy, declared)
@@ -104,14 +112,15 @@ def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
 
 def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanation, declared: str | None) -> Graded:
     own = record.config_kind in OWN_CONFIG
-    agrees = "and the count equals the published total"
+    agrees = "and the published total is its count"
     if explanation.parts:
-        agrees = "and the count agrees with the published total: see how the two relate"
+        agrees += " with what the checkpoint holds besides"
     note = [f"{_basis(record)}, {agrees}"]
     if what:
         note.append(what)
     if not own:
-        note.append("What leaves no trace in a count, such as windows and context, is taken over")
+        theirs = ": they are the sibling's" if record.config_kind == "sibling" else ""
+        note.append(f"Windows and context leave no trace in a count{theirs}")
     if record.config_inferred_fields:
         note.append(f"In no source: {', '.join(record.config_inferred_fields)}")
     return Graded(
@@ -135,7 +144,8 @@ def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Gr
 def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     total, count = record.stored_parameter_count, anatomy.parameter_count
     parts, rest = _nearest(anatomy, total)
-    off = f"The published total is {total:,}, which leaves {rest:+,} elements ({rest / count:+.3%}) unexplained"
+    share = f"{rest / count:+.3%}" if abs(rest) >= count / 1e5 else "less than 0.001 %"
+    off = f"The published total is {total:,}, which leaves {rest:+,} elements ({share}) unexplained"
     if record.config_kind in OWN_CONFIG and abs(rest) < NEGLIGIBLE * count:
         explanation = Explanation((*parts, ("not explained", rest)))
         return Graded(
@@ -184,18 +194,17 @@ def _stored_format(record: Record, explanation: Explanation | None, declared: st
     if storage is None:
         if declared or is_quantised(record.config):
             return declared
-        return format_by_counts(record.parameters_by_dtype) or plain_format(record.config)
+        by_counts = format_by_counts(record.parameters_by_dtype)
+        is_silent = explanation is None and record.config_kind != "verbatim"
+        if by_counts or is_silent or _NAMED_FORMAT.search(record.model_id):
+            return by_counts
+        return plain_format(record.config)
     if declared in (storage.dtype_id, *storage.also):
         found = declared
     else:
         found = None if explanation.is_ambiguous or declared else storage.dtype_id
-    groups = explanation.groups - {"head", *TOWERS}
-    usual = _USUAL.get(found)
-    if usual and groups not in usual:
-        return None
     # a checkpoint that quantises less than the format usually does would be published too small
-    is_whole = groups >= {"attention"} and bool(groups & {"feed-forward", "expert"})
-    return found if usual or is_whole else None
+    return found if explanation.is_whole else None
 
 
 def _stored_bytes(record: Record, explanation: Explanation) -> int | None:

@@ -16,7 +16,7 @@ AutoGPTQ, AutoAWQ, bitsandbytes, compressed-tensors, Model Optimizer, MXFP4 in v
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -45,6 +45,7 @@ class Explanation:
     parts: tuple[tuple[str, int], ...]
     storage: Storage | None = None
     groups: frozenset[str] = frozenset()  # classes of matrices that the storage holds
+    is_whole: bool = False  # those are all that quantisers of this format usually take
     is_ambiguous: bool = False  # another storage gives the same total
     stored_bytes: int | None = None
 
@@ -89,6 +90,8 @@ def _storages() -> Iterator[Storage]:
             lambda o, i, s=scales, m=more: half(o, i) + s * o * _per(i, 16) + m,
             lambda o, i: block(o, i) + 8,
         )
+    for more, name in ((0, "4-bit floats, a scale per 16"), (2, "4-bit floats, a scale per 16 and two per matrix")):
+        yield Storage(name, "nvfp4", lambda o, i, m=more: o * _per(i, 16) + m, lambda o, i: block(o, i) + 8)
     for name, extra in (
         ("4-bit floats and a scale per 32", lambda o, i: o * _per(i, 32)),
         ("4-bit floats counted in pairs, a scale per 32", lambda o, i: half(o, i) + o * _per(i, 32)),
@@ -135,11 +138,7 @@ class _Matrices:
 
 def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
     """The matrices that a quantiser may touch, by group: fused gates apart again, as checkpoints hold them."""
-    biased = {
-        (t.component, t.layer_count, t.out_features)
-        for t in anatomy.tensors
-        if t.role == "bias" and t.in_features is None
-    }
+    biased = {(t.component, t.out_features) for t in anatomy.tensors if t.role == "bias"}
     groups: dict[str, list[_Matrices]] = defaultdict(list)
     for tensor in anatomy.tensors:
         if tensor.operator not in ("linear", "linear-subclass", "expert") or tensor.in_features is None:
@@ -147,9 +146,8 @@ def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
         per_layer, out = tensor.per_layer_count, tensor.out_features
         if tensor.role == "expert_gate_up":
             per_layer, out = per_layer * 2, out // 2
-        has_bias = (tensor.component, tensor.layer_count, tensor.out_features) in biased and tensor.role.startswith(
-            ("attention_q", "attention_k", "attention_v")
-        )
+        is_input = tensor.role.startswith(("attention_q", "attention_k", "attention_v"))
+        has_bias = is_input and (tensor.component, tensor.out_features) in biased
         groups[_group(tensor)].append(
             _Matrices(per_layer * tensor.layer_count, per_layer, out, tensor.in_features, has_bias)
         )
@@ -178,8 +176,13 @@ def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
     return list(dict.fromkeys(base | plus for plus in more for base in bases if base))
 
 
-def explain_total(anatomy: Anatomy, total: int, declared: str | None = None) -> Explanation | None:
-    """The simplest account of a published total, or None. `declared` is the dtype_id that the config names, if any."""
+def explain_total(
+    anatomy: Anatomy, total: int, declared: str | None = None, *, is_repack: bool = True
+) -> Explanation | None:
+    """The simplest account of a published total, or None.
+
+    `declared` is the dtype_id that the config names, if any. Quantised matrices are only considered in a repack.
+    """
     difference = total - anatomy.parameter_count
     extras = _extras(anatomy)
     for parts in extras:
@@ -188,6 +191,8 @@ def explain_total(anatomy: Anatomy, total: int, declared: str | None = None) -> 
     bare = -sum(t.element_count for t in anatomy.tensors if t.role in ("decay", "sink", "sinks", "attention_sink"))
     if bare and difference == bare:
         return Explanation((("parameters outside modules, which MLX leaves out", bare),))
+    if not is_repack:
+        return None
     found: list[Explanation] = []
     groups = matrices(anatomy)
     subsets = _subsets([name for name, rows in groups.items() if rows])
@@ -202,8 +207,10 @@ def explain_total(anatomy: Anatomy, total: int, declared: str | None = None) -> 
     rivals = [e for e in found if e.groups == best.groups and len(e.parts) == len(best.parts)]
     if declared:
         rivals = [e for e in rivals if _is_of(e.storage, declared)] or rivals
+    names = " or ".join(dict.fromkeys(e.storage.name for e in rivals))
     return replace(
         best,
+        parts=(*best.parts[:-1], (names, best.parts[-1][1])),
         is_ambiguous=len({e.storage.dtype_id for e in rivals}) > 1,
         stored_bytes=best.stored_bytes if len({e.stored_bytes for e in rivals}) == 1 else None,
     )
@@ -235,8 +242,8 @@ def _explain_by(
     # a multi-token prediction layer is one more layer of full attention and of the last kind of feed-forward
     layer = {name: sum(m.per_layer * storage.extra(m.out, m.into) for m in rows[name]) for name in rows}
     for subset in subsets:
-        if subset == {"attention"} and storage.extra(128, 128) < 3:
-            continue  # a handful of elements proves nothing
+        if 0 < storage.extra(256, 256) <= 256 and not _is_whole(storage, subset, rows):
+            continue  # so few elements, of a part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
         body = sum(whole[name] for name in subset)
         predicted = subset - {"recurrent", "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
@@ -245,11 +252,17 @@ def _explain_by(
             has_prediction = any(cause.startswith("multi-token") for cause, _ in parts)
             for more in (0, sum(layer[name] for name in predicted)) if has_prediction else (0,):
                 if 0 <= rest - more <= storage.spread * count:
+                    is_whole = _is_whole(storage, subset, rows)
+                    size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None
                     scales = (storage.name, body + rest)
-                    return Explanation(
-                        (*parts, scales), storage, subset, stored_bytes=_bytes(storage, anatomy, rows, subset, parts)
-                    )
+                    return Explanation((*parts, scales), storage, subset, is_whole, stored_bytes=size)
     return None
+
+
+def _is_whole(storage: Storage, subset: frozenset[str], rows: Mapping[str, list[_Matrices]]) -> bool:
+    """Whether the rest is certainly in 16 bits: recipes that mix formats leave out some of the usual groups."""
+    usual = {"expert"} if storage.dtype_id == "mxfp4" else {g for g in _CORE if rows.get(g)} - {"indexer"}
+    return subset - {"head", "small", *TOWERS, "indexer"} == usual
 
 
 def _bytes(
