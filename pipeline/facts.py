@@ -59,8 +59,8 @@ def read_facts(folder: Path = TABLES / "facts") -> dict[str, pl.DataFrame]:
     frames: dict[str, pl.DataFrame] = {}
     lines: dict[str, list[int]] = {}
     files = sorted(folder.glob("*.csv"))
-    if not any(path.name == "source.csv" for path in files):
-        errors.append(f"{_shown_path(folder / 'source.csv')}: file is missing")
+    missing = sorted(FACTS.keys() - {path.stem for path in files})
+    errors += [f"{_shown_path(folder / name)}.csv: file is missing" for name in missing]
     for path in files:
         table = FACTS.get(path.stem)
         if table is None:

@@ -94,8 +94,11 @@ DTYPE = "dtype_id,name,engine_id,bits_per_weight,is_trainable,note,source\n"
 
 
 def read(folder, **files):
-    for name, text in {"source": SOURCE, "engine": ENGINE, **files}.items():
-        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+    """The folder's facts: the given files, and empty tables for the others."""
+    empty = {name: ",".join(table.column_names) + "\n" for name, table in FACTS.items()}
+    for name, text in {**empty, "source": SOURCE, "engine": ENGINE, **files}.items():
+        if not (folder / f"{name}.csv").exists():
+            (folder / f"{name}.csv").write_text(text, encoding="utf-8")
     return read_facts(folder)
 
 
@@ -179,8 +182,10 @@ def test_a_file_that_is_not_utf8_is_named(tmp_path):
         read(tmp_path)
 
 
-def test_a_missing_source_table_is_said(tmp_path):
-    with pytest.raises(FactError, match=r"source\.csv: file is missing"):
+def test_a_missing_table_is_said(tmp_path):
+    read(tmp_path)
+    (tmp_path / "phase.csv").unlink()
+    with pytest.raises(FactError, match=r"phase\.csv: file is missing"):
         read_facts(tmp_path)
     with pytest.raises(FactError, match=r"measured\.csv: file is missing"):
         read_measured(tmp_path / "measured.csv")
