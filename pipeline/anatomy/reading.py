@@ -31,13 +31,20 @@ class Heads:
         """From the usual names. Without `num_key_value_heads` there are `kv_default` of them, or one for each head."""
         count = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads")
         kv_count = fields.count("num_key_value_heads", default=kv_default or count)
+        if kv_count > count or count % kv_count:
+            raise ContradictoryConfig(f"{fields.where}: {count} heads cannot share {kv_count} key-value heads")
         if "head_dim" in fields.config and fields.raw("head_dim") is not None:
             dim = fields.count("head_dim")
         else:
             dim = dim_default or fields.divide(hidden, count, "hidden size")
-        if kv_count > count or count % kv_count:
-            raise ContradictoryConfig(f"{fields.where}: {count} heads cannot share {kv_count} key-value heads")
         return cls(count, kv_count, dim, dim)
+
+    @classmethod
+    def ungrouped(cls, fields: Fields, hidden: int) -> Heads:
+        """Of families that know neither `num_key_value_heads` nor `head_dim`."""
+        count = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads")
+        dim = fields.divide(hidden, count, "hidden size")
+        return cls(count, count, dim, dim)
 
 
 def layer_count(fields: Fields, *names: str) -> int:

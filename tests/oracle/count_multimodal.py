@@ -24,8 +24,26 @@ FILE = Path(__file__).with_name("parameters_multimodal.csv")
 COLUMNS = [
     "model_type", "architecture", "config_json", "parameter_count", "linear", "linear_subclass", "other", "library_versions",
 ]  # fmt: skip
-LAYERS = ("num_hidden_layers", "encoder_layers", "decoder_layers", "depth", "num_layers", "num_decoder_layers", "n_layers")
-IDLE = ("dropout", "eps", "token_id", "initializer", "_std", "token_index", "layerdrop", "epsilon", "transformers_version")
+LAYERS = (
+    "num_hidden_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "depth",
+    "num_layers",
+    "num_decoder_layers",
+    "n_layers",
+)
+IDLE = (
+    "dropout",
+    "eps",
+    "token_id",
+    "initializer",
+    "_std",
+    "token_index",
+    "layerdrop",
+    "epsilon",
+    "transformers_version",
+)
 
 
 def build(model_type: str, architecture: str, config: dict):
@@ -42,7 +60,7 @@ def build(model_type: str, architecture: str, config: dict):
             return kind(**{k: v for k, v in config.items() if k in known}), f"diffusers {diffusers.__version__}"
     import transformers
 
-    settings = transformers.AutoConfig.for_model(model_type, **config)
+    settings = transformers.AutoConfig.for_model(model_type, **{k: v for k, v in config.items() if k != "model_type"})
     if model_type in ("t5", "mt5", "umt5", "longt5") and getattr(settings, "decoder_start_token_id", None) is None:
         settings.decoder_start_token_id = 0
     kind = getattr(transformers, architecture)
@@ -82,7 +100,10 @@ def slim(config):
     return {
         k: slim(v)
         for k, v in config.items()
-        if v is not None and not any(part in k for part in IDLE) and v != {} and k not in ("per_layer_config", "image_grid_pinpoints")
+        if v is not None
+        and not any(part in k for part in IDLE)
+        and v != {}
+        and k not in ("per_layer_config", "image_grid_pinpoints")
     }
 
 

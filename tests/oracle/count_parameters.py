@@ -90,7 +90,7 @@ def shorten(config: dict, layers: int) -> dict:
     return {**short, names[0]: layers}
 
 
-def variations(model_type: str, architecture: str, config: dict):
+def variations(architecture: str, config: dict):
     short = shorten(config, 6)
     yield architecture, short
     for flag in FLAGS:
@@ -113,7 +113,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--add", type=Path, help="JSON lines of configs to add")
-    parser.add_argument("--vary", action="store_true", help="add variations of the smallest config of each type")
+    parser.add_argument("--vary", action="store_true", help="add variations of the largest config of each type")
     arguments = parser.parse_args()
     rows = {}
     if FILE.exists():
@@ -128,9 +128,9 @@ def main() -> None:
     if arguments.vary:
         ordered = sorted(rows.values(), key=lambda r: (r["model_type"], int(r["parameter_count"])))
         for model_type, group in itertools.groupby(ordered, key=lambda r: r["model_type"]):
-            richest = max(group, key=lambda r: len(json.loads(r["config_json"])))
-            config = json.loads(richest["config_json"])
-            for architecture, varied in variations(model_type, richest["architecture"], config):
+            largest = max(group, key=lambda r: int(r["parameter_count"]))  # variations are shorter
+            config = json.loads(largest["config_json"])
+            for architecture, varied in variations(largest["architecture"], config):
                 wanted.append((model_type, architecture, json.dumps(varied, separators=(",", ":"), sort_keys=True)))
     for key in wanted:
         try:

@@ -30,7 +30,7 @@ def gpt2(fields: Fields) -> Anatomy:
     positions = fields.count("n_positions", "max_position_embeddings", "n_ctx", default=1024)
     decoder.embed(positions=positions)
     decoder.attention(
-        decoder.layers, Heads.read(fields, decoder.hidden), fused=True, bias=True, operator="linear-subclass"
+        decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True, operator="linear-subclass"
     )
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True, operator="linear-subclass")
     decoder.norm(decoder.layers, each=2)
@@ -47,7 +47,7 @@ def gpt2(fields: Fields) -> Anatomy:
 def gpt_bigcode(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer")
     decoder.embed(positions=fields.count("n_positions", "max_position_embeddings", "n_ctx", default=1024))
-    heads = Heads.read(fields, decoder.hidden)
+    heads = Heads.ungrouped(fields, decoder.hidden)
     if fields.flag("multi_query", default=True):
         heads = Heads(heads.count, 1, heads.dim, heads.dim)
     decoder.attention(decoder.layers, heads, fused=True, bias=True)
@@ -68,7 +68,7 @@ def gpt_neo(fields: Fields) -> Anatomy:
     decoder.embed(positions=positions)
     window = fields.count("window_size", default=256)
     windows = [window if kind == "local" else None for kind in _neo_kinds(fields, decoder.layers)]
-    decoder.attentions(windows, Heads.read(fields, decoder.hidden), out_bias=True)
+    decoder.attentions(windows, Heads.ungrouped(fields, decoder.hidden), out_bias=True)
     decoder.mlp(decoder.layers, width(fields, decoder, "intermediate_size"), gated=False, bias=True)
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
@@ -98,7 +98,7 @@ def gptj(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer")
     decoder.embed()
     is_codegen = fields.text("model_type") == "codegen"
-    decoder.attention(decoder.layers, Heads.read(fields, decoder.hidden), fused=is_codegen)
+    decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=is_codegen)
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True)
     decoder.norm(decoder.layers)
     decoder.norm(1)
@@ -111,7 +111,7 @@ def gptj(fields: Fields) -> Anatomy:
 def gpt_neox(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer")
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden)
+    heads = Heads.ungrouped(fields, decoder.hidden)
     decoder.attention(decoder.layers, heads, fused=True, bias=fields.flag("attention_bias", default=True))
     decoder.mlp(decoder.layers, fields.count("intermediate_size"), gated=False, bias=True)
     decoder.norm(decoder.layers, each=2)
@@ -135,7 +135,7 @@ def opt(fields: Fields) -> Anatomy:
         decoder.linear("other", "embedding_projection", 1, hidden, narrow)
         decoder.linear("other", "embedding_projection", 1, narrow, hidden)
     bias = fields.flag("enable_bias", default=True)
-    decoder.attention(layers, Heads.read(fields, hidden), bias=bias)
+    decoder.attention(layers, Heads.ungrouped(fields, hidden), bias=bias)
     decoder.mlp(layers, fields.count("ffn_dim"), gated=False, bias=bias)
     if fields.flag("layer_norm_elementwise_affine", default=True):
         decoder.norm(layers, each=2)
@@ -150,7 +150,7 @@ def bloom(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer")
     decoder.embed()
     decoder.norm(1)
-    decoder.attention(decoder.layers, Heads.read(fields, decoder.hidden), fused=True, bias=True)
+    decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False, bias=True)
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
@@ -186,7 +186,7 @@ def falcon(fields: Fields) -> Anatomy:
 def mpt(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer", norm_bias=False)
     decoder.embed()
-    decoder.attention(decoder.layers, Heads.read(fields, decoder.hidden), fused=True)
+    decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False)
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
