@@ -8,11 +8,12 @@ const note = document.getElementById("note");
 const base = a.address("");
 
 // ---- state: what the address says, then what is remembered, then the opening scenario
-const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "q", "cards", "task", "licence", "family", "size", "only", "sort"];
+// (Material takes `q` for its own search)
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort"];
 const asked = new URLSearchParams(location.search);
 const [world, models] = await Promise.all([a.world(), a.load("data/models.json")]);
 const defaults = {
-  ...world.opening.inference, phase: "inference", gpu: "", q: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads",
+  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads",
 };
 const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common" };
 for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
@@ -24,7 +25,7 @@ const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[col
 const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason");
 const path = (i) => models.paths[i] ?? models.id[i];
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
-const ONLY = [["", "all"], ["fits", "what runs on one of my card"], ["several", "what runs on several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
+const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
 
 // ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
 let scenario, totals;
@@ -73,9 +74,9 @@ function controls() {
     radio.addEventListener("change", () => { state.phase = id; refresh({ slice: true, rebuild: true }).then(() => form.querySelector("[name=phase]:checked").focus()); });
     return a.h("label", {}, radio, a.h("span", {}, name));
   }));
-  const search = a.h("input", { type: "search", name: "q", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
-  search.value = state.q;
-  search.addEventListener("input", () => { state.q = search.value; refresh({}); });
+  const search = a.h("input", { type: "search", name: "find", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
+  search.value = state.find;
+  search.addEventListener("input", () => { state.find = search.value; refresh({}); });
   const filtered = () => refresh({});
   const facet = (key, label, column) => {
     const n = new Map();
@@ -108,7 +109,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 // ---- which models, in which order
 let view = new Uint32Array(0);
 function filter() {
-  const terms = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const terms = state.find.toLowerCase().split(/\s+/).filter(Boolean);
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
   const tally = { one: 0, several: 0 };

@@ -1,0 +1,92 @@
+"""A rendered site behind a loopback server, and a real browser that reports what no page may do."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from pipeline.render import render
+from tests.tiny_tables import build
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def find_browser() -> str:
+    chosen = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if not chosen:
+        pytest.fail(
+            f"No browser: none of {', '.join(NAMES)} is on PATH and CHROMIUM is not set. "
+            "Install one (`make test` does, or: apt-get install chromium) or name it: CHROMIUM=/path/to/chrome.",
+            pytrace=False,
+        )
+    return chosen
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """A browser that closes a connection is no error."""
+
+
+@pytest.fixture(scope="session")
+def site_url(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder / "site")))
+    url = f"http://127.0.0.1:{server.server_port}/"
+    render(build(folder / "tables"), folder / "site", site_url=url)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, site_url):
+    """Opens a page of the site. At the end: no console error, no failed request, nothing asked of another origin."""
+    contexts, faults = [], []
+
+    def open_(path="", width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda m: faults.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+        page.on("request", lambda r: faults.append(f"off origin: {r.url}") if not _own(r.url, site_url) else None)
+        page.on("response", lambda r: faults.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+        page.goto(site_url + path)
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector('html[data-almanac="ready"]')
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def _own(url: str, site_url: str) -> bool:
+    return url.startswith((site_url, "data:", f"blob:{site_url}"))

@@ -1,0 +1,123 @@
+"""The front page in a real browser: a card, a scenario, part of a name; remembered, shared, and used by keyboard."""
+
+import pytest
+
+from tests.tiny_tables import GPUS, MODELS
+
+pytestmark = pytest.mark.browser
+ROW = "#matrix tbody:not([aria-hidden]) tr:not([hidden])"
+
+
+def names(page):
+    return page.locator(f"{ROW} th a").all_text_contents()
+
+
+def test_the_matrix_answers_at_once(open_page):
+    page = open_page()
+    assert len(names(page)) == len(MODELS)
+    assert page.locator("#count").inner_text().startswith(f"{len(MODELS)} models")
+    assert "fits" in page.locator(f"{ROW} td.v-fits").first.inner_text()  # a word and a number, not only a colour
+    assert "%" in page.locator(f"{ROW} td.v-fits").first.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("alpha", "acme/Alpha-7B-Instruct"), ("coder.2", "acme/CamelCoder.2-405B"), ("ACME moe", "acme/Beta-MoE-30B-A3B")],
+)
+def test_any_part_of_a_name_finds_it(open_page, typed, found):
+    page = open_page()
+    page.get_by_label("Part of a model’s name").fill(typed)
+    assert names(page) == [found]
+    page.get_by_label("Part of a model’s name").fill("")
+    assert len(names(page)) == len(MODELS)
+
+
+def test_my_card_comes_first_and_is_remembered(open_page, site_url):
+    page = open_page()
+    page.locator("select[name=gpu]").select_option("rtx-4090")
+    assert "RTX 4090" in page.locator("#matrix thead th.g").first.inner_text()
+    assert "on one RTX 4090" in page.locator("#count").inner_text()
+    page.goto(site_url)
+    page.wait_for_selector('html[data-almanac="ready"]')
+    assert page.locator("select[name=gpu]").input_value() == "rtx-4090"
+
+
+def test_the_address_holds_the_state(open_page):
+    page = open_page("?gpu=l40s&phase=lora&context=512&find=alpha&cards=all&sort=need+up")
+    assert page.locator("select[name=gpu]").input_value() == "l40s"
+    assert page.get_by_label("LoRA", exact=True).is_checked()
+    assert page.locator("select[name=context]").input_value() == "512"
+    assert names(page) == ["acme/Alpha-7B-Instruct"]
+    assert page.locator("#matrix thead th.g").count() == len(GPUS)
+    page.locator("select[name=context]").select_option("2048")
+    page.wait_for_url("**context=2048**")
+
+
+def test_a_phase_changes_the_numbers_and_the_questions(open_page):
+    page = open_page()
+    before = page.locator(f"{ROW} td.n").all_text_contents()
+    page.get_by_text("Full fine-tune", exact=True).click()
+    page.wait_for_selector("select[name=checkpointing]")
+    page.wait_for_function("before => document.querySelector('#matrix').innerText !== before", arg="")
+    assert page.locator(f"{ROW} td.n").all_text_contents() != before
+    assert page.locator("select[name=dtype]").input_value() == "bf16"
+
+
+def test_sorting_says_its_direction(open_page):
+    page = open_page()
+    page.locator("#matrix thead").get_by_role("button", name="Size").click()
+    assert page.locator("#matrix thead th[aria-sort]").get_attribute("aria-sort") == "descending"
+    assert names(page)[0] == "acme/CamelCoder.2-405B"
+    page.locator("#matrix thead").get_by_role("button", name="Size").click()
+    assert names(page)[0] == "tiny-lab/embed-small"
+
+
+def test_unknown_is_a_word_with_a_reason(open_page):
+    page = open_page("?find=no-config")
+    assert (
+        page.locator(f"{ROW} td.v-unknown").inner_text()
+        == "unknown: No config is published, and no sibling has its shape"
+    )
+
+
+def test_hostile_name_is_text(open_page):
+    page = open_page("?find=evil")
+    assert names(page)[0].startswith("evil-org/\\u202e<script>alert(")
+    page.locator(f"{ROW} th a").click()
+    page.wait_for_selector("article.model")
+    assert page.title().startswith("evil-org/\\u202e<script>")
+
+
+def test_keyboard_alone(open_page):
+    page = open_page()
+    page.locator("select[name=gpu]").focus()
+    page.keyboard.press("Tab")  # the phases are one stop, with arrows inside
+    assert page.evaluate("document.activeElement.value") == "inference"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("select[name=checkpointing]")
+    assert page.evaluate("document.activeElement.value") == "lora"
+    page.keyboard.press("Tab")
+    page.keyboard.type("alpha")
+    assert names(page) == ["acme/Alpha-7B-Instruct"]
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.closest('#matrix tbody a') !== null"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_selector("article.model")
+
+
+def test_verdicts_of_the_matrix_are_those_of_the_pages(open_page):
+    """The browser's comparison against the pages', which is held to the published view."""
+    page = open_page("?find=beta&dtype=bf16+(transformers)&cards=all")
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('#matrix thead th.g a')].map((a, i) =>
+        [a.href, document.querySelectorAll('#matrix tbody:not([aria-hidden]) td.v')[i].textContent])"""
+    )
+    link = page.locator(f"{ROW} th a")
+    link.click()
+    page.wait_for_selector("[data-matrix=inference]")
+    row = page.locator("[data-matrix=inference] tbody tr").filter(has=page.locator("th", has_text="bf16transformers"))
+    cells = row.locator("td.v").all_text_contents()
+    heads = page.locator("[data-matrix=inference] thead th.g a").evaluate_all("all => all.map((a) => a.href)")
+    assert dict(shown) == dict(zip(heads, cells, strict=True))

@@ -1,0 +1,118 @@
+"""Model and card pages, the search, phone width, and reading without JavaScript, in a real browser."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.tiny_tables import UNKNOWN
+
+pytestmark = pytest.mark.browser
+MODEL = "models/acme/Alpha-7B-Instruct/"
+PAGES = [
+    "",
+    MODEL,
+    f"models/{UNKNOWN}/",
+    "models/acme/",
+    "models/",
+    "gpus/",
+    "gpus/rtx-4090/",
+    "downloads/",
+    "method/kv-cache/",
+    "accuracy/",
+    "about/",
+]
+
+
+@pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed"])
+def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
+    page = open_page("about/")
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially(typed)
+    wanted = "tiny-lab/embed-small" if typed == "embed" else "acme/Alpha-7B-Instruct"
+    page.locator(".md-search-result__link", has_text=wanted).first.click()
+    page.wait_for_selector("article.model h1")
+    assert page.locator("h1").inner_text() == wanted.partition("/")[2]
+
+
+def test_search_finds_part_of_a_camel_case_name(open_page):
+    page = open_page("about/")
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially("coder")
+    page.locator(".md-search-result__link", has_text="acme/CamelCoder.2-405B").first.wait_for()
+
+
+def test_a_model_page_answers_another_scenario(open_page):
+    page = open_page(MODEL)
+    table = page.locator("[data-matrix=inference]")
+    before = table.locator("tbody td.n").all_text_contents()
+    page.locator("[data-controls=inference] select[name=context]").select_option("2048")
+    assert "2k tokens" in table.locator("caption").inner_text()
+    after = table.locator("tbody td.n").all_text_contents()
+    assert len(after) == len(before) and after != before
+    page.locator("[data-controls=inference] select[name=gpu]").select_option("h100-sxm")
+    assert "mine" in table.locator("thead th.g").first.inner_text()
+    assert "unknown: MXFP4 needs a block size" in table.inner_text()
+
+
+def test_the_first_table_is_what_the_scripts_would_draw(open_page):
+    page = open_page(MODEL)
+    table = page.locator("[data-matrix=inference]")
+    before = table.locator("tbody").inner_text()
+    choice = page.locator("[data-controls=inference] select[name=context]")
+    opening = choice.input_value()
+    choice.select_option("2048")
+    choice.select_option(opening)
+    assert table.locator("tbody").inner_text() == before
+
+
+def test_a_card_can_be_mine(open_page, site_url):
+    page = open_page("gpus/h100-sxm/")
+    page.get_by_role("button", name="Make this my card").click()
+    page.goto(site_url)
+    page.wait_for_selector('html[data-almanac="ready"]')
+    assert page.locator("select[name=gpu]").input_value() == "h100-sxm"
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [("gpus/rtx-4090/", "#fits-table tbody tr"), ("gpus/", "#gpu-table tbody tr"), ("models/", "#model-list li")],
+)
+def test_plain_tables_filter(open_page, path, rows):
+    page = open_page(path)
+    total = page.locator(rows).count()
+    page.get_by_label("Filter").fill("alpha" if path != "gpus/" else "l40")
+    assert page.locator(f"{rows}:visible").count() == 1 < total
+    assert page.get_by_role("status").first.inner_text() == f"1 of {total}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(open_page, path, scheme):
+    page = open_page(path, color_scheme=scheme)
+    found = Axe().run(page).response["violations"]
+    assert not [(v["id"], [n["html"][:200] for n in v["nodes"]][:4]) for v in found]
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_reading_needs_no_script(open_page, path):
+    page = open_page(path, java_script_enabled=False)
+    assert page.locator("h1").inner_text()
+    if path == MODEL:
+        text = page.locator("article").last.inner_text()
+        assert "Runs on one 12 GB card" in text and "14,000,000,000" in text and "footprint_of" in text
+        assert page.locator("[data-matrix] td.v").count() > 50
+        assert not page.locator("form[data-controls]").first.is_visible()
+    if path == "gpus/rtx-4090/":
+        assert page.locator("#fits-table td.v").count() > 10
+    if path == "":
+        assert page.locator("#matrix td.v").count() > 10
+
+
+def test_a_missing_page_can_search(open_page, browser, site_url):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site_url}404.html")
+    assert page.locator(".md-search__input").count() == 1
+    assert "404" in page.locator("h1").inner_text()
+    context.close()
