@@ -34,8 +34,18 @@ def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:
 
 
 WHISPER = {
-    "voxtral_encoder": {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 20},
-    "qwen2_audio_encoder": {"d_model": 1280, "encoder_ffn_dim": 5120, "encoder_layers": 32, "encoder_attention_heads": 20},
+    "voxtral_encoder": {
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 20,
+    },
+    "qwen2_audio_encoder": {
+        "d_model": 1280,
+        "encoder_ffn_dim": 5120,
+        "encoder_layers": 32,
+        "encoder_attention_heads": 20,
+    },
     "moss_transcribe_diarize_audio": {
         "hidden_size": 1024,
         "intermediate_size": 4096,
@@ -51,7 +61,8 @@ WHISPER["audioflamingo3_encoder"] = WHISPER["qwen2_5_omni_audio_encoder"] = WHIS
 def whisper_tower(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
     whisper_encoder(part, over(fields, {"num_mel_bins": 128, **WHISPER[fields.text("model_type")]}))
-    if fields.text("model_type") == "qwen2_5_omni_audio_encoder":  # positions are computed; two learned marks; a projection
+    # Positions are computed; there are two learned marks, and a projection.
+    if fields.text("model_type") == "qwen2_5_omni_audio_encoder":
         part.tensors = [t for t in part.tensors if t.role != "position_embedding"]
         outputs = fields.count("output_dim", default=3584)
         part.embedding("mark_embedding", 2, outputs)
@@ -64,8 +75,15 @@ def whisper_tower(fields: Fields) -> list[Part]:
 @tower("qwen3_omni_moe_audio_encoder")
 def qwen3_omni_audio(fields: Fields) -> list[Part]:
     """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
-    fields = over(fields, {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584})
-    hidden, layers, channels = fields.count("d_model"), layer_count(fields, "encoder_layers"), fields.count("downsample_hidden_size")
+    fields = over(
+        fields,
+        {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584},
+    )
+    hidden, layers, channels = (
+        fields.count("d_model"),
+        layer_count(fields, "encoder_layers"),
+        fields.count("downsample_hidden_size"),
+    )
     part, bins = Part("audio", "audio-tower"), fields.count("num_mel_bins")
     for inputs in (1, channels, channels):
         part.conv(channels, inputs, 3, 3)
@@ -84,7 +102,10 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
     """Two convolutions over mel bins, a table of positions, layers whose keys have no bias, a norm."""
     hidden = fields.count("d_model", "hidden_size")
     layers = layer_count(fields, "encoder_layers", "num_hidden_layers")
-    heads, width = fields.count("encoder_attention_heads", "num_attention_heads"), fields.count("encoder_ffn_dim", "intermediate_size")
+    heads, width = (
+        fields.count("encoder_attention_heads", "num_attention_heads"),
+        fields.count("encoder_ffn_dim", "intermediate_size"),
+    )
     part.conv(hidden, fields.count("num_mel_bins", default=80), 3)
     part.conv(hidden, hidden, 3)
     part.embedding("position_embedding", fields.count("max_source_positions", default=1500), hidden)
@@ -95,7 +116,13 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
 
 @tower("voxtral_realtime_encoder")
 def voxtral_realtime(fields: Fields) -> list[Part]:
-    defaults = {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 32, "head_dim": 64}
+    defaults = {
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "head_dim": 64,
+    }
     fields = over(fields, {**defaults, "num_mel_bins": 128, "sliding_window": 750})
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
@@ -103,7 +130,13 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
     part.conv(hidden, fields.count("num_mel_bins"), 3)
     part.conv(hidden, hidden, 3)
     part.mixer(
-        layers, hidden, heads, head_dim=fields.count("head_dim"), key_bias=False, mechanism="sliding", window=fields.count("sliding_window")
+        layers,
+        hidden,
+        heads,
+        head_dim=fields.count("head_dim"),
+        key_bias=False,
+        mechanism="sliding",
+        window=fields.count("sliding_window"),
     )
     part.mlp(layers, hidden, width, gated=True, bias=False)
     part.vector(hidden, "bias", layers=layers)
@@ -115,10 +148,16 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
 @tower("gemma4_audio")
 def gemma4_audio(fields: Fields) -> list[Part]:
     """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
-    fields = over(fields, {"hidden_size": 1024, "num_hidden_layers": 12, "num_attention_heads": 8, "output_proj_dims": 1536})
-    hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    fields = over(
+        fields, {"hidden_size": 1024, "num_hidden_layers": 12, "num_attention_heads": 8, "output_proj_dims": 1536}
+    )
+    hidden, layers, heads = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("num_attention_heads"),
+    )
     part, outputs = Part("audio", "audio-tower"), fields.count("output_proj_dims")
-    first, second = (sizes(fields, "subsampling_conv_channels", (128, 32), least=1) + [1, 1])[:2]
+    first, second = [*sizes(fields, "subsampling_conv_channels", (128, 32), least=1), 1, 1][:2]
     part.conv(first, 1, 3, 3, bias=False)
     part.conv(second, first, 3, 3, bias=False)
     part.norm(first, bias=False)
@@ -193,7 +232,10 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
     """A grouped convolution, its weight split into direction and length (two tensors), or several plain ones."""
     inner = fields.divide(hidden, fields.count("num_conv_pos_embedding_groups", default=16), "hidden_size")
     if kind == "data2vec-audio":
-        count, kernel = layer_count(fields, "num_conv_pos_embeddings", default=5), fields.count("conv_pos_kernel_size", default=19)
+        count, kernel = (
+            layer_count(fields, "num_conv_pos_embeddings", default=5),
+            fields.count("conv_pos_kernel_size", default=19),
+        )
         part.conv(hidden, inner, kernel, count=count)
         return
     kernel = fields.count("num_conv_pos_embeddings", default=128)
@@ -219,7 +261,11 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     part.mixer(layers, hidden, heads)
     kind = fields.text("position_embeddings_type", default="relative_key")
     if kind == "relative_key":
-        rows = fields.count("left_max_position_embeddings", default=64) + fields.count("right_max_position_embeddings", default=8) + 1
+        rows = (
+            fields.count("left_max_position_embeddings", default=64)
+            + fields.count("right_max_position_embeddings", default=8)
+            + 1
+        )
         part.embedding("position_embedding", rows, hidden // heads, layers=layers)
     elif kind == "relative":
         part.linear("attention_position", hidden, hidden, bias=False, layers=layers)

@@ -58,7 +58,11 @@ def gemma3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part
 
 def paligemma(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part = projector()
-    part.linear("projector", tower[0].hidden, vision.count("projection_dim", default=fields.count("projection_dim", default=2048)))
+    part.linear(
+        "projector",
+        tower[0].hidden,
+        vision.count("projection_dim", default=fields.count("projection_dim", default=2048)),
+    )
     return part
 
 
@@ -72,7 +76,13 @@ def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
     inner = over(
         fields.inner("perceiver_config") or Fields({}, fields.where),
-        {"resampler_n_latents": 64, "resampler_depth": 3, "resampler_n_heads": 16, "resampler_head_dim": 96, "num_key_value_heads": 4},
+        {
+            "resampler_n_latents": 64,
+            "resampler_depth": 3,
+            "resampler_n_heads": 16,
+            "resampler_head_dim": 96,
+            "num_key_value_heads": 4,
+        },
     )
     language = fields.inner("text_config")
     part, layers = projector(), layer_count(inner, "resampler_depth")
@@ -80,7 +90,11 @@ def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
     part.linear("projector_up", tower[0].hidden, width, bias=False, count=2)
     part.linear("projector_down", width, text, bias=False)
     part.parameter(inner.count("resampler_n_latents") * text, "latents")
-    shape = {"kv_heads": inner.count("num_key_value_heads"), "head_dim": inner.count("resampler_head_dim"), "bias": False}
+    shape = {
+        "kv_heads": inner.count("num_key_value_heads"),
+        "head_dim": inner.count("resampler_head_dim"),
+        "bias": False,
+    }
     part.mixer(layers, text, inner.count("resampler_n_heads"), **shape)
     part.mlp(layers, text, 4 * text, gated=True, bias=False)
     part.norm(text, layers=layers, count=3, bias=False)
@@ -197,7 +211,10 @@ def minimax(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
     """Each patch to the language model's width, then merge² of them into one."""
     part, inner = projector(), fields.count("projector_hidden_size", default=text)
     compression = vision.inner("img_token_compression_config") or vision
-    merge, bias = compression.count("spatial_merge_size", default=2), fields.flag("multimodal_projector_bias", default=True)
+    merge, bias = (
+        compression.count("spatial_merge_size", default=2),
+        fields.flag("multimodal_projector_bias", default=True),
+    )
     part.linear("projector_up", tower[0].hidden, inner, bias=bias)
     part.linear("projector_down", inner, text, bias=bias)
     part.linear("projector_merge", text * merge**2, inner, bias=bias)

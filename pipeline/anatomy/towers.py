@@ -45,13 +45,19 @@ class Part:
     def element_count(self) -> int:
         return sum(t.element_count for t in self.tensors)
 
-    def add(self, role: str, operator: str, outputs: int, inputs: int | None = None, *, layers: int = 1, count: int = 1):
+    def add(
+        self, role: str, operator: str, outputs: int, inputs: int | None = None, *, layers: int = 1, count: int = 1
+    ):
         """One kind of tensor; nothing where a size or a count is 0."""
         if outputs and layers and count and inputs != 0:
-            kind = self.tensor_class or _CLASS_OF_ROLE.get(role.split("_")[-1]) or _CLASS_OF_ROLE.get(role.split("_")[0])
+            kind = (
+                self.tensor_class or _CLASS_OF_ROLE.get(role.split("_")[-1]) or _CLASS_OF_ROLE.get(role.split("_")[0])
+            )
             self.tensors.append(Tensor(self.component, kind or "other", role, operator, layers, count, outputs, inputs))
 
-    def linear(self, role: str, inputs: int, outputs: int, *, bias: bool = True, layers: int = 1, count: int = 1, **more):
+    def linear(
+        self, role: str, inputs: int, outputs: int, *, bias: bool = True, layers: int = 1, count: int = 1, **more
+    ):
         self.add(role, more.get("operator", "linear"), outputs, inputs, layers=layers, count=count)
         if bias:
             self.add("bias", "vector", outputs, layers=layers, count=count)
@@ -103,9 +109,13 @@ class Part:
             self.linear("attention_qkv", hidden, wide + 2 * narrow, bias=bias, layers=layers)
         else:
             self.linear("attention_q", hidden, wide, bias=bias, layers=layers)
-            self.linear("attention_k", kv_inputs or hidden, narrow, bias=bias if key_bias is None else key_bias, layers=layers)
+            self.linear(
+                "attention_k", kv_inputs or hidden, narrow, bias=bias if key_bias is None else key_bias, layers=layers
+            )
             self.linear("attention_v", kv_inputs or hidden, narrow, bias=bias, layers=layers)
-        self.linear("attention_o", wide, outputs or hidden, bias=bias if output_bias is None else output_bias, layers=layers)
+        self.linear(
+            "attention_o", wide, outputs or hidden, bias=bias if output_bias is None else output_bias, layers=layers
+        )
         if layers:
             cached = 2 * narrow if mechanism in ("full", "sliding", "cross") else 0
             row = AttentionLayer(
@@ -123,7 +133,17 @@ class Part:
             )
             self.attention.append(row)
 
-    def mlp(self, layers: int, hidden: int, width: int, *, gated: bool = False, fused: bool = False, bias: bool = True, kind=None):
+    def mlp(
+        self,
+        layers: int,
+        hidden: int,
+        width: int,
+        *,
+        gated: bool = False,
+        fused: bool = False,
+        bias: bool = True,
+        kind=None,
+    ):
         """Feed-forward: up and down, with `gated` also a gate (`fused`: gate and up in one matrix)."""
         if gated and fused:
             self.linear("ffn_gate_up", hidden, 2 * width, bias=bias, layers=layers)
@@ -222,7 +242,13 @@ def label_count(fields: Fields, default: int = 2) -> int:
 
 def assemble(fields: Fields, parts: list[Part], *, hidden: int, layers: int, **facts: Any) -> Anatomy:
     """The anatomy of a model made of these parts. Kinds of layers that occur twice get a number."""
-    facts = {"vocab_size": None, "is_head_tied": False, "norm_kind": "layer", "architecture": architecture_of(fields), **facts}
+    facts = {
+        "vocab_size": None,
+        "is_head_tied": False,
+        "norm_kind": "layer",
+        "architecture": architecture_of(fields),
+        **facts,
+    }
     anatomy = Anatomy(
         model_type=fields.text("model_type") or "",
         hidden_size=hidden,

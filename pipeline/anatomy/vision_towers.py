@@ -23,7 +23,13 @@ BASE = {
     "patch_size": 16,
 }
 CLIP = {**BASE, "patch_size": 32}
-LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16, "patch_size": 14}
+LARGE = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "patch_size": 14,
+}
 LARGE_CLIP = {**BASE, **LARGE, "image_size": 336}  # what LLaVA and Phi-3-Vision build
 GIANT = {"hidden_size": 1152, "num_hidden_layers": 27, "num_attention_heads": 16, "intermediate_size": 4304}
 
@@ -86,7 +92,9 @@ VITS: dict[str, Vit] = {
         pre_norm=True,
     ),
     "siglip_vision_model": Vit(pools=True),
-    "siglip2_vision_model": Vit({**BASE, "num_patches": 256}, patch_is_linear=True, positions="num_patches", pools=True),
+    "siglip2_vision_model": Vit(
+        {**BASE, "num_patches": 256}, patch_is_linear=True, positions="num_patches", pools=True
+    ),
     "idefics2_vision": Vit(CLIP),
     "idefics3_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
     "smolvlm_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
@@ -95,12 +103,26 @@ VITS: dict[str, Vit] = {
     "paddleocr_vl_vision": Vit({**BASE, **GIANT, "image_size": 384, "patch_size": 14}),
     "blip_vision_model": Vit({**BASE, "image_size": 384}, class_token=True, fused=True),
     "blip_2_vision_model": Vit(
-        {**BASE, "hidden_size": 1408, "intermediate_size": 6144, "num_hidden_layers": 39, "num_attention_heads": 16, "patch_size": 14},
+        {
+            **BASE,
+            "hidden_size": 1408,
+            "intermediate_size": 6144,
+            "num_hidden_layers": 39,
+            "num_attention_heads": 16,
+            "patch_size": 14,
+        },
         class_token=True,
         fused=True,
     ),
     "instructblip_vision_model": Vit(
-        {**BASE, "hidden_size": 1408, "intermediate_size": 6144, "num_hidden_layers": 39, "num_attention_heads": 16, "patch_size": 14},
+        {
+            **BASE,
+            "hidden_size": 1408,
+            "intermediate_size": 6144,
+            "num_hidden_layers": 39,
+            "num_attention_heads": 16,
+            "patch_size": 14,
+        },
         class_token=True,
         fused=True,
     ),
@@ -116,7 +138,14 @@ VITS: dict[str, Vit] = {
     ),
     "kimi_k25_vision": Vit({**BASE, **GIANT, "patch_size": 14}, positions="grid"),
     "muse_glimmer_vision": Vit(
-        {**BASE, "hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50, "num_attention_heads": 16, "patch_size": 14},
+        {
+            **BASE,
+            "hidden_size": 1536,
+            "intermediate_size": 8960,
+            "num_hidden_layers": 50,
+            "num_attention_heads": 16,
+            "patch_size": 14,
+        },
         patch_bias=False,
         patch_is_linear=True,
         positions="grid",
@@ -135,7 +164,14 @@ VITS: dict[str, Vit] = {
     "vit_msn": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
     "deit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
     "ijepa": Vit(output_bias=True, flags={"bias": "qkv_bias"}),
-    "dinov2": Vit({**BASE, "patch_size": 14}, class_token=True, output_bias=True, layer_scales=2, mask_token=True, flags={"bias": "qkv_bias"}),
+    "dinov2": Vit(
+        {**BASE, "patch_size": 14},
+        class_token=True,
+        output_bias=True,
+        layer_scales=2,
+        mask_token=True,
+        flags={"bias": "qkv_bias"},
+    ),
     "dinov2_with_registers": Vit(
         {**BASE, "num_register_tokens": 4},
         class_token=True,
@@ -186,14 +222,26 @@ def vit(fields: Fields) -> list[Part]:
     chosen = {name: fields.flag(flag, default=_default(plan, name)) for name, flag in plan.flags.items()}
     plan = Vit(**{**vars(plan), **chosen})
     part = Part("vision", "vision-tower")
-    hidden, layers = fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = (
+        fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+    )
     heads = fields.count("num_attention_heads")
     # DINOv2 writes a ratio in place of the width.
-    ratio = fields.count("mlp_ratio", default=None) if plan.layer_scales and "dinov2" in fields.text("model_type") else None
-    width = hidden * ratio if ratio else fields.count("intermediate_size")
+    is_dino2 = fields.text("model_type").startswith("dinov2")
+    width = hidden * fields.count("mlp_ratio", default=4) if is_dino2 else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     shape = {"head_dim": fields.count("head_dim", default=None)} if plan.rms else {}
-    part.mixer(layers, hidden, heads, bias=plan.bias, key_bias=plan.key_bias, output_bias=plan.output_bias, fused=plan.fused, **shape)
+    part.mixer(
+        layers,
+        hidden,
+        heads,
+        bias=plan.bias,
+        key_bias=plan.key_bias,
+        output_bias=plan.output_bias,
+        fused=plan.fused,
+        **shape,
+    )
     if fields.flag("use_swiglu_ffn"):
         width = (int(width * 2 / 3) + 7) // 8 * 8
         part.mlp(layers, hidden, width, gated=True, fused=True)
@@ -234,7 +282,9 @@ def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
     elif plan.positions == "grid":
         size = 32 if fields.text("model_type") == "muse_glimmer_vision" else 64
         rows = fields.count("pos_emb_height", "init_pos_emb_height", default=size)
-        part.parameter(rows * fields.count("pos_emb_width", "init_pos_emb_width", default=size) * hidden, "position_embedding")
+        part.parameter(
+            rows * fields.count("pos_emb_width", "init_pos_emb_width", default=size) * hidden, "position_embedding"
+        )
     elif plan.positions != "none":
         part.embedding("position_embedding", fields.count(plan.positions), hidden)
 

@@ -20,7 +20,11 @@ def finish(part: Part, hidden: int, layers: int) -> list[Part]:
 def beit(fields: Fields) -> list[Part]:
     """Keys without bias, learned scales, and one norm at the end: the pooler's where tokens are averaged."""
     fields = over(fields, BASE)
-    hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    hidden, layers, heads = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("num_attention_heads"),
+    )
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
     grid = (image[0] // high, image[1] // wide)
     part = Part("vision", "vision-tower")
@@ -35,7 +39,8 @@ def beit(fields: Fields) -> list[Part]:
     table = ((2 * grid[0] - 1) * (2 * grid[1] - 1) + 3) * heads
     part.parameter(table if fields.flag("use_relative_position_bias") else 0, "position_embedding", layers=layers)
     part.parameter(table if fields.flag("use_shared_relative_position_bias") else 0, "position_embedding")
-    part.norm(hidden)
+    bare = fields.raw("architectures") == ["Data2VecVisionModel"] and fields.flag("use_mean_pooling", default=True)
+    part.norm(0 if bare else hidden)
     return finish(part, hidden, layers)
 
 
@@ -59,7 +64,7 @@ def videomae(fields: Fields) -> list[Part]:
 def vivit(fields: Fields) -> list[Part]:
     fields = over(fields, BASE)
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    frames, high, wide = (sizes(fields, "tubelet_size", (2, 16, 16), least=1) + [1, 1, 1])[:3]
+    frames, high, wide = [*sizes(fields, "tubelet_size", (2, 16, 16), least=1), 1, 1, 1][:3]
     image = pair(fields, "image_size")
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("num_channels"), frames, high, wide)
@@ -78,7 +83,9 @@ def ratio_vit(fields: Fields) -> list[Part]:
     """ViTs whose width is a ratio; they differ in tokens, positions and norms."""
     kind = fields.text("model_type")
     large = {"hidden_size": 1280, "num_hidden_layers": 32, "num_attention_heads": 16}
-    fields = over(fields, BASE if kind == "vitdet" else {**BASE, **large, "image_size": 256 if kind == "pixio" else 224})
+    fields = over(
+        fields, BASE if kind == "vitdet" else {**BASE, **large, "image_size": 256 if kind == "pixio" else 224}
+    )
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     width = int(hidden * fields.number("mlp_ratio", default=4))
     (high, wide), channels = pair(fields, "patch_size"), fields.count("num_channels")
@@ -88,7 +95,10 @@ def ratio_vit(fields: Fields) -> list[Part]:
     tokens = 0
     if kind == "radio":
         part.linear("patch_embedding", channels * high * wide, hidden, bias=False)
-        part.parameter((fields.count("num_cls_tokens", default=3) + fields.count("num_registers", default=7)) * hidden, "class_embedding")
+        part.parameter(
+            (fields.count("num_cls_tokens", default=3) + fields.count("num_registers", default=7)) * hidden,
+            "class_embedding",
+        )
         part.vector(hidden, layers=layers, count=2)
     else:
         part.conv(hidden, channels, high, wide)
@@ -105,7 +115,13 @@ def ratio_vit(fields: Fields) -> list[Part]:
 
 @tower("aimv2_vision_model")
 def aimv2(fields: Fields) -> list[Part]:
-    defaults = {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 24, "num_attention_heads": 8, "patch_size": 14}
+    defaults = {
+        "hidden_size": 1024,
+        "intermediate_size": 2816,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 8,
+        "patch_size": 14,
+    }
     fields = over(fields, {**BASE, **defaults})
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
@@ -140,7 +156,9 @@ def swin(fields: Fields) -> list[Part]:
         part.parameter((image[0] // high) * (image[1] // wide) * width, "position_embedding")
     for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):
         bias = fields.flag("qkv_bias", default=True)
-        part.mixer(depth, width, count, bias=bias, key_bias=bias and not second, output_bias=True, window=window * window)
+        part.mixer(
+            depth, width, count, bias=bias, key_bias=bias and not second, output_bias=True, window=window * window
+        )
         part.mlp(depth, width, int(width * ratio))
         part.norm(width, layers=depth, count=2)
         if second:
@@ -184,7 +202,10 @@ def convnext(fields: Fields) -> list[Part]:
 @tower("resnet")
 def resnet(fields: Fields) -> list[Part]:
     """Convolutions and batch norms; a stage's first layer has a shortcut where width or resolution changes."""
-    widths, depths = sizes(fields, "hidden_sizes", (256, 512, 1024, 2048), least=1), sizes(fields, "depths", (3, 4, 6, 3))
+    widths, depths = (
+        sizes(fields, "hidden_sizes", (256, 512, 1024, 2048), least=1),
+        sizes(fields, "depths", (3, 4, 6, 3)),
+    )
     stages(fields, depths, widths)
     kind = fields.text("layer_type", default="bottleneck")
     if kind not in ("basic", "bottleneck"):

@@ -10,7 +10,14 @@ from pipeline.anatomy.towers import Part, layer_count, over, pair, sizes
 from pipeline.anatomy.vision_towers import tower
 
 QWEN = {
-    "qwen2_vl_vision": {"depth": 32, "embed_dim": 1280, "hidden_size": 3584, "num_heads": 16, "mlp_ratio": 4, "patch_size": 14},
+    "qwen2_vl_vision": {
+        "depth": 32,
+        "embed_dim": 1280,
+        "hidden_size": 3584,
+        "num_heads": 16,
+        "mlp_ratio": 4,
+        "patch_size": 14,
+    },
     "qwen2_5_vl_vision": {
         "depth": 32,
         "hidden_size": 3584,
@@ -43,7 +50,10 @@ def qwen_vision(fields: Fields) -> list[Part]:
     """Patches over two frames, fused projections, and mergers that join merge² patches for the language model."""
     kind = fields.text("model_type")
     fields = over(fields, QWEN[kind])
-    second, rms = kind == "qwen2_vl_vision", kind in ("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder", "exaone4_5_vision")
+    second, rms = (
+        kind == "qwen2_vl_vision",
+        kind in ("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder", "exaone4_5_vision"),
+    )
     older = second or rms
     hidden = fields.count("embed_dim" if second else "hidden_size")
     outputs = fields.count("hidden_size" if second else "out_hidden_size")
@@ -114,13 +124,27 @@ def glm_vision(fields: Fields) -> list[Part]:
 
 @tower("gemma4_vision")
 def gemma4_vision(fields: Fields) -> list[Part]:
-    defaults = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16, "num_attention_heads": 12, "head_dim": 64}
+    defaults = {
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 12,
+        "head_dim": 64,
+    }
     fields = over(fields, {**defaults, "num_key_value_heads": 12, "patch_size": 16, "position_embedding_size": 10240})
-    hidden, layers, head_dim = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("head_dim")
+    hidden, layers, head_dim = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("head_dim"),
+    )
     part = Part("vision", "vision-tower")
     part.linear("patch_embedding", 3 * fields.count("patch_size") ** 2, hidden, bias=False)
     part.parameter(2 * fields.count("position_embedding_size") * hidden, "position_embedding")
-    shape = {"kv_heads": fields.count("num_key_value_heads"), "head_dim": head_dim, "bias": fields.flag("attention_bias")}
+    shape = {
+        "kv_heads": fields.count("num_key_value_heads"),
+        "head_dim": head_dim,
+        "bias": fields.flag("attention_bias"),
+    }
     part.mixer(layers, hidden, fields.count("num_attention_heads"), qk_norm=True, **shape)
     part.norm(head_dim, layers=layers, count=2, bias=False)
     part.mlp(layers, hidden, fields.count("intermediate_size"), gated=True, bias=False)
@@ -132,7 +156,13 @@ def gemma4_vision(fields: Fields) -> list[Part]:
 @tower("mllama_vision_model")
 def mllama_vision(fields: Fields) -> list[Part]:
     """Local layers, then gated global ones; positions and tiles have tables per aspect ratio."""
-    defaults = {"hidden_size": 1280, "num_hidden_layers": 32, "num_global_layers": 8, "intermediate_size": 5120, "image_size": 448}
+    defaults = {
+        "hidden_size": 1280,
+        "num_hidden_layers": 32,
+        "num_global_layers": 8,
+        "intermediate_size": 5120,
+        "image_size": 448,
+    }
     fields = over(fields, {**defaults, "patch_size": 14, "max_num_tiles": 4})
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     local, wide = layer_count(fields, "num_hidden_layers"), layer_count(fields, "num_global_layers")
@@ -158,9 +188,19 @@ def mllama_vision(fields: Fields) -> list[Part]:
 
 @tower("llama4_vision_model")
 def llama4_vision(fields: Fields) -> list[Part]:
-    defaults = {"hidden_size": 768, "num_hidden_layers": 34, "num_attention_heads": 16, "intermediate_size": 5632, "image_size": 448}
+    defaults = {
+        "hidden_size": 768,
+        "num_hidden_layers": 34,
+        "num_attention_heads": 16,
+        "intermediate_size": 5632,
+        "image_size": 448,
+    }
     fields = over(fields, {**defaults, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096})
-    hidden, layers, patch = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("patch_size")
+    hidden, layers, patch = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("patch_size"),
+    )
     part, adapter = Part("vision", "vision-tower"), Part("projector", "projector")
     part.parameter(hidden, "class_embedding")
     part.parameter(((fields.count("image_size") // patch) ** 2 + 1) * hidden, "position_embedding")
@@ -177,7 +217,13 @@ def llama4_vision(fields: Fields) -> list[Part]:
 @tower("sam_vision_model", "got_ocr2_vision", "sam_hq_vision_model")
 def sam_vision(fields: Fields) -> list[Part]:
     """Windows with relative positions, full attention in a few layers, a convolutional neck."""
-    defaults = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "image_size": 1024, "patch_size": 16}
+    defaults = {
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "image_size": 1024,
+        "patch_size": 16,
+    }
     fields = over(fields, {**defaults, "output_channels": 256, "window_size": 14, "global_attn_indexes": [2, 5, 8, 11]})
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, neck = fields.count("num_attention_heads"), fields.count("output_channels")
@@ -207,9 +253,19 @@ def sam_vision(fields: Fields) -> list[Part]:
 @tower("minimax_m3_vl_vision")
 def minimax_vision(fields: Fields) -> list[Part]:
     """CLIP's layers over pairs of frames, with rotary positions; no class token and no norm at the end."""
-    defaults = {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 16, "patch_size": 14}
+    defaults = {
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 16,
+        "patch_size": 14,
+    }
     fields = over(fields, defaults)
-    hidden, layers, patch = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("patch_size")
+    hidden, layers, patch = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("patch_size"),
+    )
     compression = fields.inner("img_token_compression_config") or fields
     part = Part("vision", "vision-tower")
     frames = compression.count("temporal_patch_size", default=2)
@@ -225,5 +281,7 @@ def fuyu_patches(fields: Fields) -> list[Part]:
     """No tower: a patch is one matrix away from the language model."""
     part, patch = Part("projector", "projector"), fields.count("patch_size", default=30)
     inner = fields.inner("text_config") or fields
-    part.linear("projector", patch * patch * fields.count("num_channels", default=3), inner.count("hidden_size", default=4096))
+    part.linear(
+        "projector", patch * patch * fields.count("num_channels", default=3), inner.count("hidden_size", default=4096)
+    )
     return [part]

@@ -7,7 +7,17 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, assemble, has_head, layer_count, nested, over, sizes
+from pipeline.anatomy.towers import (
+    Part,
+    add_parts,
+    architecture_of,
+    assemble,
+    has_head,
+    layer_count,
+    nested,
+    over,
+    sizes,
+)
 from pipeline.anatomy.vision_towers import vision_tower
 
 BERT = {
@@ -26,9 +36,16 @@ def read_blip(fields: Fields) -> Anatomy:
     name = architecture_of(fields) or "BlipModel"
     if name not in ("BlipModel", "BlipForConditionalGeneration"):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    inner = over(nested(fields, "text_config"), {**BERT, "vocab_size": 30524, "num_attention_heads": 8, "encoder_hidden_size": 768})
+    inner = over(
+        nested(fields, "text_config"),
+        {**BERT, "vocab_size": 30524, "num_attention_heads": 8, "encoder_hidden_size": 768},
+    )
     tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
-    hidden, layers, heads = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers"), inner.count("num_attention_heads")
+    hidden, layers, heads = (
+        inner.count("hidden_size"),
+        layer_count(inner, "num_hidden_layers"),
+        inner.count("num_attention_heads"),
+    )
     vocabulary, text, joint = inner.count("vocab_size"), Part("text"), Part("projector", "projector")
     text.embedding("embedding", vocabulary, hidden)
     text.embedding("position_embedding", inner.count("max_position_embeddings"), hidden)
@@ -68,7 +85,11 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
     text = language_model(fields, Plan("", "opt", ties=True, text_ties=True))
     inner = over(nested(fields, "qformer_config"), BERT)
-    hidden, layers, heads = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers"), inner.count("num_attention_heads")
+    hidden, layers, heads = (
+        inner.count("hidden_size"),
+        layer_count(inner, "num_hidden_layers"),
+        inner.count("num_attention_heads"),
+    )
     width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
     former = Part("projector", "projector")
     former.parameter(fields.count("num_query_tokens", default=32) * hidden, "queries")
@@ -91,7 +112,11 @@ def read_idefics(fields: Fields) -> Anatomy:
     """Llama with gated cross-attention blocks between its layers."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     fields = over(fields, {"vocab_size": 32000, "intermediate_size": 11008, "num_attention_heads": 32})
-    heads, width, vocabulary = fields.count("num_attention_heads"), fields.count("intermediate_size"), fields.count("vocab_size")
+    heads, width, vocabulary = (
+        fields.count("num_attention_heads"),
+        fields.count("intermediate_size"),
+        fields.count("vocab_size"),
+    )
     extra = fields.count("additional_vocab_size", default=0, least=0)
     resampler = fields.inner("perceiver_config")
     if fields.flag("use_resampler") or (resampler and resampler.flag("use_resampler")) or fields.flag("qk_layer_norms"):
@@ -105,7 +130,8 @@ def read_idefics(fields: Fields) -> Anatomy:
     text.mixer(layers, hidden, heads, kind="full", mechanism="full", bias=False)
     text.mixer(crossing, hidden, heads, kind="cross", mechanism="cross", kv_inputs=tower[0].hidden, bias=False)
     text.mlp(layers + crossing, hidden, width, gated=True, bias=False)
-    text.norm(hidden, count=2 * (layers + crossing) + 1, bias=False)
+    text.norm(hidden, layers=layers + crossing, count=2, bias=False)
+    text.norm(hidden, bias=False)
     gate = 1 if fields.text("alpha_type", default="float") == "float" else hidden
     text.vector(gate, "gate", layers=crossing, count=2)
     tied = fields.flag("tie_word_embeddings")
@@ -125,9 +151,17 @@ def read_idefics(fields: Fields) -> Anatomy:
 @family("git")
 def read_git(fields: Fields) -> Anatomy:
     """A BERT that reads image tokens before its own."""
-    hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    hidden, layers, heads = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("num_attention_heads"),
+    )
     fields = over(fields, {**BERT, "max_position_embeddings": 1024})
-    vision = {"patch_size": 16, **nested(fields, "vision_config", required=False).config, "model_type": "clip_vision_model"}
+    vision = {
+        "patch_size": 16,
+        **nested(fields, "vision_config", required=False).config,
+        "model_type": "clip_vision_model",
+    }
     tower = vision_tower(Fields(vision), "clip_vision_model")
     text, joint, vocabulary = Part("text"), Part("projector", "projector"), fields.count("vocab_size")
     text.embedding("embedding", vocabulary, hidden)
@@ -136,8 +170,13 @@ def read_git(fields: Fields) -> Anatomy:
     text.block(layers, hidden, fields.count("intermediate_size"), heads, kind="full", mechanism="full")
     joint.linear("projector", tower[0].hidden, hidden)
     joint.norm(hidden)
-    joint.parameter(tower[0].hidden * fields.count("num_image_with_embedding", default=0, least=0), "position_embedding")
-    predicts, tied = (architecture_of(fields) or "GitForCausalLM").endswith("ForCausalLM"), fields.flag("tie_word_embeddings")
+    joint.parameter(
+        tower[0].hidden * fields.count("num_image_with_embedding", default=0, least=0), "position_embedding"
+    )
+    predicts, tied = (
+        (architecture_of(fields) or "GitForCausalLM").endswith("ForCausalLM"),
+        fields.flag("tie_word_embeddings"),
+    )
     if predicts:
         text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
         text.vector(vocabulary, "bias")
@@ -157,11 +196,23 @@ def read_kosmos(fields: Fields) -> Anatomy:
     """A decoder with norms inside its blocks; learned queries bring the image in."""
     inner = over(
         nested(fields, "text_config"),
-        {"vocab_size": 65037, "embed_dim": 2048, "layers": 24, "ffn_dim": 8192, "attention_heads": 32, "max_position_embeddings": 2048},
+        {
+            "vocab_size": 65037,
+            "embed_dim": 2048,
+            "layers": 24,
+            "ffn_dim": 8192,
+            "attention_heads": 32,
+            "max_position_embeddings": 2048,
+        },
     )
     tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
     hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
-    width, vocabulary, text, joint = inner.count("ffn_dim"), inner.count("vocab_size"), Part("text"), Part("projector", "projector")
+    width, vocabulary, text, joint = (
+        inner.count("ffn_dim"),
+        inner.count("vocab_size"),
+        Part("text"),
+        Part("projector", "projector"),
+    )
     text.embedding("embedding", vocabulary, hidden)
     text.block(layers, hidden, width, heads, kind="full", mechanism="full")
     text.norm(hidden, layers=layers)
@@ -194,9 +245,17 @@ def read_florence(fields: Fields) -> Anatomy:
     kernels = sizes(vision, "patch_size", (7, 3, 3, 3), least=1)
     prenorm = vision.items("patch_prenorm") or [False, True, True, True]
     heads = sizes(vision, "num_heads", (4, 8, 16, 32), least=1)
-    if not len(widths) == len(depths) == len(kernels) == len(prenorm) == len(heads) <= 100 or sum(depths) > 10_000 or not widths:
+    if (
+        not len(widths) == len(depths) == len(kernels) == len(prenorm) == len(heads) <= 100
+        or sum(depths) > 10_000
+        or not widths
+    ):
         raise ContradictoryConfig(f"{vision.where}: its lists of stages do not agree")
-    part, ratio, before = Part("vision", "vision-tower"), vision.number("mlp_ratio", default=4.0), vision.count("in_channels", default=3)
+    part, ratio, before = (
+        Part("vision", "vision-tower"),
+        vision.number("mlp_ratio", default=4.0),
+        vision.count("in_channels", default=3),
+    )
     bias = vision.flag("qkv_bias", default=True)
     for width, depth, kernel, first, count in zip(widths, depths, kernels, prenorm, heads, strict=True):
         part.conv(width, before, kernel, kernel)

@@ -47,7 +47,18 @@ class Seanet:
                 self.conv(width, width, 1)
 
 
-def seanet(fields: Fields, part: Part, style: str, *, hidden: int, filters: int, scales: list[int], last: int, lstm: int, shortcut: bool):
+def seanet(
+    fields: Fields,
+    part: Part,
+    style: str,
+    *,
+    hidden: int,
+    filters: int,
+    scales: list[int],
+    last: int,
+    lstm: int,
+    shortcut: bool,
+):
     """Down to `hidden` channels and up again."""
     net, channels = Seanet(part, style), fields.count("audio_channels", default=1)
     kernel = fields.count("kernel_size", default=7)
@@ -91,7 +102,12 @@ def read_encodec(fields: Fields) -> Anatomy:
 def read_mimi(fields: Fields) -> Anatomy:
     """EnCodec's convolutions without normalised weights, a transformer on each side, codebooks kept as buffers."""
     part, hidden = codec(), fields.count("hidden_size")
-    defaults = {"num_hidden_layers": 8, "num_attention_heads": 8, "intermediate_size": 2048, "vector_quantization_hidden_dimension": 256}
+    defaults = {
+        "num_hidden_layers": 8,
+        "num_attention_heads": 8,
+        "intermediate_size": 2048,
+        "vector_quantization_hidden_dimension": 256,
+    }
     fields = over(fields, defaults)
     seanet(
         fields,
@@ -105,9 +121,19 @@ def read_mimi(fields: Fields) -> Anatomy:
         shortcut=fields.flag("use_conv_shortcut"),
     )
     layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
-    shape = {"kv_heads": fields.count("num_key_value_heads", default=heads), "head_dim": fields.count("head_dim", default=None)}
+    shape = {
+        "kv_heads": fields.count("num_key_value_heads", default=heads),
+        "head_dim": fields.count("head_dim", default=None),
+    }
     for _ in range(2):
-        part.mixer(layers, hidden, heads, bias=fields.flag("attention_bias"), window=fields.count("sliding_window", default=250), **shape)
+        part.mixer(
+            layers,
+            hidden,
+            heads,
+            bias=fields.flag("attention_bias"),
+            window=fields.count("sliding_window", default=250),
+            **shape,
+        )
         part.mlp(layers, hidden, fields.count("intermediate_size"), bias=False)
         part.norm(hidden, layers=layers, count=2)
         part.vector(hidden, layers=layers, count=2)
@@ -163,7 +189,10 @@ def read_vits(fields: Fields) -> Anatomy:
     heads, width = fields.count("num_attention_heads", default=2), fields.count("ffn_dim", default=768)
     head_dim = fields.divide(hidden, heads, "hidden_size")
     kernel, flow = fields.count("ffn_kernel_size", default=3), fields.count("flow_size", default=192)
-    speakers, voice = fields.count("num_speakers", default=1), fields.count("speaker_embedding_size", default=0, least=0)
+    speakers, voice = (
+        fields.count("num_speakers", default=1),
+        fields.count("speaker_embedding_size", default=0, least=0),
+    )
     vocabulary, text, part = fields.count("vocab_size", default=38), Part("text"), codec()
     text.embedding("embedding", vocabulary, hidden)
     text.mixer(layers, hidden, heads, bias=fields.flag("use_bias", default=True))
@@ -230,8 +259,14 @@ def durations(part: Part, fields: Fields, hidden: int, voice: int) -> None:
         if voice:
             part.conv(hidden, voice, 1)
         return
-    flows, depth = layer_count(fields, "duration_predictor_num_flows", default=4), layer_count(fields, "depth_separable_num_layers", default=3)
-    channels, bins = fields.count("depth_separable_channels", default=2), fields.count("duration_predictor_flow_bins", default=10)
+    flows, depth = (
+        layer_count(fields, "duration_predictor_num_flows", default=4),
+        layer_count(fields, "depth_separable_num_layers", default=3),
+    )
+    channels, bins = (
+        fields.count("depth_separable_channels", default=2),
+        fields.count("duration_predictor_flow_bins", default=10),
+    )
     if channels % 2:
         raise UnknownAnatomy(f"{fields.where}.depth_separable_channels is odd")
     stacks = 2 + 2 * flows  # one for the text, one for the durations, one in every flow of both directions

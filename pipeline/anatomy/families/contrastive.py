@@ -20,7 +20,13 @@ CLIP_TEXT = {
     "num_attention_heads": 8,
     "max_position_embeddings": 77,
 }
-SIGLIP_TEXT = {**CLIP_TEXT, "vocab_size": 32000, "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}
+SIGLIP_TEXT = {
+    **CLIP_TEXT,
+    "vocab_size": 32000,
+    "hidden_size": 768,
+    "intermediate_size": 3072,
+    "num_attention_heads": 12,
+}
 SIGLIP_TEXT["max_position_embeddings"] = 64
 BERT_TEXT = {**SIGLIP_TEXT, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2}
 ALT_TEXT = {
@@ -73,7 +79,8 @@ def text_encoder(fields: Fields, style: str) -> Part:
     if style == "aimv2":
         part.mixer(layers, hidden, heads, bias=fields.flag("qkv_bias"))
         part.mlp(layers, hidden, width, gated=True, bias=fields.flag("mlp_bias"))
-        part.norm(hidden, count=2 * layers + 1, bias=False)
+        part.norm(hidden, layers=layers, count=2, bias=False)
+        part.norm(hidden, bias=False)
     else:
         part.block(layers, hidden, width, heads)
         part.norm(hidden)
@@ -87,7 +94,10 @@ def text_encoder(fields: Fields, style: str) -> Part:
 def read_pair(fields: Fields) -> Anatomy:
     kind, name = fields.text("model_type"), architecture_of(fields) or ""
     plan = PLANS[kind]
-    if fields.raw("text_config", "text_config_dict") is None and fields.raw("vision_config", "vision_config_dict") is None:
+    if (
+        fields.raw("text_config", "text_config_dict") is None
+        and fields.raw("vision_config", "vision_config_dict") is None
+    ):
         raise UnknownAnatomy(f"{fields.where} has no text_config")
     vision_fields = over(nested(fields, "vision_config", "vision_config_dict", required=False), plan.vision)
     text_fields = over(nested(fields, "text_config", "text_config_dict", required=False), plan.text)

@@ -20,7 +20,10 @@ def conditioned(part: Part, fields: Fields, hidden: int, layers: int, caption: i
 
 @family("PixArtTransformer2DModel", "Transformer2DModel")
 def read_pixart(fields: Fields) -> Anatomy:
-    if fields.text("norm_type", default="ada_norm_single") != "ada_norm_single" or fields.raw("caption_channels") is None:
+    if (
+        fields.text("norm_type", default="ada_norm_single") != "ada_norm_single"
+        or fields.raw("caption_channels") is None
+    ):
         raise UnknownAnatomy(f"{fields.where}: only transformers with captions and one shared modulation are described")
     if fields.text("activation_fn", default="gelu-approximate") != "gelu-approximate":
         raise UnknownAnatomy(f"{fields.where}: this activation_fn is not described yet")
@@ -32,6 +35,7 @@ def read_pixart(fields: Fields) -> Anatomy:
     part.mixer(layers, hidden, heads, bias=bias, output_bias=True)
     part.mixer(layers, hidden, heads, bias=bias, output_bias=True, kv_inputs=across)
     part.mlp(layers, hidden, 4 * hidden)
+    part.norm(hidden if fields.flag("norm_elementwise_affine") else 0, layers=layers, count=2)
     if fields.raw("use_additional_conditions") is True:
         third = hidden // 3
         for _ in range(2):
@@ -44,7 +48,11 @@ def read_pixart(fields: Fields) -> Anatomy:
 def read_sana(fields: Fields) -> Anatomy:
     """Linear attention, and a feed-forward of convolutions with a gate."""
     hidden, heads, head_dim = width_of(fields)
-    layers, patch, inputs = layer_count(fields, "num_layers"), fields.count("patch_size", default=1), fields.count("in_channels")
+    layers, patch, inputs = (
+        layer_count(fields, "num_layers"),
+        fields.count("patch_size", default=1),
+        fields.count("in_channels"),
+    )
     part, width = denoiser(), int(hidden * fields.number("mlp_ratio", default=2.5))
     part.conv(hidden, inputs, patch, patch)
     conditioned(part, fields, hidden, layers, fields.count("caption_channels"))
@@ -58,6 +66,7 @@ def read_sana(fields: Fields) -> Anatomy:
         part.norm(hidden, layers=layers, count=4, bias=False)
     if fields.flag("guidance_embeds"):
         embed(part, 256, hidden)
+    part.norm(hidden if fields.flag("norm_elementwise_affine") else 0, layers=layers)
     part.conv(2 * width, hidden, 1, 1, layers=layers)
     part.conv(2 * width, 1, 3, 3, layers=layers)
     part.conv(hidden, width, 1, 1, bias=False, layers=layers)
@@ -90,7 +99,11 @@ def read_lumina2(fields: Fields) -> Anatomy:
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     layers, refiners = layer_count(fields, "num_layers"), layer_count(fields, "num_refiner_layers", default=2)
     patch, inputs, part = fields.count("patch_size", default=2), fields.count("in_channels", default=16), denoiser()
-    kv_heads, caption, multiple = fields.count("num_kv_heads", default=8), fields.count("cap_feat_dim", default=1024), fields.count("multiple_of", default=256)
+    kv_heads, caption, multiple = (
+        fields.count("num_kv_heads", default=8),
+        fields.count("cap_feat_dim", default=1024),
+        fields.count("multiple_of", default=256),
+    )
     width = 4 * hidden
     factor = fields.number("ffn_dim_multiplier")
     width = int(factor * width) if factor else width
@@ -118,7 +131,11 @@ def read_prx(fields: Fields) -> Anatomy:
     """Image tokens attend to themselves and to text whose keys and values each block projects."""
     hidden, heads, layers = fields.count("hidden_size"), fields.count("num_heads"), layer_count(fields, "depth")
     pixels = fields.count("in_channels", default=16) * fields.count("patch_size", default=2) ** 2
-    width, bottleneck, part = int(hidden * fields.number("mlp_ratio", default=3.5)), fields.count("bottleneck_size", default=None), denoiser()
+    width, bottleneck, part = (
+        int(hidden * fields.number("mlp_ratio", default=3.5)),
+        fields.count("bottleneck_size", default=None),
+        denoiser(),
+    )
     head_dim = fields.divide(hidden, heads, "hidden_size")
     part.linear("patch_embedding", pixels, bottleneck or hidden)
     part.linear("patch_embedding", bottleneck or 0, hidden)
@@ -135,5 +152,3 @@ def read_prx(fields: Fields) -> Anatomy:
     part.linear("modulation", hidden, 2 * hidden)
     part.linear("patch_output", hidden, pixels)
     return finish(fields, part, hidden, layers)
-
-

@@ -9,7 +9,15 @@ from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, 
 from pipeline.anatomy.towers import Part, layer_count, sizes
 
 DOWN, UP = ("DownBlock2D", "CrossAttnDownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
-UNSUPPORTED = ("class_embed_type", "encoder_hid_dim", "time_cond_proj_dim", "num_class_embeds", "conv_in_kernel", "reverse_transformer_layers_per_block")
+SPECIAL = ("dual_cross_attention", "only_cross_attention", "mid_block_only_cross_attention", "class_embeddings_concat")
+UNSUPPORTED = (
+    "class_embed_type",
+    "encoder_hid_dim",
+    "time_cond_proj_dim",
+    "num_class_embeds",
+    "conv_in_kernel",
+    "reverse_transformer_layers_per_block",
+)
 
 
 @family("UNet2DConditionModel")
@@ -21,6 +29,9 @@ def read_unet(fields: Fields) -> Anatomy:
     up = kinds(fields, "up_block_types", [UP[0]] + [UP[1]] * (len(widths) - 1), UP)
     for name in UNSUPPORTED:
         if fields.raw(name) not in (None, 3):
+            raise UnknownAnatomy(f"{fields.where}.{name} is set, which is not described yet")
+    for name in SPECIAL:
+        if fields.raw(name) not in (None, False):
             raise UnknownAnatomy(f"{fields.where}.{name} is set, which is not described yet")
     unet = Unet(fields, widths)
     part, time = unet.part, 4 * widths[0]
@@ -76,11 +87,17 @@ class Unet:
         self.context = fields.count("cross_attention_dim", default=1280)
         self.is_linear = fields.flag("use_linear_projection")
         depths = fields.raw("transformer_layers_per_block", default=1)
-        self.depths = sizes(fields, "transformer_layers_per_block") if isinstance(depths, list) else [layer_count(fields, "transformer_layers_per_block", default=1)] * len(widths)
+        self.depths = (
+            sizes(fields, "transformer_layers_per_block")
+            if isinstance(depths, list)
+            else [layer_count(fields, "transformer_layers_per_block", default=1)] * len(widths)
+        )
         if len(self.depths) != len(widths) or max(self.depths) > 1000 or self.per_block > 100:
             raise ContradictoryConfig(f"{fields.where}.transformer_layers_per_block does not fit its blocks")
         heads = fields.raw("num_attention_heads", "attention_head_dim", default=8)
-        self.heads = [h for h in heads if isinstance(h, int) and h > 0] if isinstance(heads, list) else [heads] * len(widths)
+        self.heads = (
+            [h for h in heads if isinstance(h, int) and h > 0] if isinstance(heads, list) else [heads] * len(widths)
+        )
         self.widths = widths
         self.layers: dict[int, int] = {}
 

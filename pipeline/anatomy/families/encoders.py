@@ -6,7 +6,7 @@ what the family's other classes would add stands in `stored_extra`, so that a pu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.anatomy.families import family
@@ -34,20 +34,27 @@ class Plan:
     has_positions: bool = True
     first_position: int = 0  # RoBERTa counts positions from the padding index + 1: that many rows are never used
     layers: str = "bert"  # bert | gated | pre-norm
+    unties_bias: bool = False  # an untied head has a bias of its own beside the shared one
     always_pools: bool = False  # every class keeps the pooler
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
 
+ROBERTA = Plan("RobertaForMaskedLM", classifies="dense", first_position=2, defaults=BERT)
 PLANS = {
     "bert": Plan("BertModel", defaults=BERT),
     "ernie": Plan("ErnieModel", defaults={**BERT, "task_type_vocab_size": 3}),
     "layoutlm": Plan("LayoutLMModel", always_pools=True, defaults={**BERT, "max_2d_position_embeddings": 1024}),
     "lilt": Plan(
-        "LiltModel", classifies="dense", defaults={**BERT, "max_2d_position_embeddings": 1024, "channel_shrink_ratio": 4}
+        "LiltModel",
+        classifies="dense",
+        defaults={**BERT, "max_2d_position_embeddings": 1024, "channel_shrink_ratio": 4},
     ),
     "bros": Plan("BrosModel", defaults={**BERT, "dim_bbox": 8}),
     "big_bird": Plan(
-        "BigBirdModel", classifies="dense", always_pools=True, defaults={**BERT, "vocab_size": 50358, "max_position_embeddings": 4096}
+        "BigBirdModel",
+        classifies="dense",
+        always_pools=True,
+        defaults={**BERT, "vocab_size": 50358, "max_position_embeddings": 4096},
     ),
     "tapas": Plan(
         "TapasModel",
@@ -66,28 +73,25 @@ PLANS = {
         classifies="dense",
         defaults={**BERT, "vocab_size": 50000, "max_position_embeddings": 1536, "embedding_size": None},
     ),
-    "roberta": Plan(
-        "RobertaForMaskedLM", classifies="dense", first_position=2, defaults={**BERT, "vocab_size": 50265}
-    ),
-    "roberta-prelayernorm": Plan(
-        "RobertaPreLayerNormForMaskedLM",
-        classifies="dense",
-        first_position=2,
+    "roberta": replace(ROBERTA, defaults={**BERT, "vocab_size": 50265}),
+    "roberta-prelayernorm": replace(
+        ROBERTA,
+        default_class="RobertaPreLayerNormForMaskedLM",
         layers="pre-norm",
         defaults={**BERT, "vocab_size": 50265},
     ),
-    "xlm-roberta": Plan("XLMRobertaModel", classifies="dense", first_position=2, defaults=BERT),
-    "xlm-roberta-xl": Plan(
-        "XLMRobertaXLModel",
-        classifies="dense",
-        first_position=2,
+    "xlm-roberta": replace(ROBERTA, default_class="XLMRobertaModel"),
+    "xlm-roberta-xl": replace(
+        ROBERTA,
+        default_class="XLMRobertaXLModel",
         layers="pre-norm",
         defaults={**BERT, "vocab_size": 250880, "max_position_embeddings": 514, "type_vocab_size": 1},
     ),
-    "camembert": Plan("CamembertForMaskedLM", classifies="dense", first_position=2, defaults=BERT),
-    "data2vec-text": Plan("Data2VecTextForMaskedLM", classifies="dense", first_position=2, defaults=BERT),
+    "camembert": replace(ROBERTA, default_class="CamembertForMaskedLM"),
+    "data2vec-text": replace(ROBERTA, default_class="Data2VecTextForMaskedLM"),
     "jina_embeddings_v3": Plan(
         "JinaEmbeddingsV3Model",
+        unties_bias=True,
         classifies="dense",
         has_positions=False,
         defaults={**BERT, "vocab_size": 250002, "max_position_embeddings": 8194, "type_vocab_size": 1},
@@ -101,7 +105,9 @@ PLANS = {
         classifies="dense",
         defaults={**BERT, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
     ),
-    "mpnet": Plan("MPNetModel", classifies="dense", defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}),
+    "mpnet": Plan(
+        "MPNetModel", classifies="dense", unties_bias=True, defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}
+    ),
     "deberta-v2": Plan(
         "DebertaV2Model",
         has_pooler=False,
@@ -148,7 +154,11 @@ def read_encoder(fields: Fields) -> Anatomy:
     positions = fields.count("max_position_embeddings")
     extra = {"position ids": positions}
     if architecture_of(fields) is None and part.element_count == before_head + hidden * (hidden + 1) * plan.has_pooler:
-        extra |= {"masked-language-model head": hidden * (embedding_size + 1) + embedding_size * 2 + fields.count("vocab_size")}
+        extra |= {
+            "masked-language-model head": hidden * (embedding_size + 1)
+            + embedding_size * 2
+            + fields.count("vocab_size")
+        }
         extra |= {"next-sentence head": 2 * (hidden + 1), "ranking head": hidden + 1}
     if not (plan.has_pooler and _has_pooler(architecture, plan)):
         extra["pooler"] = hidden * (hidden + 1)
@@ -197,7 +207,9 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
         boxes = fields.count("dim_bbox")
         heads = fields.count("num_attention_heads")
         sinusoid = fields.divide(hidden, 4, "hidden_size")
-        part.linear("embedding_projection", sinusoid // boxes * boxes, fields.divide(hidden, heads, "hidden_size"), bias=False)
+        part.linear(
+            "embedding_projection", sinusoid // boxes * boxes, fields.divide(hidden, heads, "hidden_size"), bias=False
+        )
     if width != hidden:
         part.linear("embedding_projection", width, hidden, bias=model_type != "deberta-v2")
 
@@ -266,7 +278,9 @@ def _has_pooler(architecture: str, plan: Plan) -> bool:
     return architecture.endswith(with_pooler) and not architecture.endswith("LMHeadModel")
 
 
-def head(part: Part, fields: Fields, plan: Plan, architecture: str, hidden: int, embedding_size: int, tied: bool) -> bool:
+def head(
+    part: Part, fields: Fields, plan: Plan, architecture: str, hidden: int, embedding_size: int, tied: bool
+) -> bool:
     """The head of this class; says whether it projects to the vocabulary."""
     if plan.has_pooler and _has_pooler(architecture, plan):
         part.linear("pooler", hidden, hidden)
@@ -276,11 +290,15 @@ def head(part: Part, fields: Fields, plan: Plan, architecture: str, hidden: int,
         part.linear("head", hidden, 1)
     elif architecture.endswith(("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM", "Decoder")):
         if plan.transforms_head:
-            inner = hidden if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy", default=True) else embedding_size
+            inner = (
+                hidden
+                if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy", default=True)
+                else embedding_size
+            )
             part.linear("head_transform", hidden, inner)
             part.norm(inner)
         part.vector(fields.count("vocab_size"), "bias")
-        part.linear("head", embedding_size, 0 if tied else fields.count("vocab_size"), bias=False)
+        part.linear("head", embedding_size, 0 if tied else fields.count("vocab_size"), bias=plan.unties_bias)
         if architecture.endswith("ForPreTraining"):
             part.linear("head", hidden, 2)
         return True

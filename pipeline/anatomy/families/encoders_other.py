@@ -52,7 +52,9 @@ def read_albert(fields: Fields) -> Anatomy:
     part.linear("embedding_projection", small, hidden)
     sets = layer_count(fields, "num_hidden_groups", default=1) * layer_count(fields, "inner_group_num", default=1)
     part.block(sets, hidden, width, heads)
-    part.attention = [AttentionLayer("text", "bidirectional", layers, "text", heads, heads, hidden // heads, hidden // heads)]
+    part.attention = [
+        AttentionLayer("text", "bidirectional", layers, "text", heads, heads, hidden // heads, hidden // heads)
+    ]
     part.feed_forward = [FeedForwardLayer("text", layers, "text", width, is_gated=False)]
     predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
     if not architecture.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering")):
@@ -94,7 +96,8 @@ def read_modernbert(fields: Fields) -> Anatomy:
     part.mixer(layers - wide, hidden, heads, bias=bias, fused=True, window=fields.count("local_attention", default=128))
     part.mlp(layers, hidden, width, gated=True, fused=True, bias=fields.flag("mlp_bias"))
     # Two norms a layer but for the first attention's, one after the embedding and one after the last layer.
-    part.norm(hidden, layers=max(2 * layers - 1, 0), bias=norm_bias)
+    part.norm(hidden, layers=layers, bias=norm_bias)
+    part.norm(hidden, layers=max(layers - 1, 0), bias=norm_bias)
     part.norm(hidden, count=2, bias=norm_bias)
     predicts = architecture.endswith("ForMaskedLM")
     if "For" in architecture:
@@ -119,7 +122,13 @@ def read_xlnet(fields: Fields) -> Anatomy:
     part = Part("text")
     part.embedding("embedding", vocabulary, hidden)
     part.vector(hidden, "mask_embedding")
-    for role, count in (("attention_q", 1), ("attention_k", 1), ("attention_v", 1), ("attention_o", 1), ("attention_position", 1)):
+    for role, count in (
+        ("attention_q", 1),
+        ("attention_k", 1),
+        ("attention_v", 1),
+        ("attention_o", 1),
+        ("attention_position", 1),
+    ):
         part.add(role, "parameter", hidden, hidden, layers=layers, count=count)
     part.add("attention_bias", "parameter", heads * head_dim, layers=layers, count=5)
     part.attention.append(AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim))
@@ -128,10 +137,24 @@ def read_xlnet(fields: Fields) -> Anatomy:
     predicts = architecture.endswith("LMHeadModel")
     if predicts:
         part.vector(vocabulary, "bias")
-    if architecture.endswith("ForSequenceClassification"):
+    if architecture.endswith(("ForSequenceClassification", "ForMultipleChoice")):
         part.linear("pooler", hidden, hidden)
-    _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts, hidden_dropout=fields.number("dropout", default=0.1))
+    if architecture.endswith("ForQuestionAnswering"):  # the end and the answer's kind are judged given the start
+        part.linear("pooler", 2 * hidden, hidden, count=2)
+        part.norm(hidden)
+        part.linear("head", hidden, 1, count=2)
+        part.linear("head", hidden, 1, bias=False)
+    else:
+        _labels(part, fields, architecture, hidden)
+    return _finish(
+        fields,
+        part,
+        hidden,
+        layers,
+        architecture,
+        is_head_tied=predicts,
+        hidden_dropout=fields.number("dropout", default=0.1),
+    )
 
 
 @family("canine")
@@ -153,7 +176,14 @@ def read_canine(fields: Fields) -> Anatomy:
     part.conv(hidden, 2 * hidden, fields.count("upsampling_kernel_size", default=4))
     part.linear("pooler", hidden, hidden)
     _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, stored_extra={"position ids": fields.count("max_position_embeddings")})
+    return _finish(
+        fields,
+        part,
+        hidden,
+        layers,
+        architecture,
+        stored_extra={"position ids": fields.count("max_position_embeddings")},
+    )
 
 
 @family("xlm", "flaubert")
@@ -200,7 +230,9 @@ def read_mixing(fields: Fields) -> Anatomy:
         part.block(layers, hidden, width, heads)
     if model_type == "longformer":
         part.linear("attention_global", hidden, hidden, layers=layers, count=3)
-    if model_type != "yoso" and (architecture.endswith("Model") or (model_type == "fnet" and "Sequence" in architecture)):
+    if model_type != "yoso" and (
+        architecture.endswith("Model") or (model_type == "fnet" and "Sequence" in architecture)
+    ):
         part.linear("pooler", hidden, hidden)
     predicts = architecture.endswith("ForMaskedLM")
     if predicts or (architecture.endswith("ForSequenceClassification") and model_type != "fnet"):
@@ -211,4 +243,6 @@ def read_mixing(fields: Fields) -> Anatomy:
         if model_type == "fnet":
             part.linear("pooler", hidden, hidden)
     _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts, stored_extra={"position ids": positions})
+    return _finish(
+        fields, part, hidden, layers, architecture, is_head_tied=predicts, stored_extra={"position ids": positions}
+    )

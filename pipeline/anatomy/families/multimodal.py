@@ -19,10 +19,28 @@ from pipeline.anatomy.towers import Part, add_parts, architecture_of, nested, ov
 from pipeline.anatomy.vision_towers import vision_tower
 
 # What a nested config need not repeat: transformers writes only what differs from these class defaults.
-LLAMA = {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}
+LLAMA = {
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "vocab_size": 32000,
+}
 QWEN2 = {**LLAMA, "intermediate_size": 22016, "vocab_size": 151936}
-GEMMA = {"hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 256000}
-GEMMA2 = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "vocab_size": 256000}
+GEMMA = {
+    "hidden_size": 3072,
+    "intermediate_size": 24576,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "vocab_size": 256000,
+}
+GEMMA2 = {
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 8,
+    "vocab_size": 256000,
+}
 QWEN3_5 = {**LLAMA, "intermediate_size": 12288, "num_attention_heads": 16, "vocab_size": 248320}
 TEXT_DEFAULTS: dict[str, dict[str, Any]] = {
     "llama": LLAMA,
@@ -34,7 +52,13 @@ TEXT_DEFAULTS: dict[str, dict[str, Any]] = {
     "gemma3_text": {**GEMMA2, "vocab_size": 262208},
     "gemma4_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
     "gemma4_unified_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
-    "qwen2_vl_text": {**QWEN2, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80, "num_attention_heads": 64},
+    "qwen2_vl_text": {
+        **QWEN2,
+        "hidden_size": 8192,
+        "intermediate_size": 29568,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+    },
     "qwen3_5_text": QWEN3_5,
 }
 TEXT_DEFAULTS["voxtral_realtime_text"] = {
@@ -145,7 +169,11 @@ def is_text_only(fields: Fields) -> bool:
 
 def vision_config(fields: Fields) -> Fields:
     """The tower's config; LLaVA's own files name the tower only, whose width must then be that of the class default."""
-    if fields.raw("vision_config") is None and fields.text("model_type") == "llava" and fields.raw("mm_hidden_size") == 1024:
+    if (
+        fields.raw("vision_config") is None
+        and fields.text("model_type") == "llava"
+        and fields.raw("mm_hidden_size") == 1024
+    ):
         if fields.text("mm_projector_type") == "mlp2x_gelu":
             return Fields({}, fields.where)
     if fields.text("model_type") == "phi3_v":  # its code fixes the tower; the config repeats its width and tokens only

@@ -20,8 +20,11 @@ def read_gemma4(fields: Fields) -> Anatomy:
     text = language_model(fields, Plan("gemma4_vision", "gemma4_text", ties=True))
     if is_text_only(fields):
         return add_parts(fields, text, [])
-    parts = []
-    for name, read, default in (("vision_config", vision_tower, "gemma4_vision"), ("audio_config", audio_tower, "gemma4_audio")):
+    parts, extra = [], dict(text.stored_extra)
+    for name, read, default in (
+        ("vision_config", vision_tower, "gemma4_vision"),
+        ("audio_config", audio_tower, "gemma4_audio"),
+    ):
         inner = fields.inner(name)
         if inner is None:
             continue
@@ -29,7 +32,12 @@ def read_gemma4(fields: Fields) -> Anatomy:
         projector = Part("projector", "projector")
         projector.linear("projector", tower[0].hidden, text.hidden_size, bias=False)
         parts += [*tower, projector]
-    return add_parts(fields, text, parts)
+        if inner.flag("standardize"):
+            extra["shift and scale of image features"] = 2 * tower[0].hidden
+        if inner.flag("use_clipped_linears", default=name == "audio_config"):  # four bounds of each matrix in a layer
+            bounds = 4 * tower[0].layers * (7 if name == "vision_config" else 10)
+            extra["bounds of clipped matrices"] = extra.get("bounds of clipped matrices", 0) + bounds
+    return add_parts(fields, text, parts, stored_extra=extra)
 
 
 @family("gemma4_unified")
@@ -80,9 +88,9 @@ def read_mllama(fields: Fields) -> Anatomy:
     text.norm(hidden // heads, layers=crossing, count=2, bias=False)
     text.vector(1, "gate", layers=crossing, count=2)
     text.mlp(layers, hidden, inner.count("intermediate_size"), gated=True, bias=False)
-    text.norm(hidden, count=2 * layers + 1, bias=False)
-    tied = fields.flag("tie_word_embeddings", default=inner.flag("tie_word_embeddings"))
-    text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
+    text.norm(hidden, layers=layers, count=2, bias=False)
+    text.norm(hidden, bias=False)
+    text.linear("head", hidden, vocabulary, bias=False)  # never tied: the embedding has more rows
     parts = [text]
     if not is_text_only(fields):
         vision = nested(fields, "vision_config")
@@ -94,7 +102,6 @@ def read_mllama(fields: Fields) -> Anatomy:
         hidden=hidden,
         layers=layers,
         vocab_size=vocabulary,
-        is_head_tied=tied,
         norm_kind="rms",
         max_context_tokens=inner.count("max_position_embeddings", default=None),
     )
@@ -116,8 +123,12 @@ class Listener:
 LISTENERS = {
     "qwen2_audio": Listener("qwen2_audio_encoder", "qwen2"),
     "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False),
-    "voxtral_realtime": Listener("voxtral_realtime_encoder", "voxtral_realtime_text", stacks=4, matrices=2, bias=False, ties=True),
-    "moss_transcribe_diarize": Listener("moss_transcribe_diarize_audio", "qwen3", stacks=4, matrices=2, norm=True, ties=True),
+    "voxtral_realtime": Listener(
+        "voxtral_realtime_encoder", "voxtral_realtime_text", stacks=4, matrices=2, bias=False, ties=True
+    ),
+    "moss_transcribe_diarize": Listener(
+        "moss_transcribe_diarize_audio", "qwen3", stacks=4, matrices=2, norm=True, ties=True
+    ),
 }
 
 

@@ -87,7 +87,12 @@ class Plan:
 LARGE = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096}
 BASE = {"encoder_attention_heads": 12, "decoder_attention_heads": 12, "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072}
 SMALL = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
-HUGE = {"encoder_attention_heads": 32, "decoder_attention_heads": 32, "encoder_ffn_dim": 10240, "decoder_ffn_dim": 10240}
+HUGE = {
+    "encoder_attention_heads": 32,
+    "decoder_attention_heads": 32,
+    "encoder_ffn_dim": 10240,
+    "decoder_ffn_dim": 10240,
+}
 PLANS = {
     "bart": Plan("Bart", offset=2),
     "mbart": Plan("MBart", offset=2, final_norm=True),
@@ -139,7 +144,7 @@ def read_bart(fields: Fields) -> Anatomy:
         part.norm(hidden, count=plan.embedding_norm + plan.final_norm)
     if architecture.endswith("ForSequenceClassification"):
         parts["decoder"].linear("pooler", hidden, hidden)
-        parts["decoder"].linear("head", hidden, label_count(fields, 3))
+        parts["decoder"].linear("head", hidden, label_count(fields, 3 if model_type == "bart" else 2))
     elif architecture.endswith("ForQuestionAnswering"):
         parts["decoder"].linear("head", hidden, 2)
     has_head = not architecture.endswith(("ForSequenceClassification", "ForQuestionAnswering")) and not (

@@ -29,7 +29,9 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
         vocabulary = fields.count("vocab_size", default=32)
         top.linear("head", hidden, vocabulary)
     elif name.endswith("ForSequenceClassification"):
-        inner = fields.count("classifier_proj_size", default=768 if "bert" in fields.text("model_type") else 256)
+        inner = fields.count(
+            "classifier_proj_size", default=768 if fields.text("model_type") == "wav2vec2-bert" else 256
+        )
         top.vector(parts[0].layers + 1 if fields.flag("use_weighted_layer_sum") else 0)
         top.linear("pooler", hidden, inner)
         top.linear("head", inner, label_count(fields))
@@ -38,7 +40,10 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
         top.linear("head", hidden, label_count(fields))
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    return assemble(fields, [*parts, top], hidden=hidden, layers=parts[0].layers, vocab_size=vocabulary)
+    extra = {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
+    return assemble(
+        fields, [*parts, top], hidden=hidden, layers=parts[0].layers, vocab_size=vocabulary, stored_extra=extra
+    )
 
 
 @family("whisper")
@@ -48,7 +53,15 @@ def read_whisper(fields: Fields) -> Anatomy:
     vocabulary = fields.count("vocab_size", default=51865)
     name = architecture_of(fields) or "WhisperForConditionalGeneration"
     encoder, decoder = Part("encoder"), Part("decoder")
-    fields = over(fields, {"encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 4 * hidden, "decoder_ffn_dim": 4 * hidden})
+    fields = over(
+        fields,
+        {
+            "encoder_attention_heads": 6,
+            "decoder_attention_heads": 6,
+            "encoder_ffn_dim": 4 * hidden,
+            "decoder_ffn_dim": 4 * hidden,
+        },
+    )
     whisper_encoder(encoder, fields)
     heads, width = fields.count("decoder_attention_heads"), fields.count("decoder_ffn_dim")
     positions = fields.count("max_target_positions", default=448)
@@ -57,7 +70,8 @@ def read_whisper(fields: Fields) -> Anatomy:
     decoder.embedding("position_embedding", positions, hidden)
     decoder.block(layers, hidden, width, heads, key_bias=False, mechanism="full", kind="decoder")
     decoder.mixer(layers, hidden, heads, key_bias=False, mechanism="cross", kind="cross")
-    decoder.norm(hidden, count=layers + 1)
+    decoder.norm(hidden, layers=layers)
+    decoder.norm(hidden)
     if not tied and not name.endswith("Model"):
         decoder.linear("head", hidden, vocabulary, bias=False)
     parts, depth = [encoder, decoder], encoder.layers + layers
@@ -92,7 +106,10 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
         part, layers = Part(name), layer_count(fields, f"{name}_layers", default=default_layers)
         heads, width = fields.count(f"{name}_attention_heads", default=4), fields.count(f"{name}_ffn_dim", default=2048)
         if name == "encoder":
-            channels, inputs = fields.count("conv_channels", default=1024), fields.count("input_feat_per_channel", default=80)
+            channels, inputs = (
+                fields.count("conv_channels", default=1024),
+                fields.count("input_feat_per_channel", default=80),
+            )
             kernels = fields.items("conv_kernel_sizes") or [5, 5]
             for i, kernel in enumerate(kernels[:10]):
                 kernel = Fields({"conv_kernel_sizes": kernel}).count("conv_kernel_sizes")
@@ -133,12 +150,17 @@ def read_moonshine(fields: Fields) -> Anatomy:
     for part in (encoder, decoder):
         name = part.component
         layers, heads = layer_count(fields, f"{name}_num_hidden_layers"), fields.count(f"{name}_num_attention_heads")
-        shape = {"kv_heads": fields.count(f"{name}_num_key_value_heads", default=heads), "bias": bias, "output_bias": False}
+        shape = {
+            "kv_heads": fields.count(f"{name}_num_key_value_heads", default=heads),
+            "bias": bias,
+            "output_bias": False,
+        }
         part.mixer(layers, hidden, heads, kind=name, mechanism="full" if part is decoder else "bidirectional", **shape)
         if part is decoder:
             part.mixer(layers, hidden, heads, kind="cross", mechanism="cross", **shape)
         part.mlp(layers, hidden, width, gated=part is decoder, fused=True)
-        part.norm(hidden, count=(3 if part is decoder else 2) * layers + 1, bias=False)
+        part.norm(hidden, layers=layers, count=3 if part is decoder else 2, bias=False)
+        part.norm(hidden, bias=False)
         depth += layers
     return assemble(
         fields,

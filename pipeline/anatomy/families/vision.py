@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
+import pipeline.anatomy.vision_towers_more
 import pipeline.anatomy.vision_towers_native  # noqa: F401
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
@@ -38,7 +38,10 @@ def read_vision(fields: Fields) -> Anatomy:
         hidden=tower.hidden,
         layers=tower.layers,
         norm_kind="rms" if kind in ("pixtral", "gemma4_vision", "qwen2_5_vl_vision", "aimv2_vision_model") else "layer",
-        stored_extra={"pooler": tower.hidden * (tower.hidden + 1), "classifier of ImageNet's 1000 classes": 1000 * (tower.hidden + 1)},
+        stored_extra={
+            "pooler": tower.hidden * (tower.hidden + 1),
+            "classifier of ImageNet's 1000 classes": 1000 * (tower.hidden + 1),
+        },
     )
 
 
@@ -52,7 +55,13 @@ def read_sam(fields: Fields) -> Anatomy:
     prompts = over(fields.inner("prompt_encoder_config") or Fields({}), {"hidden_size": 256, "mask_input_channels": 16})
     masks = over(
         fields.inner("mask_decoder_config") or Fields({}),
-        {"hidden_size": 256, "mlp_dim": 2048, "num_hidden_layers": 2, "num_attention_heads": 8, "num_multimask_outputs": 3},
+        {
+            "hidden_size": 256,
+            "mlp_dim": 2048,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 8,
+            "num_multimask_outputs": 3,
+        },
     )
     prompt, mask = Part("prompt-encoder"), Part("decoder")
     width, channels = prompts.count("hidden_size"), prompts.count("mask_input_channels")
