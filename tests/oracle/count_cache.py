@@ -31,7 +31,7 @@ def elements(cache) -> int:
     import torch
 
     seen: dict[int, int] = {}
-    pending = list(cache.layers)
+    pending = [cache]
     while pending:
         value = pending.pop()
         if isinstance(value, torch.Tensor):
