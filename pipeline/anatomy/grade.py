@@ -165,7 +165,7 @@ def _nearest(anatomy: Anatomy, total: int) -> tuple[tuple[tuple[str, int], ...],
     """The known extras that come nearest to a total, and what they leave."""
     parts, rest = (), total - anatomy.parameter_count
     for cause, size in sorted(anatomy.stored_extra.items(), key=lambda part: -part[1]):
-        if abs(rest - size) < abs(rest):
+        if size > anatomy.parameter_count / 10_000 and abs(rest - size) < abs(rest) / 2:
             parts, rest = (*parts, (cause, size)), rest - size
     return parts, rest
 

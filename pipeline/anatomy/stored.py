@@ -121,7 +121,7 @@ def _storages() -> Iterator[Storage]:
 
 STORAGES = tuple(_storages())
 TOWERS = ("vision-tower", "audio-tower", "projector")
-_CORE = ("attention", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
+_CORE = ("attention", "attention-output", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
 
 
@@ -157,6 +157,8 @@ def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
 def _group(tensor: Tensor) -> str:
     if tensor.role.startswith("indexer"):
         return "small" if tensor.out_features < 128 else "indexer"
+    if tensor.role == "attention_o" and tensor.tensor_class == "attention":
+        return "attention-output"
     if tensor.role == "shared_expert_gate" or (
         tensor.tensor_class == "recurrent" and tensor.out_features < _SMALL_ROWS
     ):
@@ -169,8 +171,9 @@ def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
     core = frozenset(g for g in _CORE if g in groups)
     feed_forward = core & {"feed-forward", "expert", "shared-expert"}
     bases = [core, core - {"indexer"}, core - {"recurrent"}, feed_forward, feed_forward - {"feed-forward"}]
-    bases += [core & {"expert"}, core & {"feed-forward"}, core & {"attention"}, core - {"shared-expert"}]
-    bases += [core | ({"small"} & set(groups)), core - {"attention", "indexer"}]
+    bases += [core & {"expert"}, core & {"feed-forward"}, feed_forward | (core & {"attention-output"})]
+    bases += [core & {"attention", "attention-output"}, core - {"shared-expert"}, core | ({"small"} & set(groups))]
+    bases += [core - {"attention", "attention-output", "indexer"}]
     towers = frozenset(g for g in TOWERS if g in groups)
     more = [frozenset(), frozenset({"head"} & set(groups)), towers, towers | ({"head"} & set(groups))]
     return list(dict.fromkeys(base | plus for plus in more for base in bases if base))
@@ -211,6 +214,7 @@ def explain_total(
     return replace(
         best,
         parts=(*best.parts[:-1], (names, best.parts[-1][1])),
+        groups=best.groups - {"attention-output"} if "attention" in best.groups else best.groups,
         is_ambiguous=len({e.storage.dtype_id for e in rivals}) > 1,
         stored_bytes=best.stored_bytes if len({e.stored_bytes for e in rivals}) == 1 else None,
     )
@@ -224,6 +228,8 @@ def _extras(anatomy: Anatomy) -> list[tuple[tuple[str, int], ...]]:
     """Every combination of what a checkpoint may hold besides, the smallest first."""
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
+    if anatomy.vocab_size and not anatomy.is_head_tied:
+        named.append(("embedding stored again", anatomy.vocab_size * anatomy.hidden_size))
     if caching:
         named.append(("scales of an fp8 cache", 2 * caching))
     return [parts for length in range(len(named) + 1) for parts in combinations(named, length)]

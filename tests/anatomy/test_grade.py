@@ -75,7 +75,7 @@ def test_a_model_without_a_config_is_unknown_with_a_reason():
 def test_a_config_that_its_total_contradicts_is_unknown_and_says_by_how_much():
     found = graded(stored_parameter_count=COUNT + COUNT // 50)
     assert found.grade == "unknown" and found.anatomy is None
-    assert "+1.999%" in found.note and "unexplained" in found.note
+    assert "+2.000%" in found.note and "unexplained" in found.note
 
 
 def test_a_negligible_difference_leaves_its_own_config_derived_and_a_sibling_unknown():
