@@ -199,6 +199,8 @@ def wav2vec(fields: Fields) -> list[Part]:
     if len(channels) != len(kernels) or not channels:
         raise ContradictoryConfig(f"{fields.where}: conv_dim and conv_kernel do not agree")
     part = Part("audio", "audio-tower")
+    if fields.flag("add_adapter"):
+        raise UnknownAnatomy(f"{fields.where}: adapters over the encoder are not described yet")
     every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm", default="group") == "layer"
     for i, (outputs, kernel) in enumerate(zip(channels, kernels, strict=True)):
         part.conv(outputs, channels[i - 1] if i else 1, kernel, bias=fields.flag("conv_bias"))

@@ -58,6 +58,14 @@ class Vit:
     flags: dict[str, str] = field(default_factory=dict)  # this dataclass's field ← the config's flag
 
 
+GIANT14 = {
+    "hidden_size": 1408,
+    "intermediate_size": 6144,
+    "num_hidden_layers": 39,
+    "num_attention_heads": 16,
+    "patch_size": 14,
+}
+BLIP2 = Vit({**BASE, **GIANT14}, class_token=True, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
 VITS: dict[str, Vit] = {
     "clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
@@ -102,30 +110,8 @@ VITS: dict[str, Vit] = {
     "minicpmv4_6_vision": Vit(),
     "paddleocr_vl_vision": Vit({**BASE, **GIANT, "image_size": 384, "patch_size": 14}),
     "blip_vision_model": Vit({**BASE, "image_size": 384}, class_token=True, fused=True),
-    "blip_2_vision_model": Vit(
-        {
-            **BASE,
-            "hidden_size": 1408,
-            "intermediate_size": 6144,
-            "num_hidden_layers": 39,
-            "num_attention_heads": 16,
-            "patch_size": 14,
-        },
-        class_token=True,
-        fused=True,
-    ),
-    "instructblip_vision_model": Vit(
-        {
-            **BASE,
-            "hidden_size": 1408,
-            "intermediate_size": 6144,
-            "num_hidden_layers": 39,
-            "num_attention_heads": 16,
-            "patch_size": 14,
-        },
-        class_token=True,
-        fused=True,
-    ),
+    "blip_2_vision_model": BLIP2,
+    "instructblip_vision_model": BLIP2,
     "pixtral": Vit(
         {**BASE, **LARGE},
         patch_bias=False,
@@ -252,8 +238,9 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
     if plan.pools and fields.flag("vision_use_head", default=True):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
-    if fields.text("model_type") == "internvl_vision" and fields.flag("use_qk_norm"):
-        part.norm(hidden, layers=layers, count=2, bias=False)
+    if fields.text("model_type") == "internvl_vision":
+        part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=False)
+        part.norm(0 if fields.flag("use_mean_pooling", default=True) else hidden)
     if fields.text("model_type") == "mlcd":  # the class token's place in the rotary positions
         part.parameter(hidden // heads // 2, "position_embedding")
     part.hidden, part.layers = hidden, layers
@@ -276,6 +263,8 @@ def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
     part.parameter(hidden, "class_embedding", count=tokens + plan.mask_token)
     if plan.registers:
         part.parameter(hidden * fields.count("num_register_tokens", least=0), "register_embedding")
+    if not fields.flag("use_absolute_position_embeddings", default=True):
+        return
     if plan.positions == "learned":
         image = pair(fields, "image_size")
         part.embedding("position_embedding", (image[0] // high) * (image[1] // wide) + tokens, hidden)

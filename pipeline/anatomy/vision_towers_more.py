@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import ContradictoryConfig
+from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers import Part, layer_count, over, pair, sizes
 from pipeline.anatomy.vision_towers import BASE, tower
 
@@ -88,6 +88,8 @@ def ratio_vit(fields: Fields) -> list[Part]:
     )
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     width = int(hidden * fields.number("mlp_ratio", default=4))
+    if fields.flag("use_swiglu_ffn"):
+        raise UnknownAnatomy(f"{fields.where}: its gated feed-forward is not described yet")
     (high, wide), channels = pair(fields, "patch_size"), fields.count("num_channels")
     image = pair(fields, "max_img_size", 2048) if kind == "radio" else pair(fields, "image_size")
     patches = (image[0] // high) * (image[1] // wide)
@@ -153,7 +155,8 @@ def swin(fields: Fields) -> list[Part]:
     part.norm(width)
     if fields.flag("use_absolute_embeddings"):
         image = pair(fields, "image_size")
-        part.parameter((image[0] // high) * (image[1] // wide) * width, "position_embedding")
+        rows = (image[0] // high) * (image[1] // wide) + (fields.text("model_type") != "swin")
+        part.parameter(rows * width, "position_embedding")
     for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):
         bias = fields.flag("qkv_bias", default=True)
         part.mixer(

@@ -105,8 +105,8 @@ def glm_vision(fields: Fields) -> list[Part]:
     part.conv(hidden, fields.count("in_channels", default=3), frames, patch, patch)
     if older:
         part.embedding("position_embedding", (fields.count("image_size") // patch) ** 2, hidden)
-    part.mixer(layers, hidden, heads, fused=True, bias=bias, qk_norm=not older)
-    part.mlp(layers, hidden, outputs if older else width, gated=True, bias=bias)
+    part.mixer(layers, hidden, heads, fused=True, bias=bias, output_bias=bias and not older, qk_norm=not older)
+    part.mlp(layers, hidden, outputs if older else width, gated=True, bias=bias and not older)
     part.norm(hidden, layers=layers, count=2, bias=False)
     part.norm(0 if older else fields.divide(hidden, heads, "hidden_size"), layers=layers, count=2, bias=False)
     part.norm(hidden, count=2 if older else 1, bias=False)

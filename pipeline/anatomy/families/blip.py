@@ -81,9 +81,9 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     name = architecture_of(fields) or ""
     if has_head(name) and not name.endswith("ForConditionalGeneration"):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    reads_text = fields.text("model_type") != "blip-2"
+    embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
-    text = language_model(fields, Plan("", "opt", ties=True, text_ties=True))
+    text = language_model(fields, Plan("", "opt", text_ties=True))
     inner = over(nested(fields, "qformer_config"), BERT)
     hidden, layers, heads = (
         inner.count("hidden_size"),
@@ -98,9 +98,10 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     crossing = -(-layers // every)
     former.mixer(crossing, hidden, heads, kv_inputs=inner.count("encoder_hidden_size", default=1408))
     former.norm(hidden, layers=crossing)
-    if reads_text:
+    if embeds_text:
         former.embedding("embedding", inner.count("vocab_size"), hidden)
         former.embedding("position_embedding", inner.count("max_position_embeddings"), hidden)
+    if embeds_text or inner.flag("use_qformer_text_input"):
         former.mlp(layers, hidden, width)
         former.norm(hidden, layers=layers)
     former.linear("projector", hidden, text.hidden_size)
@@ -207,6 +208,8 @@ def read_kosmos(fields: Fields) -> Anatomy:
     )
     tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
     hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
+    if inner.flag("add_cross_attention"):
+        raise UnknownAnatomy(f"{inner.where}: cross-attention is not described yet")
     width, vocabulary, text, joint = (
         inner.count("ffn_dim"),
         inner.count("vocab_size"),
@@ -239,7 +242,7 @@ def read_florence(fields: Fields) -> Anatomy:
 
     inner = nested(fields, "text_config")
     bart = {"d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, **inner.config, "model_type": "bart"}
-    bart["architectures"] = ["BartForConditionalGeneration"]
+    bart |= {"architectures": ["BartForConditionalGeneration"], "tie_word_embeddings": True}
     text, vision = read_bart(Fields(bart, inner.where)), nested(fields, "vision_config", required=False)
     widths, depths = sizes(vision, "embed_dim", (128, 256, 512, 1024), least=1), sizes(vision, "depths", (1, 1, 9, 1))
     kernels = sizes(vision, "patch_size", (7, 3, 3, 3), least=1)
@@ -272,4 +275,7 @@ def read_florence(fields: Fields) -> Anatomy:
     rows = vision.count("max_position_embeddings", default=50)
     joint.embedding("position_embedding", rows, before // 2)
     joint.embedding("position_embedding", rows, before - before // 2)
-    return add_parts(fields, text, [part, joint])
+    tied, head = fields.flag("tie_word_embeddings", default=True), Part("decoder")
+    for untied in (not tied, not inner.flag("tie_word_embeddings", default=True)):
+        head.linear("head", text.hidden_size, (text.vocab_size or 0) if untied else 0, bias=False)
+    return add_parts(fields, text, [part, joint, head], is_head_tied=tied)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
 
 BERT = {
@@ -34,7 +34,7 @@ class Plan:
     has_positions: bool = True
     first_position: int = 0  # RoBERTa counts positions from the padding index + 1: that many rows are never used
     layers: str = "bert"  # bert | gated | pre-norm
-    unties_bias: bool = False  # an untied head has a bias of its own beside the shared one
+    unties_bias: bool = True  # an untied head has a bias of its own beside the shared one
     always_pools: bool = False  # every class keeps the pooler
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
@@ -91,23 +91,25 @@ PLANS = {
     "data2vec-text": replace(ROBERTA, default_class="Data2VecTextForMaskedLM"),
     "jina_embeddings_v3": Plan(
         "JinaEmbeddingsV3Model",
-        unties_bias=True,
         classifies="dense",
         has_positions=False,
         defaults={**BERT, "vocab_size": 250002, "max_position_embeddings": 8194, "type_vocab_size": 1},
     ),
     "distilbert": Plan(
-        "DistilBertModel", has_pooler=False, classifies="dense", defaults={**BERT, "type_vocab_size": 0}
+        "DistilBertModel",
+        unties_bias=False,
+        has_pooler=False,
+        classifies="dense",
+        defaults={**BERT, "type_vocab_size": 0},
     ),
     "electra": Plan(
         "ElectraModel",
+        unties_bias=False,
         has_pooler=False,
         classifies="dense",
         defaults={**BERT, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
     ),
-    "mpnet": Plan(
-        "MPNetModel", classifies="dense", unties_bias=True, defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}
-    ),
+    "mpnet": Plan("MPNetModel", classifies="dense", defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}),
     "deberta-v2": Plan(
         "DebertaV2Model",
         has_pooler=False,
@@ -122,6 +124,7 @@ PLANS = {
     ),
     "nomic_bert": Plan(
         "NomicBertModel",
+        unties_bias=False,
         has_pooler=False,
         has_positions=False,
         layers="gated",
@@ -129,6 +132,7 @@ PLANS = {
     ),
     "gte": Plan(
         "GteModel",
+        unties_bias=False,
         has_pooler=False,
         has_positions=False,
         layers="gated",
@@ -228,7 +232,9 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
     is_decoder = fields.flag("is_decoder")
     crosses = is_decoder and fields.flag("add_cross_attention")
     mechanism = "full" if is_decoder else "bidirectional"
-    part.block(layers, hidden, width, heads, mechanism=mechanism, kind="full" if is_decoder else None)
+    bias = fields.flag("use_bias", default=True) if model_type == "big_bird" else True
+    kind = "full" if is_decoder else None
+    part.block(layers, hidden, width, heads, mechanism=mechanism, kind=kind, bias=bias, output_bias=True)
     if crosses:
         part.mixer(layers, hidden, heads, mechanism="cross", kind="cross")
         part.norm(hidden, layers=layers)
@@ -282,6 +288,7 @@ def head(
     part: Part, fields: Fields, plan: Plan, architecture: str, hidden: int, embedding_size: int, tied: bool
 ) -> bool:
     """The head of this class; says whether it projects to the vocabulary."""
+    model_type = fields.text("model_type")
     if plan.has_pooler and _has_pooler(architecture, plan):
         part.linear("pooler", hidden, hidden)
     is_electra_detector = architecture.startswith("Electra") and architecture.endswith("ForPreTraining")
@@ -303,9 +310,13 @@ def head(
             part.linear("head", hidden, 2)
         return True
     elif "ForSequenceClassification" in architecture or architecture.endswith("ForMultipleChoice"):
-        if not plan.has_pooler or (plan.classifies == "dense" and "Sequence" in architecture):
+        chooses = architecture.endswith("ForMultipleChoice")
+        summarises = model_type != "roformer" and fields.flag("summary_use_proj", default=True)
+        if (not plan.has_pooler and (summarises or not chooses)) or (plan.classifies == "dense" and not chooses):
             part.linear("pooler", hidden, hidden)
         part.linear("head", hidden, label_count(fields) if "Sequence" in architecture else 1)
+    elif architecture == "BigBirdForQuestionAnswering":
+        raise UnknownAnatomy("class 'BigBirdForQuestionAnswering' is not described yet")
     elif architecture.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForNextSentencePrediction")):
         part.linear("head", hidden, label_count(fields) if "Token" in architecture else 2)
     return False

@@ -57,12 +57,14 @@ def read_albert(fields: Fields) -> Anatomy:
     ]
     part.feed_forward = [FeedForwardLayer("text", layers, "text", width, is_gated=False)]
     predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
+    tied = fields.flag("tie_word_embeddings", default=True)
     if not architecture.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("pooler", hidden, hidden)
     if predicts:
         part.linear("head_transform", hidden, small)
         part.norm(small)
         part.vector(fields.count("vocab_size"), "bias")
+        part.linear("head", small, 0 if tied else fields.count("vocab_size"))
     if architecture.endswith("ForPreTraining"):
         part.linear("head", hidden, 2)
     _labels(part, fields, architecture, hidden)
@@ -72,7 +74,7 @@ def read_albert(fields: Fields) -> Anatomy:
         hidden,
         layers,
         architecture,
-        is_head_tied=predicts,
+        is_head_tied=predicts and tied,
         hidden_dropout=fields.number("hidden_dropout_prob", default=0.0),
         attention_dropout=fields.number("attention_probs_dropout_prob", default=0.0),
         stored_extra={"position ids": fields.count("max_position_embeddings")},
@@ -201,10 +203,12 @@ def read_xlm(fields: Fields) -> Anatomy:
     part.block(layers, hidden, 4 * hidden, fields.count("n_heads"))
     part.norm(hidden)
     predicts = architecture.endswith("LMHeadModel")
+    tied = fields.flag("tie_word_embeddings", default=True)
     if predicts:
         part.vector(fields.count("vocab_size"), "bias")
+        part.linear("head", hidden, 0 if tied else fields.count("vocab_size"), bias=False)
     _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts)
+    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts and tied)
 
 
 @family("fnet", "yoso", "longformer")
@@ -230,19 +234,28 @@ def read_mixing(fields: Fields) -> Anatomy:
         part.block(layers, hidden, width, heads)
     if model_type == "longformer":
         part.linear("attention_global", hidden, hidden, layers=layers, count=3)
-    if model_type != "yoso" and (
-        architecture.endswith("Model") or (model_type == "fnet" and "Sequence" in architecture)
-    ):
+    pooled = ("Model", "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining")
+    if model_type == "fnet" or (model_type == "longformer" and architecture.endswith(pooled)):
         part.linear("pooler", hidden, hidden)
-    predicts = architecture.endswith("ForMaskedLM")
+    predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
+    tied = fields.flag("tie_word_embeddings", default=True)
     if predicts or (architecture.endswith("ForSequenceClassification") and model_type != "fnet"):
         part.linear("head_transform", hidden, hidden)
+    if model_type == "yoso" and architecture.endswith("ForMultipleChoice"):
+        part.linear("pooler", hidden, hidden)
     if predicts:
         part.norm(hidden)
         part.vector(fields.count("vocab_size"), "bias")
-        if model_type == "fnet":
-            part.linear("pooler", hidden, hidden)
+        part.linear("head", hidden, 0 if tied else fields.count("vocab_size"))
+    if architecture.endswith(("ForNextSentencePrediction", "ForPreTraining")):
+        part.linear("head", hidden, 2)
     _labels(part, fields, architecture, hidden)
     return _finish(
-        fields, part, hidden, layers, architecture, is_head_tied=predicts, stored_extra={"position ids": positions}
+        fields,
+        part,
+        hidden,
+        layers,
+        architecture,
+        is_head_tied=predicts and tied,
+        stored_extra={"position ids": positions},
     )

@@ -117,7 +117,7 @@ PLANS = {
     "llava_next": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
     "llava_next_video": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
     "llava_onevision": Plan("siglip_vision_model", "qwen2", p.llava, text_ties=True, newline=True),
-    "vipllava": Plan("llava_clip", "llama", p.vipllava, text_ties=True),
+    "vipllava": Plan("llava_clip", "llama", p.vipllava),
     "video_llava": Plan("clip_vision_model", "llama", p.llava, text_ties=True),
     "idefics2": Plan("idefics2_vision", "mistral", p.idefics2),
     "idefics3": Plan("idefics3_vision", "llama", p.idefics3),
@@ -169,19 +169,16 @@ def is_text_only(fields: Fields) -> bool:
 
 def vision_config(fields: Fields) -> Fields:
     """The tower's config; LLaVA's own files name the tower only, whose width must then be that of the class default."""
-    if (
-        fields.raw("vision_config") is None
-        and fields.text("model_type") == "llava"
-        and fields.raw("mm_hidden_size") == 1024
-    ):
-        if fields.text("mm_projector_type") == "mlp2x_gelu":
-            return Fields({}, fields.where)
-    if fields.text("model_type") == "phi3_v":  # its code fixes the tower; the config repeats its width and tokens only
+    kind = fields.text("model_type")
+    is_original_llava = kind == "llava" and fields.raw("vision_config") is None and fields.raw("mm_hidden_size") == 1024
+    if is_original_llava and fields.text("mm_projector_type") == "mlp2x_gelu":
+        return Fields({}, fields.where)
+    if kind == "phi3_v":  # its code fixes the tower; the config repeats its width and tokens only
         processor = nested(fields, "img_processor")
         if processor.raw("image_dim_out") != 1024 or processor.raw("num_img_tokens") != 144:
             raise UnknownAnatomy(f"{processor.where} does not describe CLIP-L for images of 336 pixels")
         return Fields({}, fields.where)
-    if fields.text("model_type") == "fuyu":
+    if kind == "fuyu":
         return fields
     return nested(fields, "vision_config")
 
@@ -208,7 +205,7 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
         inner = over(inner, {"head_dim": max(width, 1)})
     tied = fields.flag("tie_word_embeddings", default=plan.ties)
     if plan.text_ties and not tied:
-        tied = inner.flag("tie_word_embeddings", default=kind.startswith("gemma"))
+        tied = inner.flag("tie_word_embeddings", default=kind.startswith(("gemma", "opt")))
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
     return reader(Fields({**inner.config, **head, "model_type": kind}, inner.where))

@@ -138,9 +138,10 @@ def read_listener(fields: Fields) -> Anatomy:
     text = language_model(fields, replace(Plan("", plan.text), ties=plan.ties))
     tower = audio_tower(nested(fields, "audio_config"), plan.tower)
     projector, width = Part("projector", "projector"), text.hidden_size
-    projector.linear("projector_up", tower[0].hidden * plan.stacks, width, bias=plan.bias)
+    bias = fields.flag("projector_bias", default=plan.bias)
+    projector.linear("projector_up", tower[0].hidden * plan.stacks, width, bias=bias)
     if plan.matrices == 2:
-        projector.linear("projector_down", width, width, bias=plan.bias)
+        projector.linear("projector_down", width, width, bias=bias)
     projector.norm(width if plan.norm else 0)
     parts = [*tower, projector]
     if plan.text == "voxtral_realtime_text":  # a small network per layer turns the delay into a norm's scale

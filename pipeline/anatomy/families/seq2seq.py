@@ -152,6 +152,11 @@ def read_bart(fields: Fields) -> Anatomy:
     )
     tied = fields.flag("tie_word_embeddings", default=True)
     tied = tied and (plan.ties_causal_head or not architecture.endswith("ForCausalLM"))
+    if len(parts) == 2 and not fields.flag(
+        "tie_word_embeddings", default=True
+    ):  # the shared table and one for each side
+        for part in parts.values():
+            part.embedding("embedding", vocabulary, hidden)
     if has_head and not tied:
         parts["decoder"].linear("head", hidden, decoder_vocabulary, bias=False)
     return assemble(

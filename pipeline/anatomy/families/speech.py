@@ -123,13 +123,15 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
         part.norm(hidden)
         parts.append(part)
         layers_in_all += layers
+    tied = fields.flag("tie_word_embeddings", default=True)
+    parts[-1].linear("head", hidden, 0 if tied else vocabulary, bias=False)
     return assemble(
         fields,
         parts,
         hidden=hidden,
         layers=layers_in_all,
         vocab_size=vocabulary,
-        is_head_tied=True,
+        is_head_tied=tied,
         max_context_tokens=fields.count("max_target_positions", default=1024),
     )
 
@@ -162,12 +164,14 @@ def read_moonshine(fields: Fields) -> Anatomy:
         part.norm(hidden, layers=layers, count=3 if part is decoder else 2, bias=False)
         part.norm(hidden, bias=False)
         depth += layers
+    tied = fields.flag("tie_word_embeddings", default=True)
+    decoder.linear("head", hidden, 0 if tied else fields.count("vocab_size"), bias=False)
     return assemble(
         fields,
         [encoder, decoder],
         hidden=hidden,
         layers=depth,
         vocab_size=fields.count("vocab_size"),
-        is_head_tied=fields.flag("tie_word_embeddings", default=True),
+        is_head_tied=tied,
         max_context_tokens=fields.count("max_position_embeddings", default=None),
     )
