@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pipeline.anatomy import read_config
 from pipeline.anatomy.formats import (
     bytes_by_counts,
     declared_format,
@@ -86,7 +87,37 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
         explanation = explain_total(held, total, declared, is_repack=is_repack)
         if explanation:
             return _confirmed(record, held, what, explanation, declared)
+    for filled in _filled(record):
+        explanation = explain_total(filled.anatomy, total, declared, is_repack=is_repack)
+        if explanation and not (explanation.storage and explanation.storage.spread):
+            what = f"Not listed by its source, but what gives the total: {filled.note}"
+            found = _confirmed(record, filled.anatomy, what, explanation, declared)
+            return replace(found, grade="matched")  # a config that had to be filled in is no longer its own
     return _contradicted(record, anatomy, declared)
+
+
+# Switches that sources of shapes tend to leave out, and that leave their trace in a count.
+_UNLISTED = (
+    ("attention_bias",),
+    ("attention_bias", "use_qk_norm"),
+    ("attention_bias", "mlp_bias"),
+    ("use_qk_norm",),
+)
+
+
+def _filled(record: Record) -> Iterator[Graded]:
+    """The anatomies of the config with unlisted switches turned on; `note` names them."""
+    is_quantised_name = record.quantization_hint is not None or _NAMED_FORMAT.search(record.model_id) is not None
+    for names in _UNLISTED:
+        if "mlp_bias" in names and is_quantised_name:
+            continue  # a bias and an 8-bit scale per row count the same
+        if not any(name in record.config for name in names):
+            try:
+                yield Graded(
+                    "matched", " and ".join(names), anatomy=read_config({**record.config, **dict.fromkeys(names, True)})
+                )
+            except (UnknownAnatomy, ContradictoryConfig):
+                continue
 
 
 def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:

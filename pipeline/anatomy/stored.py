@@ -248,8 +248,8 @@ def _explain_by(
     # a multi-token prediction layer is one more layer of full attention and of the last kind of feed-forward
     layer = {name: sum(m.per_layer * storage.extra(m.out, m.into) for m in rows[name]) for name in rows}
     for subset in subsets:
-        if 0 < storage.extra(256, 256) <= 256 and not _is_whole(storage, subset, rows):
-            continue  # so few elements, of a part of the model, could as well be anything else
+        if 0 < storage.extra(256, 256) <= 256 and subset not in _usual(rows):
+            continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
         body = sum(whole[name] for name in subset)
         predicted = subset - {"recurrent", "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
@@ -269,6 +269,13 @@ def _is_whole(storage: Storage, subset: frozenset[str], rows: Mapping[str, list[
     """Whether the rest is certainly in 16 bits: recipes that mix formats leave out some of the usual groups."""
     usual = {"expert"} if storage.dtype_id == "mxfp4" else {g for g in _CORE if rows.get(g)} - {"indexer"}
     return subset - {"head", "small", *TOWERS, "indexer"} == usual
+
+
+def _usual(rows: Mapping[str, list[_Matrices]]) -> list[frozenset[str]]:
+    """What quantisers take: all, all but linear attention, or only the feed-forward of a mixture of experts."""
+    core = frozenset(g for g in _CORE if rows.get(g))
+    sets = [core, core - {"indexer"}, core - {"recurrent"}]
+    return [*sets, core & {"feed-forward", "expert", "shared-expert"}] if "expert" in core else sets
 
 
 def _bytes(

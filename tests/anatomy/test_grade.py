@@ -104,11 +104,29 @@ def test_a_packed_repack_of_a_siblings_shape_is_matched_with_its_format():
     assert "128 × 128" in found.stored_note
 
 
-def test_unlisted_biases_of_a_reconstruction_are_not_taken_for_scales():
-    rows = 4 * (512 + 128 + 128 + 512 + 1280 + 1280 + 512)
-    assert graded(config_kind="reconstructed", stored_parameter_count=COUNT + rows).grade == "unknown"
-    hinted = graded(config_kind="reconstructed", stored_parameter_count=COUNT + rows, quantization_hint="GPTQ-Int4")
+ROWS = 4 * (512 + 128 + 128 + 512 + 1280 + 1280 + 512)  # of all matrices: as many biases, or scales of 8-bit weights
+
+
+def test_switches_that_a_source_left_out_are_filled_in_where_the_total_says_so():
+    found = graded(config_kind="reconstructed", stored_parameter_count=COUNT + ROWS)
+    assert found.grade == "matched" and "attention_bias and mlp_bias" in found.note
+    assert found.anatomy.parameter_count == COUNT + ROWS
+    listed = {**LLAMA, "attention_bias": False}
+    assert graded(config=listed, config_kind="reconstructed", stored_parameter_count=COUNT + ROWS).grade == "unknown"
+
+
+def test_its_own_config_that_had_to_be_filled_in_is_matched_and_no_longer_exact():
+    queries = 4 * (512 + 128 + 128 + 512)
+    found = graded(stored_parameter_count=COUNT + queries)
+    assert found.grade == "matched" and found.anatomy.parameter_count == COUNT + queries
+
+
+def test_biases_and_scales_that_count_the_same_are_not_guessed_apart():
+    changes = {"config_kind": "reconstructed", "stored_parameter_count": COUNT + ROWS}
+    assert graded(model_id="org/model-FP8", **changes).grade == "unknown"
+    hinted = graded(quantization_hint="GPTQ-Int4", **changes)
     assert (hinted.grade, hinted.stored_format) == ("matched", "gptq-int4")
+    assert hinted.anatomy.parameter_count == COUNT
 
 
 def test_a_checkpoint_without_its_head_is_graded_as_what_it_holds():
