@@ -47,9 +47,12 @@ class Latent:
 
 
 def latent_attention(
-    decoder: Decoder, fields: Fields, layers: int, latent: Latent, *, with_indexer: bool = True, query_norm: bool = True
+    decoder: Decoder, fields: Fields, layers: int, latent: Latent, *, with_indexer: bool = True, key_pool: int = 1
 ) -> None:
-    """`layers` layers of it; `latent` has been read. `with_indexer=False`: they use the choice of another layer."""
+    """`layers` layers of it; `latent` has been read. `with_indexer=False`: they use the choice of another layer.
+
+    `key_pool`: tokens that share one of the indexer's keys.
+    """
     hidden, heads = decoder.hidden, fields.count("num_attention_heads")
     bias = fields.flag(latent.bias)
     query = heads * (latent.nope + latent.rope)
@@ -57,8 +60,7 @@ def latent_attention(
         decoder.linear("attention", "attention_q", layers, query, hidden)
     else:
         decoder.linear("attention", "mla_q_a", layers, latent.q_rank, hidden, bias=bias)
-        if query_norm:
-            decoder.norm(layers, latent.q_rank)
+        decoder.norm(layers, latent.q_rank)
         decoder.linear("attention", "mla_q_b", layers, query, latent.q_rank)
     decoder.linear("attention", "mla_kv_a", layers, latent.kv_rank + latent.rope, hidden, bias=bias)
     decoder.norm(layers, latent.kv_rank)
@@ -67,7 +69,7 @@ def latent_attention(
     cached = latent.kv_rank + latent.rope
     if latent.indexer_heads and with_indexer:
         _indexer(decoder, layers, latent)
-        cached += latent.indexer_dim
+        cached += -(-latent.indexer_dim // key_pool)
     decoder.mixer(
         kind="mla",
         mechanism="mla",

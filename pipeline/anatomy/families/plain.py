@@ -185,6 +185,12 @@ PLAIN: dict[str, Plain] = {
     ),
     "vaultgemma": replace(GEMMA, norms=2, windows=last_of_period(2, 4096), flash=False),
     # Text models of models that see.
+    "hunyuan_vl_text": replace(BIASED, tied=True, qk_norm="head"),
+    "paddleocr_vl_text": Plain(
+        tied=True, kv_heads=2, head_dim=128, qkv_bias=("use_bias", False), out_bias=("use_bias", False),
+        mlp_bias=("use_bias", False),
+    ),
+    "qwen2_5_omni_text": Plain(tied=True, qkv_bias=True, kv_heads=4, windows=upper_layers),
     "glm4v_text": Plain(kv_heads=2, qkv_bias=True, fused_mlp=True, norms=4),
     "muse_glimmer_text": replace(
         BIASED, kv_heads=2, head_dim=128, norms=4, output_gate="element", windows=last_of_period_backwards(4, 2048)

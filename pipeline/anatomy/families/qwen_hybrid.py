@@ -23,10 +23,19 @@ def attention_layers(fields: Fields, layers: int) -> int:
     return layers // fields.count("full_attention_interval", default=4)
 
 
-def mix(decoder: Decoder, fields: Fields, attending: int, recurring: int, heads: Heads, *, fused: bool) -> None:
+def mix(
+    decoder: Decoder,
+    fields: Fields,
+    attending: int,
+    recurring: int,
+    heads: Heads,
+    *,
+    fused: bool,
+    cached: int | None = None,
+) -> None:
     bias = fields.flag("attention_bias")
     gate = fields.flag("attn_output_gate", default=True)
-    decoder.attention(attending, heads, bias=bias, gate=gate, qk_norm="head")
+    decoder.attention(attending, heads, bias=bias, gate=gate, qk_norm="head", cached=cached)
     gated_delta(
         decoder,
         recurring,

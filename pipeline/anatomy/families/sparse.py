@@ -84,6 +84,7 @@ SPARSE: dict[str, Sparse] = {
         shared_width=("shared_expert_intermediate_size", 1024),
     ),
     "glm4_moe": GLM_MOE,
+    "glm4v_moe_text": replace(GLM_MOE, frame=Plain(kv_heads=8, qkv_bias=("attention_bias", True)), mtp=None),
     "gpt_oss": Sparse(
         Plain(
             kv_heads=8, head_dim=64, qkv_bias=("attention_bias", True), out_bias=("attention_bias", True), sinks=True,
@@ -138,6 +139,7 @@ SPARSE: dict[str, Sparse] = {
         shared_width=("shared_expert_intermediate_size", 5632), shared_gate=True,
     ),
     "qwen3_moe": QWEN_MOE,
+    "qwen3_omni_moe_text": replace(QWEN_MOE, frame=replace(QK, kv_heads=4)),
     "qwen3_vl_moe_text": replace(
         QWEN_MOE, frame=replace(QK, tied=True, kv_heads=16), experts=("num_experts", "num_local_experts", 60),
         chosen=(*CHOSEN, 4), width=(*WIDTH, 1408),

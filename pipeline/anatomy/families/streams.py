@@ -1,0 +1,139 @@
+"""Decoders that carry several residual streams: Qwen4-Exp and GLM-5-Next, hybrids of linear and indexed attention.
+
+Shapes [out, in], with h the hidden size and s the streams. Source: transformers 5.23.0, models/qwen4_exp, glm5_next.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import isqrt
+
+from pipeline.anatomy.builders import Decoder
+from pipeline.anatomy.experts import Sparse, after_dense
+from pipeline.anatomy.families import family
+from pipeline.anatomy.families.latent import indexer_kinds
+from pipeline.anatomy.families.plain import Plain
+from pipeline.anatomy.families.qwen_hybrid import LINEAR, mix, sparse
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.latent import Latent, latent_attention
+from pipeline.anatomy.mixers import convolution, kimi_delta, recurrent
+from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
+
+ATTENDING = ("full_attention", "indexed_attention")
+
+
+def attending_layers(fields: Fields, layers: int, period: int) -> int:
+    types = layer_types(fields, layers, known=(LINEAR, *ATTENDING))
+    return layers // period if types is None else sum(kind != LINEAR for kind in types)
+
+
+@family("qwen4_exp_text")
+def qwen4_exp_text(fields: Fields) -> Anatomy:
+    """Qwen3.5 with experts, a low-rank gate between streams, and n-gram embeddings read in a few layers."""
+    decoder = Decoder(fields)
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    attending = attending_layers(fields, layers, fields.count("full_attention_interval", default=4))
+    heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
+    index_heads = fields.count("indexer_n_heads", default=None)
+    cached = None
+    if index_heads is not None:
+        dim, keys = fields.count("indexer_head_dim"), fields.count("indexer_kv_heads", default=1)
+        decoder.linear("attention", "indexer_qk", attending, (index_heads + keys) * dim, hidden)
+        decoder.norm(attending, dim, 2)
+        cached = 2 * heads.kv_count * heads.dim + keys * dim
+    mix(decoder, fields, attending, layers - attending, heads, fused=False, cached=cached)
+    sparse(decoder, fields, layers, experts=512, chosen=10)
+    streams, rank = fields.count("hc_count", default=4), fields.count("hc_lowrank", default=320)
+    for count, injects in ((2 * layers, True), (1, False)):
+        decoder.norm(count, streams * hidden)
+        decoder.linear("other", "stream_mix", count, rank, streams * hidden)
+        decoder.linear("other", "stream_mix", count, streams * hidden, rank)
+        decoder.linear("other", "stream_inject", count if injects else 0, streams, streams * hidden)
+    ngram_embeddings(decoder, fields, streams)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def ngram_embeddings(decoder: Decoder, fields: Fields, streams: int) -> None:
+    """A table for each head of each n-gram, whose sizes are successive primes, rounded up together."""
+    listed = fields.items("ple_layer_ids") or []
+    if not all(isinstance(i, int) and 1 <= i <= decoder.layers for i in listed):
+        raise ContradictoryConfig(f"{fields.where}.ple_layer_ids does not name layers from 1 to {decoder.layers}")
+    reading, wide = len(set(listed)), streams * decoder.hidden
+    if not reading:
+        return
+    width = fields.count("ple_embed_dim", default=decoder.hidden)
+    size, kernel = fields.count("ngram_size", default=3), fields.count("ple_conv_kernel_size", default=4)
+    heads = (size - 1) * fields.count("heads_per_ngram", default=8)
+    base = fields.count("ngram_vocab_size_base", default=20_000_000)
+    if not 0 < heads * reading <= 1000:
+        raise ContradictoryConfig(f"{fields.where} describes {heads * reading} n-gram tables")
+    divisor = fields.count("make_ngram_vocab_size_divisible_by", default=128)
+    primes = primes_from(base, heads * reading)
+    for i in range(reading):
+        rows = sum(primes[i * heads : (i + 1) * heads])
+        rows = divisor * -(-rows // divisor)
+        decoder.add("embedding", "ngram_embedding", "embedding", 1, rows, max(1, width // heads))
+    decoder.linear("other", "ngram_key", reading, wide, width)
+    decoder.linear("other", "ngram_value", reading, decoder.hidden, width)
+    decoder.norm(reading, wide, 3)
+    convolution(decoder, reading, wide, kernel, bias=False)
+    recurrent(decoder, reading, kind="n-gram", conv=wide * (kernel - 1) * size)
+
+
+@cache
+def primes_from(start: int, count: int) -> list[int]:
+    """The first `count` primes that are not below `start`, by a sieve of the stretch that must hold them."""
+    stretch = max(1000, 40 * count * max(1, start.bit_length()) // 10)
+    composite = bytearray(stretch)
+    for i in range(2, isqrt(start + stretch) + 1):
+        first = max(i * i, -(-start // i) * i) - start
+        composite[first::i] = b"\\x01" * len(range(first, stretch, i))
+    found = [start + i for i in range(stretch) if not composite[i] and start + i > 1][:count]
+    if len(found) < count:
+        raise ContradictoryConfig(f"fewer than {count} primes follow {start}")
+    return found
+
+
+GLM5 = Sparse(
+    Plain(), experts=("n_routed_experts", "num_experts", 288), chosen=("num_experts_per_tok", 8),
+    width=("moe_intermediate_size", 2048), layers=after_dense("first_k_dense_replace", 3),
+    shared_count=("n_shared_experts", 1), correction="buffer",
+)  # fmt: skip
+
+
+@family("glm5_next_text")
+def glm5_next_text(fields: Fields) -> Anatomy:
+    """Kimi's delta attention, latent attention without rotary positions, and an indexer over pooled keys."""
+    decoder = Decoder(fields)
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    attending = attending_layers(fields, layers, 4)
+    latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, hidden)
+    own = min(attending, sum(indexer_kinds(fields, layers))) if fields.raw("indexer_types") else attending
+    pool = fields.count("index_kpool", default=16)
+    latent_attention(decoder, fields, own, latent, key_pool=pool)
+    latent_attention(decoder, fields, attending - own, latent, with_indexer=False)
+    decoder.parameter("attention", "indexer_pool", own, latent.indexer_dim * (pool + hidden))
+    linear = fields.inner("linear_attn_config") or Fields({}, fields.where)
+    kimi_delta(
+        decoder,
+        layers - attending,
+        heads=linear.count("num_heads", default=fields.count("linear_num_heads", default=64)),
+        dim=linear.count("head_dim", default=fields.count("linear_head_dim", default=128)),
+        kernel=linear.count("short_conv_kernel_size", default=fields.count("linear_conv_kernel_dim", default=4)),
+    )
+    streams = fields.count("hc_mult", default=4)
+    mixed = streams * streams + 2 * streams
+    decoder.parameter("other", "hyper_connection", layers, mixed * streams * hidden, 2)
+    decoder.vector("hyper_connection", layers, mixed + 3, 2, tensor_class="other")
+    routed = sum(GLM5.layers(fields, layers))
+    if routed < layers:
+        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    GLM5.sparse_layers(decoder, fields, routed)
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
