@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.fields import LARGEST_SIZE, Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor, UnknownAnatomy
 
 MOST_LAYERS = 10_000  # no model comes near; more is a typo or an attack on our memory
@@ -188,6 +188,14 @@ def sizes(fields: Fields, name: str, default: tuple[int, ...] | None = None, *, 
     return [Fields({name: v}, fields.where).count(name, least=least) for v in values]
 
 
+def ratio(fields: Fields, name: str, default: float) -> float:
+    """How many times one width is another: no model has ten thousand."""
+    value = fields.number(name, default=default)
+    if value > 10_000:
+        raise ContradictoryConfig(f"{fields.where}.{name} is too large for a ratio of widths")
+    return value
+
+
 def pair(fields: Fields, name: str, default: int | None = None) -> tuple[int, int]:
     """A square or rectangular size: one number or two."""
     if isinstance(fields.raw(name), list):
@@ -265,6 +273,8 @@ def within_reason(fields: Fields, anatomy: Anatomy) -> Anatomy:
     """The anatomy, unless a typo makes it larger than anything."""
     if anatomy.parameter_count > MOST_PARAMETERS:
         raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
+    if anatomy.hidden_size > LARGEST_SIZE or anatomy.layer_count > 4 * MOST_LAYERS:
+        raise ContradictoryConfig(f"{fields.where} describes a model larger than any")
     return anatomy
 
 

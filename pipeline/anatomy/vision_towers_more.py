@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count, over, pair, sizes
+from pipeline.anatomy.towers import Part, layer_count, over, pair, ratio, sizes
 from pipeline.anatomy.vision_towers import BASE, tower
 
 SWIN = {"image_size": 224, "patch_size": 4, "num_channels": 3, "embed_dim": 96, "window_size": 7}
@@ -87,7 +87,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
         fields, BASE if kind == "vitdet" else {**BASE, **large, "image_size": 256 if kind == "pixio" else 224}
     )
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    width = int(hidden * fields.number("mlp_ratio", default=4))
+    width = int(hidden * ratio(fields, "mlp_ratio", 4))
     if fields.flag("use_swiglu_ffn"):
         raise UnknownAnatomy(f"{fields.where}: its gated feed-forward is not described yet")
     (high, wide), channels = pair(fields, "patch_size"), fields.count("num_channels")
@@ -149,7 +149,7 @@ def swin(fields: Fields) -> list[Part]:
     depths, heads = sizes(fields, "depths", (2, 2, 6, 2)), sizes(fields, "num_heads", (3, 6, 12, 24), least=1)
     stages(fields, depths, heads)
     part, width = Part("vision", "vision-tower"), fields.count("embed_dim")
-    (high, wide), ratio = pair(fields, "patch_size"), fields.number("mlp_ratio", default=4.0)
+    (high, wide), times = pair(fields, "patch_size"), ratio(fields, "mlp_ratio", 4.0)
     window = fields.count("window_size")
     part.conv(width, fields.count("num_channels"), high, wide)
     part.norm(width)
@@ -162,7 +162,7 @@ def swin(fields: Fields) -> list[Part]:
         part.mixer(
             depth, width, count, bias=bias, key_bias=bias and not second, output_bias=True, window=window * window
         )
-        part.mlp(depth, width, int(width * ratio))
+        part.mlp(depth, width, int(width * times))
         part.norm(width, layers=depth, count=2)
         if second:
             part.parameter(count, layers=depth)

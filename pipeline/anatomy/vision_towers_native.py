@@ -6,7 +6,7 @@ Each returns the tower and, apart, the merger that belongs to it.
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.towers import Part, layer_count, over, pair, sizes
+from pipeline.anatomy.towers import Part, layer_count, over, pair, ratio, sizes
 from pipeline.anatomy.vision_towers import tower
 
 QWEN = {
@@ -229,7 +229,7 @@ def sam_vision(fields: Fields) -> list[Part]:
     heads, neck = fields.count("num_attention_heads"), fields.count("output_channels")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
     grid = (image[0] // high, image[1] // wide)
-    width = fields.count("mlp_dim", default=None) or int(hidden * fields.number("mlp_ratio", default=4.0))
+    width = fields.count("mlp_dim", default=None) or int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("num_channels", default=3), high, wide)
     if fields.flag("use_abs_pos", default=True):

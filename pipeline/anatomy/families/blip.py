@@ -16,6 +16,7 @@ from pipeline.anatomy.towers import (
     layer_count,
     nested,
     over,
+    ratio,
     sizes,
 )
 from pipeline.anatomy.vision_towers import vision_tower
@@ -254,9 +255,9 @@ def read_florence(fields: Fields) -> Anatomy:
         or not widths
     ):
         raise ContradictoryConfig(f"{vision.where}: its lists of stages do not agree")
-    part, ratio, before = (
+    part, times, before = (
         Part("vision", "vision-tower"),
-        vision.number("mlp_ratio", default=4.0),
+        ratio(vision, "mlp_ratio", 4.0),
         vision.count("in_channels", default=3),
     )
     bias = vision.flag("qkv_bias", default=True)
@@ -266,7 +267,7 @@ def read_florence(fields: Fields) -> Anatomy:
         both = 2 * depth
         part.conv(width, 1, 3, 3, layers=both, count=2)
         part.mixer(both, width, count, fused=True, bias=bias, output_bias=True)
-        part.mlp(both, width, int(width * ratio))
+        part.mlp(both, width, int(width * times))
         part.norm(width, layers=both, count=2)
         before = width
     joint, projection = Part("projector", "projector"), vision.count("projection_dim", default=1024)

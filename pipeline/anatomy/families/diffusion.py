@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer
-from pipeline.anatomy.towers import Part, architecture_of, assemble, divided, layer_count, sizes
+from pipeline.anatomy.towers import Part, architecture_of, assemble, divided, layer_count, ratio, sizes
 
 
 def denoiser() -> Part:
@@ -105,7 +105,7 @@ def read_flux2(fields: Fields) -> Anatomy:
         denoiser(),
         fields.count("timestep_guidance_channels", default=256),
     )
-    width = int(hidden * fields.number("mlp_ratio", default=3.0))
+    width = int(hidden * ratio(fields, "mlp_ratio", 3.0))
     for _ in range(2 if fields.flag("guidance_embeds", default=True) else 1):
         embed(part, sinusoids, hidden, bias=False)
     part.linear("modulation", hidden, 6 * hidden, bias=False, count=2)

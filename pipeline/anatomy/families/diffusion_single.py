@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, note, width_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count
+from pipeline.anatomy.towers import Part, layer_count, ratio
 
 
 def conditioned(part: Part, fields: Fields, hidden: int, layers: int, caption: int) -> None:
@@ -53,7 +53,7 @@ def read_sana(fields: Fields) -> Anatomy:
         fields.count("patch_size", default=1),
         fields.count("in_channels"),
     )
-    part, width = denoiser(), int(hidden * fields.number("mlp_ratio", default=2.5))
+    part, width = denoiser(), int(hidden * ratio(fields, "mlp_ratio", 2.5))
     part.conv(hidden, inputs, patch, patch)
     conditioned(part, fields, hidden, layers, fields.count("caption_channels"))
     part.norm(hidden, bias=False)
@@ -105,7 +105,7 @@ def read_lumina2(fields: Fields) -> Anatomy:
         fields.count("multiple_of", default=256),
     )
     width = 4 * hidden
-    factor = fields.number("ffn_dim_multiplier")
+    factor = ratio(fields, "ffn_dim_multiplier", 0)
     width = int(factor * width) if factor else width
     width = (width + multiple - 1) // multiple * multiple
     time = min(hidden, 1024)
@@ -132,7 +132,7 @@ def read_prx(fields: Fields) -> Anatomy:
     hidden, heads, layers = fields.count("hidden_size"), fields.count("num_heads"), layer_count(fields, "depth")
     pixels = fields.count("in_channels", default=16) * fields.count("patch_size", default=2) ** 2
     width, bottleneck, part = (
-        int(hidden * fields.number("mlp_ratio", default=3.5)),
+        int(hidden * ratio(fields, "mlp_ratio", 3.5)),
         fields.count("bottleneck_size", default=None),
         denoiser(),
     )

@@ -94,10 +94,9 @@ class Unet:
         )
         if len(self.depths) != len(widths) or max(self.depths) > 1000 or self.per_block > 100:
             raise ContradictoryConfig(f"{fields.where}.transformer_layers_per_block does not fit its blocks")
-        heads = fields.raw("num_attention_heads", "attention_head_dim", default=8)
-        self.heads = (
-            [h for h in heads if isinstance(h, int) and h > 0] if isinstance(heads, list) else [heads] * len(widths)
-        )
+        named = "num_attention_heads" if fields.raw("num_attention_heads") is not None else "attention_head_dim"
+        is_list = isinstance(fields.raw(named), list)
+        self.heads = sizes(fields, named, least=1) if is_list else [fields.count(named, default=8)] * len(widths)
         self.widths = widths
         self.layers: dict[int, int] = {}
 
@@ -136,7 +135,7 @@ class Unet:
         rows = []
         for width, depth in self.layers.items():
             place = self.widths.index(width)
-            heads = self.heads[place] if place < len(self.heads) and isinstance(self.heads[place], int) else 8
+            heads = self.heads[min(place, len(self.heads) - 1)] if self.heads else 8
             dim = max(width // max(heads, 1), 1)
             rows.append(AttentionLayer("denoiser", "bidirectional", depth, "denoiser", heads, heads, dim, dim))
         return rows

@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, flux_blocks, note, streams, width_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer
-from pipeline.anatomy.towers import layer_count, sizes
+from pipeline.anatomy.towers import layer_count, ratio, sizes
 
 
 @family("WanTransformer3DModel", "wan")
@@ -60,7 +60,7 @@ def read_hunyuan_video(fields: Fields) -> Anatomy:
         fields.count("text_embed_dim", default=4096),
     )
     patch, frames, part = fields.count("patch_size", default=2), fields.count("patch_size_t", default=1), denoiser()
-    width = int(hidden * fields.number("mlp_ratio", default=4.0))
+    width = int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part.conv(hidden, fields.count("in_channels"), frames, patch, patch)
     embed(part, 256, hidden)
     embed(part, context, hidden)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
 
@@ -174,8 +175,8 @@ def read_encoder(fields: Fields) -> Anatomy:
         architecture=architecture,
         vocab_size=fields.count("vocab_size"),
         is_head_tied=has_vocabulary and tied,
-        hidden_dropout=fields.number("hidden_dropout_prob", "dropout", default=0.1),
-        attention_dropout=fields.number("attention_probs_dropout_prob", "attention_dropout", default=0.1),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout", default=0.1),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout", default=0.1),
         max_context_tokens=max(positions - plan.first_position, 1),
         stored_extra=extra,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.encoders import BERT
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer
 from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
 
@@ -75,8 +76,8 @@ def read_albert(fields: Fields) -> Anatomy:
         layers,
         architecture,
         is_head_tied=predicts and tied,
-        hidden_dropout=fields.number("hidden_dropout_prob", default=0.0),
-        attention_dropout=fields.number("attention_probs_dropout_prob", default=0.0),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob", default=0.0),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob", default=0.0),
         stored_extra={"position ids": fields.count("max_position_embeddings")},
     )
 
@@ -155,7 +156,7 @@ def read_xlnet(fields: Fields) -> Anatomy:
         layers,
         architecture,
         is_head_tied=predicts,
-        hidden_dropout=fields.number("dropout", default=0.1),
+        hidden_dropout=dropout(fields, "dropout", default=0.1),
     )
 
 

@@ -200,7 +200,7 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
     inner = over(inner, defaults)
-    if kind == "glm4_moe" and inner.raw("head_dim") is None:  # GLM-4.5V rounds down where GLM-4.5 has 128
+    if kind in ("glm4_moe", "glm4v_moe_text") and inner.raw("head_dim") is None:  # GLM-4.5V rounds down where GLM-4.5 has 128
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
     tied = fields.flag("tie_word_embeddings", default=plan.ties)

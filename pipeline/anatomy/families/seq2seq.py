@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, nested, over
 
@@ -48,7 +49,7 @@ def read_t5(fields: Fields) -> Anatomy:
         if "Sequence" in architecture:
             encoder.linear("pooler", hidden, hidden)
         encoder.linear("head", hidden, label_count(fields))
-    dropout = fields.number("dropout_rate", default=0.1)
+    rate = dropout(fields, "dropout_rate", default=0.1)
     return assemble(
         fields,
         [encoder, decoder],
@@ -60,8 +61,8 @@ def read_t5(fields: Fields) -> Anatomy:
         norm_kind="rms",
         max_context_tokens=fields.count("n_positions", "max_position_embeddings", default=None),
         has_flash_attention=False,  # a learned bias is added to the scores
-        hidden_dropout=dropout,
-        attention_dropout=dropout,
+        hidden_dropout=rate,
+        attention_dropout=rate,
         stored_extra={
             "separate head in the checkpoint": vocabulary * hidden,
             "unused cross-attention bias": buckets * heads,
@@ -168,8 +169,8 @@ def read_bart(fields: Fields) -> Anatomy:
         vocab_size=vocabulary,
         is_head_tied=has_head and tied,
         max_context_tokens=fields.count("max_decoder_position_embeddings", default=positions),
-        hidden_dropout=fields.number("dropout", default=0.1),
-        attention_dropout=fields.number("attention_dropout", default=0.0),
+        hidden_dropout=dropout(fields, "dropout", default=0.1),
+        attention_dropout=dropout(fields, "attention_dropout", default=0.0),
         stored_extra={
             "final logits bias": vocabulary,
             "embedding stored again": vocabulary * hidden,

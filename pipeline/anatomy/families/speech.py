@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.anatomy.audio_towers import TOWERS, audio_tower, whisper_encoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, over
 
@@ -91,8 +92,8 @@ def read_whisper(fields: Fields) -> Anatomy:
         vocab_size=vocabulary,
         is_head_tied=tied and decoder in parts and not name.endswith("Model"),
         max_context_tokens=positions,
-        hidden_dropout=fields.number("dropout", default=0.0),
-        attention_dropout=fields.number("attention_dropout", default=0.0),
+        hidden_dropout=dropout(fields, "dropout", default=0.0),
+        attention_dropout=dropout(fields, "attention_dropout", default=0.0),
         stored_extra={"head stored again": vocabulary * hidden},
     )
 
