@@ -8,34 +8,17 @@ model has many right totals, and each follows from the shapes of its matrices:
 
 `explain_total` finds the simplest combination that gives the published total to the element (bitsandbytes alone stores a
 text of varying length beside each matrix, so there the remainder must lie within the lengths that occur).
-
-Sources: the safetensors accounting of huggingface.js (packages/hub, parse-safetensors-metadata.ts) for what is counted;
-AutoGPTQ, AutoAWQ, bitsandbytes, compressed-tensors, Model Optimizer, MXFP4 in vLLM and MLX for what is stored.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from pipeline.anatomy.rows import Anatomy, Tensor
-
-Shape = Callable[[int, int], int]  # (out_features, in_features) of one matrix → elements or bytes
-
-
-@dataclass(frozen=True)
-class Storage:
-    """One way to hold a quantised matrix. `extra`: elements of the Hub's total beyond one per weight."""
-
-    name: str
-    dtype_id: str | None  # our format of the same bits, where the total tells it
-    extra: Shape
-    matrix_bytes: Shape | None = None  # None where a scale may be of two widths
-    also: tuple[str, ...] = ()  # formats that this may be too, if the config says so
-    spread: int = 0  # further elements per matrix that may be there, for a text of varying length
-    has_own_bias: bool = False  # a bias is added where the model has none
+from pipeline.anatomy.storages import STORAGES, Storage
 
 
 @dataclass(frozen=True)
@@ -50,78 +33,9 @@ class Explanation:
     stored_bytes: int | None = None
 
 
-def _per(size: int, by: int) -> int:
-    return -(-size // by)
-
-
-def _grouped(bits: int, group: int, has_zero_points: bool, is_unpacked: bool, words: int) -> tuple[Shape, Shape]:
-    """Integers packed into 32-bit words with a 16-bit scale per group, and `words` further elements per matrix."""
-
-    def extra(out: int, into: int) -> int:
-        groups = out * _per(into, group)
-        weights = 0 if is_unpacked else out * into * bits // 32 - out * into
-        zeros = (groups if is_unpacked else groups * bits // 32) if has_zero_points else 0
-        return weights + groups + zeros + words
-
-    def size(out: int, into: int) -> int:
-        groups = out * _per(into, group)
-        return out * into * bits // 8 + 2 * groups + (groups * bits // 8 if has_zero_points else 0) + 8 * words
-
-    return extra, size
-
-
-def _storages() -> Iterator[Storage]:
-    yield Storage("one scale per block of 128 × 128", "fp8", lambda o, i: _per(o, 128) * _per(i, 128))
-    yield Storage("one scale per output row, 8 bits", None, lambda o, i: o, also=("fp8", "int8"))
-    yield Storage("one scale per matrix", "fp8", lambda o, i: 1)
-    yield Storage("a weight and an input scale per matrix", "fp8", lambda o, i: 2)
-    yield Storage("a bias of zeros beside each packed matrix", "gptq-int4", lambda o, i: o, has_own_bias=True)
-    half, block = (lambda o, i: -o * i // 2), (lambda o, i: o * i // 2 + o * _per(i, 16))
-    for name, scales, more in (
-        ("4-bit floats counted in pairs", 0, 0),
-        ("4-bit floats counted in pairs, a scale per 16", 1, 0),
-        ("4-bit floats counted in pairs, a scale per 16 and one per matrix", 1, 1),
-        ("4-bit floats counted in pairs, a scale per 16 and two per matrix", 1, 2),
-        ("4-bit floats counted in pairs, two scales per matrix", 0, 2),
-    ):
-        yield Storage(
-            name,
-            "nvfp4",
-            lambda o, i, s=scales, m=more: half(o, i) + s * o * _per(i, 16) + m,
-            lambda o, i: block(o, i) + 8,
-        )
-    for more, name in ((0, "4-bit floats, a scale per 16"), (2, "4-bit floats, a scale per 16 and two per matrix")):
-        yield Storage(name, "nvfp4", lambda o, i, m=more: o * _per(i, 16) + m, lambda o, i: block(o, i) + 8)
-    for name, extra in (
-        ("4-bit floats and a scale per 32", lambda o, i: o * _per(i, 32)),
-        ("4-bit floats counted in pairs, a scale per 32", lambda o, i: half(o, i) + o * _per(i, 32)),
-    ):
-        yield Storage(name, "mxfp4", extra, lambda o, i: o * i // 2 + o * _per(i, 32))
-    for group in (128, 64, 32):
-        for zeros in (False, True):
-            for unpacked in (True, False):
-                for words in (2, 0):
-                    extra, size = _grouped(4, group, zeros, unpacked, words)
-                    counted = "4-bit integers" if unpacked else "4-bit integers counted as 32-bit words"
-                    name = f"{counted}, a scale{' and a zero point' if zeros else ''} per {group}"
-                    name += " and the shape of each matrix" if words else ""
-                    dtype_id = ("awq-int4" if zeros else "gptq-int4") if group == 128 else None
-                    also = ("awq-int4", "gptq-int4") if group == 128 else ()
-                    yield Storage(name, dtype_id, extra, size, also)
-    # bitsandbytes: U8 counts double, so does the scale per 64 in double quantisation; 16 + 256 values of the code tables;
-    # the state is a JSON text of 150 to 190 bytes, counted double
-    yield Storage(
-        "4-bit NormalFloat with its scales, tables and a text per matrix",
-        "nf4",
-        lambda o, i: 2 * _per(o * i, 64) + _per(_per(o * i, 64), 256) + 272 + 2 * 150,
-        lambda o, i: o * i // 2 + _per(o * i, 64) + 4 * _per(_per(o * i, 64), 256) + 4 * 272 + 170,
-        spread=2 * 40,
-    )
-
-
-STORAGES = tuple(_storages())
 TOWERS = ("vision-tower", "audio-tower", "projector")
 _CORE = ("attention", "attention-output", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
+_MOST_PARTS = 5  # that one explanation may have
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
 
 
@@ -188,9 +102,8 @@ def explain_total(
     """
     difference = total - anatomy.parameter_count
     extras = _extras(anatomy)
-    for parts in extras:
-        if sum(size for _, size in parts) == difference:
-            return Explanation(parts)
+    if difference in extras:
+        return Explanation(extras[difference])
     bare = -sum(t.element_count for t in anatomy.tensors if t.role in ("decay", "sink", "sinks", "attention_sink"))
     if bare and difference == bare:
         return Explanation((("parameters outside modules, which MLX leaves out", bare),))
@@ -224,15 +137,29 @@ def _is_of(storage: Storage | None, dtype_id: str | None) -> bool:
     return storage is not None and dtype_id is not None and dtype_id in (storage.dtype_id, *storage.also)
 
 
-def _extras(anatomy: Anatomy) -> list[tuple[tuple[str, int], ...]]:
-    """Every combination of what a checkpoint may hold besides, the smallest first."""
+Parts = tuple[tuple[str, int], ...]
+
+
+def _extras(anatomy: Anatomy) -> dict[int, Parts]:
+    """What a checkpoint may hold besides, in every combination: the parts by their sum, the fewest where sums are equal."""
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
     if anatomy.vocab_size and not anatomy.is_head_tied:
         named.append(("embedding stored again", anatomy.vocab_size * anatomy.hidden_size))
     if caching:
         named.append(("scales of an fp8 cache", 2 * caching))
-    return [parts for length in range(len(named) + 1) for parts in combinations(named, length)]
+    found: dict[int, Parts] = {}
+    for length in range(min(len(named), _MOST_PARTS) + 1):
+        for parts in combinations(named, length):
+            found.setdefault(sum(size for _, size in parts), parts)
+    return found
+
+
+def _within(extras: Mapping[int, Parts], least: int, spread: int) -> Parts | None:
+    """Parts whose sum lies in least - spread ... least."""
+    if not spread:
+        return extras.get(least)
+    return next((parts for size, parts in extras.items() if 0 <= least - size <= spread), None)
 
 
 def _explain_by(
@@ -240,28 +167,29 @@ def _explain_by(
     anatomy: Anatomy,
     groups: dict[str, list[_Matrices]],
     subsets: list[frozenset[str]],
-    extras: list[tuple[tuple[str, int], ...]],
+    extras: Mapping[int, Parts],
     difference: int,
 ) -> Explanation | None:
     rows = {name: [m for m in found if not (storage.has_own_bias and m.has_bias)] for name, found in groups.items()}
     whole = {name: sum(m.count * storage.extra(m.out, m.into) for m in found) for name, found in rows.items()}
     # a multi-token prediction layer is one more layer of full attention and of the last kind of feed-forward
     layer = {name: sum(m.per_layer * storage.extra(m.out, m.into) for m in rows[name]) for name in rows}
+    predicting = {size: parts for size, parts in extras.items() if any(c.startswith("multi-token") for c, _ in parts)}
     for subset in subsets:
         if 0 < storage.extra(256, 256) <= 256 and subset not in _usual(rows):
             continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
         body = sum(whole[name] for name in subset)
         predicted = subset - {"recurrent", "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
-        for parts in extras:
-            rest = difference - body - sum(size for _, size in parts)
-            has_prediction = any(cause.startswith("multi-token") for cause, _ in parts)
-            for more in (0, sum(layer[name] for name in predicted)) if has_prediction else (0,):
-                if 0 <= rest - more <= storage.spread * count:
-                    is_whole = _is_whole(storage, subset, rows)
-                    size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None
-                    scales = (storage.name, body + rest)
-                    return Explanation((*parts, scales), storage, subset, is_whole, stored_bytes=size)
+        spread = storage.spread * count
+        parts = _within(extras, difference - body, spread)
+        if parts is None and predicting:
+            parts = _within(predicting, difference - body - sum(layer[name] for name in predicted), spread)
+        if parts is not None:
+            is_whole = _is_whole(storage, subset, rows)
+            size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None
+            scales = (storage.name, difference - sum(size for _, size in parts))
+            return Explanation((*parts, scales), storage, subset, is_whole, stored_bytes=size)
     return None
 
 
@@ -283,7 +211,7 @@ def _bytes(
     anatomy: Anatomy,
     rows: dict[str, list[_Matrices]],
     subset: frozenset[str],
-    parts: tuple[tuple[str, int], ...],
+    parts: Parts,
 ) -> int | None:
     """Bytes of the checkpoint where every width is certain: packed matrices, and 16 bits for the rest."""
     if storage.matrix_bytes is None or any(cause.startswith("multi-token") for cause, _ in parts):

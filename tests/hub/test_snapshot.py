@@ -4,9 +4,11 @@ import datetime
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.facts import TABLES, read_table
-from pipeline.hub.record import EXACT_KINDS
+from pipeline.hub.record import EXACT_KINDS, Record, read_record
 from pipeline.hub.snapshot import FOLDER, SnapshotError, newest_snapshot
 from pipeline.schema import FACTS
 
@@ -186,3 +188,19 @@ def test_a_snapshot_whose_models_are_all_gone_is_an_error(tmp_path):
     (tmp_path / "model" / "a.jsonl").unlink()
     with pytest.raises(SnapshotError, match="should hold 1 models"):
         newest_snapshot(tmp_path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(sorted(GOOD)), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*Record.__dataclass_fields__, "colour"]), JSON) | JSON)
+def test_whatever_json_comes_is_a_record_or_a_reason(raw):
+    for value in (raw, {**GOOD, **raw} if isinstance(raw, dict) else raw):
+        record, reason = read_record(value)
+        assert (record is None) != (reason is None)
+        if record:
+            assert record.model_id.count("/") == 1 and record.source_ids is not None
