@@ -6,7 +6,7 @@ the macros of tables/sql: the same text fills the tables here and answers whoeve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -42,7 +42,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         connection.execute("USE almanac")
         load(connection, facts, frames)
         run_sql(connection)
-        _fill_footprints(connection, facts["scenario_set"], progress)
+        fill_footprints(connection, facts["scenario_set"], progress)
         _comment(connection)
         counts = _export(connection, folder, progress)
     finally:
@@ -85,22 +85,27 @@ def run_sql(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(path.read_text(encoding="utf-8"))
 
 
-def _fill_footprints(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame, progress: Progress) -> None:
-    """The default lookup, a few hundred models at a time so that memory stays flat and progress can be seen."""
+def fill_footprints(
+    connection: duckdb.DuckDBPyConnection,
+    scenario_sets: pl.DataFrame,
+    progress: Progress = quiet,
+    models: Sequence[str] | None = None,
+) -> None:
+    """The default lookup of all models, or of some; a few hundred at a time so that memory stays flat and progress shows."""
     connection.register("grid_rows", scenario_grid(scenario_sets).to_arrow())
-    connection.execute("CREATE TEMP TABLE grid AS FROM grid_rows")
+    connection.execute("CREATE OR REPLACE TEMP TABLE grid AS FROM grid_rows")
     connection.unregister("grid_rows")
-    models = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
-    steps = [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
+    known = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
+    wanted = [model for model in known if models is None or model in set(models)]
+    steps = [wanted[start : start + _MODELS_PER_STEP] for start in range(0, len(wanted), _MODELS_PER_STEP)]
     for step in progress(steps, desc="footprints"):
         connection.execute(
             """
             CREATE OR REPLACE TEMP TABLE scenario_step AS
             SELECT shape.model_id, grid.* FROM shape, grid
-            WHERE shape.model_id BETWEEN $1 AND $2
-                AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
+            WHERE list_contains($1, shape.model_id) AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
             """,
-            [step[0], step[-1]],
+            [step],
         )
         connection.execute(
             "INSERT INTO footprint BY NAME FROM footprints('scenario_step') "
@@ -143,7 +148,7 @@ def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progr
             counts[name] = write_compatibility(connection, folder / f"{name}.parquet")
             continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
-        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
+        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
         # footprints are filled in order
         order = "" if name == "footprint" else f"ORDER BY {', '.join(table.key)}"
         query = f"SELECT {columns} FROM {name} {order}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+
 from pipeline import build, checks, manifest
 from pipeline import publish as publishing
 from pipeline.hub.snapshot import Snapshot
@@ -39,7 +40,7 @@ def _summary(done: publishing.Published, seconds: float) -> Iterator[str]:
         grades = connection.execute("SELECT anatomy_grade, count(*) FROM model GROUP BY ALL ORDER BY 2 DESC").fetchall()
         known, unknown = connection.execute(
             "SELECT count(total_bytes), count(unknown_reason) FROM footprint"
-        ).fetchone()
+        ).fetchall()[0]
     yield ""
     yield f"  rebuilt      {', '.join(done.rebuilt) or 'nothing: no input has changed'}"
     yield f"  models       {counts['model']:,} ({', '.join(f'{grade} {count:,}' for grade, count in grades)}), rejected {counts['rejected']:,}"

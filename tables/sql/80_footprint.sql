@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN d.dtype_id IS NULL THEN 'no such dtype: ' || x.dtype_id
     WHEN x.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || x.phase_id
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
-    WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
+    WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
@@ -91,7 +91,9 @@ scenario AS (
             WHEN coalesce(asked.phase_id, 'inference') <> 'inference' THEN 'zero3'
             ELSE coalesce(e.parallelism, 'tp')
         END AS sharding,
-        coalesce(asked.gpu_count, 1)::BIGINT AS gpu_count
+        -- formulas divide by gpu_count; what was asked is answered for below
+        greatest(coalesce(asked.gpu_count, 1), 1)::BIGINT AS gpu_count,
+        coalesce(asked.gpu_count, 1)::BIGINT AS gpu_count_asked
     FROM asked
     LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
@@ -170,7 +172,7 @@ known AS (
 )
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
-    lora_rank, lora_targets, attention, sharding, gpu_count,
+    lora_rank, lora_targets, attention, sharding, gpu_count_asked AS gpu_count,
     if(is_known, weights, NULL)::BIGINT AS weights_bytes,
     if(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
     if(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,

@@ -46,3 +46,51 @@ SELECT
     verdict,
     if(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged;
+
+-- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
+CREATE OR REPLACE MACRO fits_on(
+    gpu_id, model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
+    optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
+    sharding := NULL, gpu_count := 1, engine_id := NULL
+) AS TABLE
+WITH card_asked AS (SELECT gpu_id AS gpu_id),
+scenario_asked AS (
+    SELECT
+        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
+        context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
+        precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
+        attention AS attention, sharding AS sharding, gpu_count AS gpu_count
+)
+SELECT
+    card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,
+    f.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - f.total_bytes AS headroom_bytes,
+    CASE
+        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL THEN NULL
+        WHEN f.total_bytes > gpu.capacity_bytes THEN 'no'
+        WHEN f.total_bytes * (1 + f.error_band) > gpu.capacity_bytes THEN 'tight'
+        WHEN f.gpu_count > 1 THEN 'multi-gpu'
+        ELSE 'fits'
+    END AS verdict,
+    CASE WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id ELSE f.unknown_reason END AS unknown_reason
+FROM card_asked CROSS JOIN footprints('scenario_asked') AS f LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id;
+
+-- what_fits('rtx-4090', ...): the published scenarios that fit on one such card, most downloaded models first.
+CREATE OR REPLACE MACRO what_fits(
+    gpu_id, dtype_id := NULL, phase_id := 'inference', context_tokens := 8192, sequences := 1, engine_id := NULL
+) AS TABLE
+WITH asked AS (
+    SELECT gpu_id AS gpu_id, dtype_id AS dtype_id, phase_id AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
+        engine_id AS engine_id
+)
+SELECT
+    f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.optimizer_id, f.checkpointing,
+    model.parameter_count, model.downloads_30d, f.total_bytes, gpu.capacity_bytes - f.total_bytes AS headroom_bytes,
+    'fits' AS verdict
+FROM asked
+JOIN gpu ON gpu.gpu_id = asked.gpu_id
+JOIN footprint AS f
+    ON f.phase_id = asked.phase_id AND f.context_tokens = asked.context_tokens AND f.sequences = asked.sequences
+    AND coalesce(f.dtype_id = asked.dtype_id, true) AND coalesce(f.engine_id = asked.engine_id, true)
+    AND f.gpu_count = 1 AND f.total_bytes * (1 + f.error_band) <= gpu.capacity_bytes
+JOIN model ON model.model_id = f.model_id
+ORDER BY model.downloads_30d DESC NULLS LAST, f.model_id, f.dtype_id;

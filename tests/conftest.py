@@ -1,0 +1,63 @@
+"""Shared by the suite: the book as the formulas see it, with every model of the bundled snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import duckdb
+import polars as pl
+import pytest
+
+from pipeline import build
+from pipeline.anatomise import anatomise
+from pipeline.facts import read_facts, read_measured
+from pipeline.hub.snapshot import newest_snapshot
+from pipeline.scenarios import TYPES
+
+Asked = dict[str, object]
+
+
+@pytest.fixture(scope="session")
+def book() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
+    connection = duckdb.connect()
+    build.load(connection, read_facts(), {**anatomise(newest_snapshot()), "measured": read_measured()})
+    build.run_sql(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
+    """Answers a batch of scenarios in one query, in their order. All of a batch must name the same columns."""
+
+    def ask(scenarios: list[Asked]) -> list[Asked]:
+        named = tuple(scenarios[0])
+        assert all(set(scenario) == set(named) for scenario in scenarios)
+        book.register("batch_rows", pl.DataFrame(scenarios, schema_overrides=TYPES, strict=False).to_arrow())
+        missing = ", ".join(f"NULL AS {column}" for column in TYPES if column not in named)
+        book.execute(
+            f"CREATE OR REPLACE TEMP TABLE batch AS SELECT *{', ' if missing else ''}{missing} FROM batch_rows"
+        )
+        result = book.execute("FROM footprints('batch')")
+        columns = [column[0] for column in result.description]
+        rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+        by_scenario = {tuple(row[name] for name in named): row for row in rows}
+        return [by_scenario[tuple(scenario[name] for name in named)] for scenario in scenarios]
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def footprint_of(book: duckdb.DuckDBPyConnection) -> Callable[..., Asked]:
+    """footprint_of(model_id, context_tokens=…, …), the macro itself, as a dict of columns."""
+
+    def ask(model_id: str, **scenario: object) -> Asked:
+        named = "".join(f", {name} := ${name}" for name in scenario)
+        result = book.execute(f"FROM footprint_of($model_id{named})", {"model_id": model_id, **scenario})
+        columns = [column[0] for column in result.description]
+        rows = result.fetchall()
+        assert len(rows) == 1, f"{len(rows)} rows for one scenario"
+        return dict(zip(columns, rows[0], strict=True))
+
+    return ask

@@ -1,0 +1,63 @@
+"""Asking for what cannot be: a null total with a reason that a person understands, never a number and never an error."""
+
+from __future__ import annotations
+
+import pytest
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
+
+
+@pytest.mark.parametrize(
+    ("model", "scenario", "reason"),
+    [
+        ("nobody/nothing", {}, "no such model"),
+        ('nobody/it\'s "quoted"; DROP TABLE model', {}, "no such model"),
+        (LLAMA, {"dtype_id": "fp3"}, "no such dtype: fp3"),
+        (LLAMA, {"phase_id": "dreaming"}, "no such phase: dreaming"),
+        (LLAMA, {"engine_id": "abacus"}, "no such engine: abacus"),
+        (LLAMA, {"kv_dtype_id": "q9"}, "no such KV dtype: q9"),
+        (LLAMA, {"context_tokens": 0}, "start at 1"),
+        (LLAMA, {"sequences": -1}, "start at 1"),
+        (LLAMA, {"gpu_count": 0}, "start at 1"),
+        (LLAMA, {"gpu_count": 3, "dtype_id": "fp8"}, "32 attention heads do not divide by 3"),
+        (LLAMA, {"gpu_count": 33, "dtype_id": "gguf-q4_k_m"}, "more pipeline stages than the 32 layers"),
+        (LLAMA, {"gpu_count": 2, "sharding": "none"}, "several GPUs need a sharding"),
+        (LLAMA, {"gpu_count": 2, "sharding": "shards"}, "sharding is none, ddp"),
+        (LLAMA, {"phase_id": "full-finetune", "dtype_id": "nf4"}, "gradients cannot flow into nf4"),
+        (LLAMA, {"phase_id": "lora", "dtype_id": "nf4"}, "a quantised base is QLoRA"),
+        (LLAMA, {"phase_id": "qlora", "dtype_id": "bf16"}, "QLoRA needs a base in nf4 or int8"),
+        (LLAMA, {"phase_id": "lora", "lora_rank": 0}, "lora_rank starts at 1"),
+        (LLAMA, {"phase_id": "lora", "lora_targets": "everything"}, "lora_targets is attention or all-linear"),
+        (LLAMA, {"phase_id": "pretrain", "optimizer_id": "hope"}, "no such optimizer: hope"),
+        (LLAMA, {"phase_id": "pretrain", "optimizer_id": "galore-adamw"}, "depend on shapes"),
+        (LLAMA, {"phase_id": "pretrain", "precision": "half"}, "precision is mixed, amp or pure"),
+        (LLAMA, {"phase_id": "pretrain", "checkpointing": "sometimes"}, "checkpointing is none or full"),
+        (LLAMA, {"attention": "blind"}, "attention is flash or eager"),
+        (LLAMA, {"dtype_id": "mxfp4"}, "routed experts"),
+    ],
+)
+def test_impossible_scenarios_say_why(footprint_of, model, scenario, reason):
+    row = footprint_of(model, **scenario)
+    assert reason in row["unknown_reason"]
+    assert all(row[column] is None for column in COMPONENTS)
+
+
+def test_a_model_of_unknown_anatomy_gives_the_reason_of_its_anatomy(book, footprint_of):
+    model, note = book.execute(
+        "SELECT model_id, anatomy_note FROM model WHERE anatomy_grade = 'unknown' ORDER BY downloads_30d DESC LIMIT 1"
+    ).fetchall()[0]
+    row = footprint_of(model)
+    assert row["total_bytes"] is None
+    assert note in row["unknown_reason"]
+
+
+def test_defaults_are_those_of_the_dtype_and_phase(footprint_of):
+    assert footprint_of(LLAMA)["engine_id"] == "transformers"
+    assert footprint_of(LLAMA, dtype_id="gguf-q4_k_m")["engine_id"] == "llama.cpp"
+    assert footprint_of(LLAMA, dtype_id="fp8")["engine_id"] == "vllm"
+    assert footprint_of(LLAMA, phase_id="full-finetune")["precision"] == "mixed"
+    assert footprint_of(LLAMA, phase_id="full-finetune", dtype_id="fp32")["precision"] == "pure"
+    assert footprint_of(LLAMA, phase_id="lora")["lora_rank"] == 16
+    assert footprint_of(LLAMA, phase_id="pretrain", gpu_count=8)["sharding"] == "zero3"
+    assert footprint_of(LLAMA, gpu_count=2, dtype_id="fp8")["sharding"] == "tp"
