@@ -67,7 +67,7 @@ def main() -> None:
     rows = []
     for model_type, group in itertools.groupby(models, key=lambda r: r["model_type"]):
         row = max(group, key=lambda r: int(r["parameter_count"]))  # the variations are shorter
-        config = shorten(json.loads(row["config_json"]), 6)
+        config = shorten(json.loads(row["config_json"]), 14)
         config |= {name: 64 for name in WINDOWS if isinstance(config.get(name), int)}
         text = json.dumps(config, separators=(",", ":"), sort_keys=True)
         try:

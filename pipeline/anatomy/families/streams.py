@@ -90,7 +90,7 @@ def primes_from(start: int, count: int) -> list[int]:
     composite = bytearray(stretch)
     for i in range(2, isqrt(start + stretch) + 1):
         first = max(i * i, -(-start // i) * i) - start
-        composite[first::i] = b"\\x01" * len(range(first, stretch, i))
+        composite[first::i] = b"\x01" * len(range(first, stretch, i))
     found = [start + i for i in range(stretch) if not composite[i] and start + i > 1][:count]
     if len(found) < count:
         raise ContradictoryConfig(f"fewer than {count} primes follow {start}")

@@ -11,7 +11,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import mamba2
 from pipeline.anatomy.reading import dropout, layer_types
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 
 @family("zamba2")
@@ -23,8 +23,6 @@ def zamba2(fields: Fields) -> Anatomy:
     if types is None:
         raise UnknownAnatomy(f"{fields.where} has no layers_block_type")
     calls, blocks = types.count("hybrid"), fields.count("num_mem_blocks", default=1)
-    if blocks > max(1, calls):
-        raise ContradictoryConfig(f"{fields.where}: {blocks} shared blocks for {calls} layers that call them")
     bias = fields.flag("add_bias_linear")
     heads = fields.count("n_mamba_heads", default=8)
     mamba2(
@@ -35,13 +33,13 @@ def zamba2(fields: Fields) -> Anatomy:
         state=fields.count("mamba_d_state", default=64),
         groups=fields.count("mamba_ngroups", default=1),
         kernel=fields.count("mamba_d_conv", default=4),
-        conv_bias=fields.flag("use_conv_bias", default=True),
+        conv_bias=True,  # whatever use_conv_bias says
         bias=bias,
     )
     decoder.norm(layers)
     linear("other", "shared_block_out", calls, hidden, hidden)
     if calls:
-        shared_blocks(decoder, fields, blocks, calls)
+        shared_blocks(decoder, fields, min(blocks, calls), calls)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))

@@ -1,0 +1,216 @@
+"""Golden numbers and rules of reading: contexts, windows, heads, caches, what checkpoints store beside the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy.context import context_tokens
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.windows import FULL, SLIDING, last_of_period, layers_without_rope, upper_layers
+
+LLAMA_8B = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+
+
+def test_llama_3_1_8b():
+    anatomy = read_config(LLAMA_8B)
+    assert anatomy.parameter_count == anatomy.active_parameter_count == 8_030_261_248
+    (layer,) = anatomy.attention
+    assert (layer.kind, layer.layer_count, layer.elements_per_token) == ("full", 32, 2 * 8 * 128)
+    (block,) = anatomy.feed_forward
+    assert (block.kind, block.layer_count, block.width, block.is_gated) == ("dense", 32, 14336, True)
+    assert not anatomy.is_head_tied
+    assert anatomy.max_context_tokens is None
+
+
+def test_a_tied_head_counts_once_and_may_be_stored_again():
+    tied = read_config(LLAMA_8B | {"tie_word_embeddings": True})
+    assert read_config(LLAMA_8B).parameter_count - tied.parameter_count == 128256 * 4096
+    assert tied.is_head_tied
+    assert tied.stored_extra["tied head stored again"] == 128256 * 4096
+
+
+@pytest.mark.parametrize(
+    ("architecture", "elements"),
+    [
+        ("LlamaModel", 0),
+        ("LlamaForCausalLM", 128256 * 4096),
+        ("LlamaForSequenceClassification", 2 * 4096),
+        ("LlamaForTokenClassification", 2 * 4096 + 2),
+        ("LlamaForQuestionAnswering", 2 * 4096 + 2),
+    ],
+)
+def test_what_is_on_top(architecture, elements):
+    bare = read_config(LLAMA_8B | {"architectures": ["LlamaModel"]}).parameter_count
+    assert read_config(LLAMA_8B | {"architectures": [architecture]}).parameter_count - bare == elements
+
+
+def test_labels_are_counted():
+    config = LLAMA_8B | {
+        "architectures": ["LlamaForSequenceClassification"],
+        "id2label": {"0": "x", "1": "y", "2": "z"},
+    }
+    heads = [tensor for tensor in read_config(config).tensors if tensor.tensor_class == "head"]
+    assert [tensor.out_features for tensor in heads] == [3]
+
+
+@pytest.mark.parametrize(
+    ("config", "allowed", "trained"),
+    [
+        ({}, None, None),
+        ({"max_position_embeddings": 4096}, 4096, None),
+        ({"n_positions": 1024}, 1024, None),
+        # extended already: the config states the original and the longer length (Llama 3.1, Phi-3)
+        (
+            {
+                "max_position_embeddings": 131072,
+                "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192},
+            },
+            131072,
+            8192,
+        ),
+        ({"max_position_embeddings": 131072, "original_max_position_embeddings": 4096}, 131072, 4096),
+        # switched on but not multiplied yet (Qwen with YaRN)
+        (
+            {
+                "max_position_embeddings": 32768,
+                "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+            },
+            131072,
+            32768,
+        ),
+        # no original is stated: the length stands
+        ({"max_position_embeddings": 16384, "rope_scaling": {"type": "linear", "factor": 4.0}}, 16384, None),
+        # one group for each kind of layer
+        (
+            {
+                "max_position_embeddings": 32768,
+                "rope_parameters": {
+                    "sliding_attention": {"rope_type": "default"},
+                    "full_attention": {"factor": 8, "original_max_position_embeddings": 32768},
+                },
+            },
+            262144,
+            32768,
+        ),
+    ],
+)
+def test_contexts(config, allowed, trained):
+    assert context_tokens(Fields(config)) == (allowed, trained)
+
+
+@pytest.mark.parametrize(
+    "scaling", ["yarn", [1], {"factor": "four", "original_max_position_embeddings": 10}, {"factor": -1}]
+)
+def test_broken_rope_is_a_contradiction(scaling):
+    with pytest.raises(ContradictoryConfig):
+        context_tokens(Fields({"max_position_embeddings": 8, "rope_scaling": scaling}))
+
+
+def test_qwen_windows_need_their_switch():
+    config = {"sliding_window": 100, "max_window_layers": 2}
+    assert upper_layers(Fields(config), 4) == [None] * 4
+    assert upper_layers(Fields(config | {"use_sliding_window": True}), 4) == [None, None, 100, 100]
+
+
+def test_patterns_of_windows():
+    rule = last_of_period(3, 64)
+    assert rule(Fields({}), 4) == [64, 64, None, 64]
+    assert rule(Fields({"sliding_window_pattern": 2}), 4) == [64, None, 64, None]
+    assert rule(Fields({"sliding_window_pattern": "LLLG"}), 4) == [64, 64, 64, None]
+    assert rule(Fields({"sliding_window": None}), 4) == [None] * 4
+    assert rule(Fields({"layer_types": [FULL, SLIDING]}), 2) == [None, 64]
+
+
+def test_layers_of_an_unknown_kind_are_no_guess():
+    with pytest.raises(UnknownAnatomy, match="kind"):
+        last_of_period(3, 64)(Fields({"layer_types": ["full_attention", "telepathy"]}), 2)
+    with pytest.raises(ContradictoryConfig, match="entries"):
+        last_of_period(3, 64)(Fields({"layer_types": ["full_attention"]}), 2)
+    with pytest.raises(UnknownAnatomy, match="sliding_window"):
+        layers_without_rope(Fields({"layer_types": [SLIDING, FULL]}), 2)
+
+
+def test_a_window_that_a_config_does_not_state():
+    """Mistral's class would assume 4096; files that mean it say so, and files of later versions say null."""
+    mistral = LLAMA_8B | {"model_type": "mistral"}
+    assert read_config(mistral).attention[0].window_tokens is None
+    assert read_config(mistral | {"sliding_window": 4096}).attention[0].window_tokens == 4096
+
+
+def test_heads_that_cannot_be_shared():
+    with pytest.raises(ContradictoryConfig, match="share"):
+        read_config(LLAMA_8B | {"num_key_value_heads": 5})
+    with pytest.raises(ContradictoryConfig, match="divide"):
+        read_config(LLAMA_8B | {"num_attention_heads": 24, "num_key_value_heads": 8})
+
+
+def test_an_encoder_made_of_a_decoder_caches_nothing():
+    (layer,) = read_config(LLAMA_8B | {"model_type": "qwen2", "is_causal": False}).attention
+    assert (layer.mechanism, layer.elements_per_token) == ("bidirectional", 0)
+
+
+def test_falcon_40b_needs_its_eight_heads_only():
+    falcon = {
+        "model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128,
+        "num_kv_heads": 8, "new_decoder_architecture": True, "vocab_size": 65024,
+    }  # fmt: skip
+    (layer,) = read_config(falcon).attention
+    assert layer.elements_per_token == 2 * 8 * 64
+
+
+def test_experts_that_a_token_passes():
+    mixtral = LLAMA_8B | {"model_type": "mixtral", "vocab_size": 32000, "num_local_experts": 8}
+    anatomy = read_config(mixtral)
+    assert anatomy.parameter_count == 46_702_792_704
+    assert anatomy.active_parameter_count == 12_879_925_248
+    assert not any(t.operator == "linear" and t.tensor_class in ("expert", "router") for t in anatomy.tensors)
+    with pytest.raises(ContradictoryConfig, match="experts per token"):
+        read_config(mixtral | {"num_experts_per_tok": 9})
+
+
+def test_deepseek_v3_caches_a_latent_and_stores_a_prediction_layer():
+    anatomy = read_config(
+        {
+            "model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432, "num_hidden_layers": 61,
+            "num_attention_heads": 128, "vocab_size": 129280, "moe_intermediate_size": 2048,
+            "num_nextn_predict_layers": 1,
+        }
+    )  # fmt: skip
+    assert anatomy.parameter_count == 671_026_404_352
+    assert [(a.mechanism, a.elements_per_token) for a in anatomy.attention] == [("mla", 576)]
+    extra = anatomy.stored_extra
+    assert extra["router bias buffers"] == 58 * 256
+    assert extra["embedding and head of prediction layers"] == 2 * 129280 * 7168
+    assert anatomy.parameter_count + sum(extra.values()) == 684_489_845_504
+
+
+def test_layers_of_different_widths_are_groups():
+    blocks = [
+        {"attention": {"n_heads_in_group": 8}, "ffn": {"ffn_mult": 2.625}},
+        {"attention": {"no_op": True}, "ffn": {"ffn_mult": 5.25}},
+        {"attention": {"n_heads_in_group": 4}, "ffn": {"replace_with_linear": True}},
+    ]
+    config = LLAMA_8B | {"model_type": "nemotron-nas", "num_hidden_layers": 3, "block_configs": blocks}
+    anatomy = read_config(config)
+    assert [(a.kind, a.layer_count, a.kv_head_count) for a in anatomy.attention] == [("full", 1, 4), ("full-2", 1, 8)]
+    assert sorted(f.kind for f in anatomy.feed_forward) == ["dense", "dense-2"]
+
+
+def test_experts_of_remote_code_are_not_read_as_dense():
+    with pytest.raises(UnknownAnatomy, match="experts"):
+        read_config(LLAMA_8B | {"model_type": "minicpm", "num_experts": 8})
+
+
+def test_more_than_any_model():
+    with pytest.raises(ContradictoryConfig, match="parameters"):
+        read_config(LLAMA_8B | {"hidden_size": 10**8, "num_attention_heads": 10**4, "num_key_value_heads": 10**4})
