@@ -49,6 +49,8 @@ class Part:
         self, role: str, operator: str, outputs: int, inputs: int | None = None, *, layers: int = 1, count: int = 1
     ):
         """One kind of tensor; nothing where a size or a count is 0."""
+        if min(outputs, layers, count, inputs or 0) < 0:
+            raise ContradictoryConfig(f"the {self.component}'s sizes do not fit: {role} would be negative")
         if outputs and layers and count and inputs != 0:
             kind = (
                 self.tensor_class or _CLASS_OF_ROLE.get(role.split("_")[-1]) or _CLASS_OF_ROLE.get(role.split("_")[0])
@@ -273,6 +275,8 @@ def within_reason(fields: Fields, anatomy: Anatomy) -> Anatomy:
     """The anatomy, unless a typo makes it larger than anything."""
     if anatomy.parameter_count > MOST_PARAMETERS:
         raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
+    if max(anatomy.stored_extra.values(), default=0) > MOST_PARAMETERS * 1000:
+        raise ContradictoryConfig(f"{fields.where} describes stored tensors larger than any")
     if anatomy.hidden_size > LARGEST_SIZE or anatomy.layer_count > 4 * MOST_LAYERS:
         raise ContradictoryConfig(f"{fields.where} describes a model larger than any")
     return anatomy

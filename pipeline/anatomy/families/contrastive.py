@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
@@ -83,7 +83,7 @@ def text_encoder(fields: Fields, style: str) -> Part:
         part.norm(hidden, bias=False)
     else:
         part.block(layers, hidden, width, heads)
-        part.norm(hidden)
+        part.norm(hidden)  # of the embeddings in BERT's plan, of the outputs in CLIP's
     if style == "siglip":
         part.linear("pooler", hidden, fields.count("projection_size", default=hidden))
     part.hidden, part.layers = hidden, layers
@@ -154,3 +154,50 @@ def read_text_encoder(fields: Fields) -> Anatomy:
         max_context_tokens=fields.count("max_position_embeddings"),
         stored_extra={"position ids": fields.count("max_position_embeddings")},
     )
+
+
+@family("clap")
+def read_clap(fields: Fields) -> Anatomy:
+    """RoBERTa and a Swin over spectrograms, each with two matrices into the shared space."""
+    if architecture_of(fields) not in (None, "ClapModel"):
+        raise UnknownAnatomy(f"class '{architecture_of(fields)[:60]}' is not described yet")
+    defaults = {**BERT_TEXT, "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}
+    text_fields, audio = over(nested(fields, "text_config"), defaults), nested(fields, "audio_config")
+    text = text_encoder(text_fields, "bert")
+    text.linear("pooler", text.hidden, text.hidden)
+    if audio.flag("enable_fusion"):
+        raise UnknownAnatomy(f"{audio.where}: fusion is not described yet")
+    swin = {
+        "model_type": "swin",
+        "embed_dim": audio.count("patch_embeds_hidden_size", default=96),
+        "num_channels": audio.count("patch_embed_input_channels", default=1),
+        "depths": audio.items("depths"),
+        "num_heads": audio.items("num_attention_heads") or [4, 8, 16, 32],
+        "window_size": audio.count("window_size", default=8),
+        "patch_size": audio.count("patch_size", default=4),
+        "mlp_ratio": audio.raw("mlp_ratio"),
+        "qkv_bias": audio.raw("qkv_bias"),
+    }
+    tower = vision_tower(Fields(swin, audio.where), "swin")[0]
+    tower.norm(audio.count("num_mel_bins", default=64))
+    joint, projection = Part("projector", "projector"), fields.count("projection_dim", default=512)
+    for width in (text.hidden, tower.hidden):
+        joint.linear("projector_up", width, projection)
+        joint.linear("projector_down", projection, projection)
+    joint.vector(1, "logit_scale", count=2)
+    return assemble(
+        fields,
+        [text, as_audio(tower), joint],
+        hidden=text.hidden,
+        layers=text.layers,
+        vocab_size=text_fields.count("vocab_size"),
+        max_context_tokens=text_fields.count("max_position_embeddings"),
+    )
+
+
+def as_audio(part: Part) -> Part:
+    """A vision tower that looks at spectrograms."""
+    part.tensors = [replace(t, component="audio", tensor_class="audio-tower") for t in part.tensors]
+    part.attention = [replace(a, component="audio", kind="audio") for a in part.attention]
+    part.feed_forward = [replace(f, component="audio", kind="audio") for f in part.feed_forward]
+    return part

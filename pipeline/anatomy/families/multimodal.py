@@ -194,13 +194,13 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     kind = inner.text("model_type", default=plan.text)
     if reader_for(kind) is None and kind not in TEXT_ALIASES:
         kind = plan.text if kind == fields.text("model_type") else kind
-    defaults = TEXT_DEFAULTS.get(kind, {})
+    defaults, named = TEXT_DEFAULTS.get(kind, {}), kind
     kind = kind if reader_for(kind) else TEXT_ALIASES.get(kind, kind)
     reader = reader_for(kind)
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
     inner = over(inner, defaults)
-    if kind in ("glm4_moe", "glm4v_moe_text") and inner.raw("head_dim") is None:  # GLM-4.5V rounds down where GLM-4.5 has 128
+    if named in ("glm4v_moe_text", "qwen3_omni_moe_text") and inner.raw("head_dim") is None:  # rounds down
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
     tied = fields.flag("tie_word_embeddings", default=plan.ties)
