@@ -7,7 +7,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import mamba, mamba2
 from pipeline.anatomy.reading import Heads, dropout, layer_types
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 
 MAMBA = ("mamba", "linear_attention")
 ATTENTION = ("attention", "full_attention")
@@ -199,66 +199,4 @@ def granite_hybrid(fields: Fields) -> Anatomy:
     decoder.norm(layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
-
-
-NEMOTRON_KINDS = {
-    "M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention",
-    "full_attention": "attention", "E": "moe", "moe": "moe", "-": "mlp", "mlp": "mlp",
-}  # fmt: skip
-
-
-def nemotron_kinds(fields: Fields) -> list[str]:
-    """One kind for each layer, which is a mixer or a feed-forward block, from a list or a pattern like M-M*."""
-    kinds = fields.items("layers_block_type", "layer_types") or fields.text("hybrid_override_pattern")
-    if not kinds:
-        raise UnknownAnatomy(f"{fields.where} has no layers_block_type or hybrid_override_pattern")
-    known = [NEMOTRON_KINDS.get(kind) if isinstance(kind, str) else None for kind in kinds]
-    if None in known:
-        raise UnknownAnatomy(f"{fields.where} has a layer of kind {str(kinds[known.index(None)])[:40]!r}")
-    return known
-
-
-@family("nemotron_h")
-def nemotron_h(fields: Fields) -> Anatomy:
-    kinds = nemotron_kinds(fields)
-    decoder = Decoder(fields, layers=len(kinds))
-    hidden = decoder.hidden
-    decoder.embed()
-    if attending := kinds.count("attention"):
-        decoder.attention(attending, Heads.read(fields, hidden, kv_default=8, dim_default=128))
-    if recurring := kinds.count("mamba"):
-        mamba2(
-            decoder,
-            recurring,
-            heads=fields.count("mamba_num_heads", default=128),
-            dim=fields.count("mamba_head_dim", default=64),
-            state=fields.count("ssm_state_size", default=128),
-            groups=fields.count("mamba_n_groups", "n_groups", default=8),
-            kernel=fields.count("mamba_d_conv", "conv_kernel", default=4),
-            conv_bias=fields.flag("mamba_conv_bias", "use_conv_bias", default=True),
-            bias=fields.flag("use_bias"),
-        )
-    if dense := kinds.count("mlp"):
-        decoder.mlp(dense, fields.count("intermediate_size"), gated=False, bias=fields.flag("mlp_bias"))
-    if routed := kinds.count("moe"):
-        latent = fields.count("moe_latent_size", default=None)
-        decoder.moe(
-            routed,
-            fields.count("n_routed_experts", default=8),
-            fields.count("num_experts_per_tok", default=2),
-            fields.count("moe_intermediate_size", default=7688),
-            shared_width=fields.count("moe_shared_expert_intermediate_size", default=7688, least=0),
-            gated=False,
-            expert_inner=latent,
-            correction=True,
-            shared_bias=fields.flag("mlp_bias"),
-        )
-        if latent is not None:
-            bias = fields.flag("mlp_bias")
-            decoder.linear("feed-forward", "latent_down", routed, latent, hidden, bias=bias)
-            decoder.linear("feed-forward", "latent_up", routed, hidden, latent, bias=bias)
-    decoder.norm(decoder.layers)
-    decoder.norm(1)
-    decoder.head(tied=False)  # the class never ties its head, whatever the config says
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
