@@ -150,10 +150,14 @@ class Anatomy:
     def active_parameter_count(self) -> int:
         """Parameters that one token passes: all but the routed experts that the router does not choose."""
         routed = sum(t.element_count for t in self.tensors if t.tensor_class == "expert")
+        groups = [f for f in self.feed_forward if f.expert_count]
+        shares = {(f.experts_per_token, f.expert_count) for f in groups}
+        if len(shares) == 1:  # the same share of every layer's experts, whatever their matrices are
+            ((chosen, experts),) = shares
+            return self.parameter_count - routed + routed * chosen // experts
         chosen = sum(
             f.layer_count * f.experts_per_token * (3 if f.is_gated else 2) * f.expert_width * self.hidden_size
-            for f in self.feed_forward
-            if f.expert_count
+            for f in groups
         )
         return self.parameter_count - routed + min(routed, chosen)
 
