@@ -1,0 +1,54 @@
+"""Imports run one way: schema ← hub, anatomy, facts ← build ← publish, render ← __main__."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PIPELINE = Path(__file__).resolve().parent.parent / "pipeline"
+# What each room may read from; a room may always read itself.
+ALLOWED = {
+    "schema_columns": set(),
+    "schema": {"schema_columns", "anatomy"},
+    "progress": set(),
+    "anatomy": {"schema", "hub"},
+    "hub": {"schema"},
+    "facts": {"schema"},
+    "sources": {"schema", "facts", "hub"},
+    "scenarios": {"schema"},
+    "anatomise": {"schema", "facts", "hub", "anatomy", "progress"},
+    "compatibility": {"schema"},
+    "build": {"schema", "facts", "hub", "anatomise", "compatibility", "scenarios", "progress"},
+    "checks": {"schema", "facts"},
+    "manifest": {"schema", "hub"},
+    "render": {"schema", "facts", "progress"},
+    "serve": set(),
+    "publish": {"build", "checks", "manifest", "render", "hub", "progress"},
+    "console": {"build", "checks", "manifest", "publish", "hub", "progress"},
+    "__main__": {"build", "console", "publish", "serve", "sources", "facts", "hub"},
+}
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PIPELINE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {a.name.split(".")[1] for a in node.names if a.name.startswith("pipeline.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pipeline"):
+            parts = node.module.split(".")
+            names |= {parts[1]} if len(parts) > 1 else {a.name for a in node.names}
+    return names
+
+
+def test_imports_run_one_way():
+    wrong = []
+    for path in sorted(PIPELINE.rglob("*.py")):
+        if path.name == "__init__.py" and path.parent == PIPELINE:
+            continue
+        here = room(path)
+        wrong += [f"{path.relative_to(PIPELINE)} reads {name}" for name in imported(path) - {here} - ALLOWED[here]]
+    assert not wrong

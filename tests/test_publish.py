@@ -1,0 +1,169 @@
+"""A publish is whole or it did not happen: stages by fingerprint, the swap, and what a failing or killed build leaves behind."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from pipeline import publish as publishing
+from pipeline.hub.snapshot import Snapshot
+from pipeline.progress import quiet
+
+SNAPSHOT = Snapshot(folder=publishing.ROOT, date=datetime.date(2026, 1, 2), origin="test", records=(), popularity={})
+
+
+@pytest.fixture
+def stages(monkeypatch, tmp_path):
+    """The real publish over stand-in stages that write one file each and count their runs."""
+    ran = []
+
+    def build_tables(folder, snapshot, progress):
+        ran.append("tables")
+        (folder / "almanac.duckdb").write_text("tables")
+        return {"model": 1}
+
+    def render(tables, site, progress):
+        ran.append("site")
+        assert (tables / "almanac.duckdb").exists()
+        (site / "index.html").write_text("site")
+
+    monkeypatch.setattr(publishing.build, "build_tables", build_tables)
+    monkeypatch.setattr(publishing.checks, "run_checks", lambda database: [])
+    monkeypatch.setattr(publishing.render, "render", render)
+    root = tmp_path / "root"
+    for name in ("tables/facts/gpu.csv", "pipeline/build.py", "requirements.lock", "site/docs/index.md", "mkdocs.yml"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("1")
+    return ran, root, tmp_path / "build"
+
+
+def run(root, output):
+    return publishing.publish(SNAPSHOT, quiet, output, root)
+
+
+def contents(output):
+    return {p.relative_to(output).as_posix(): p.read_bytes() for p in output.rglob("*") if p.is_file()}
+
+
+def test_a_first_publish_builds_everything_and_says_what_it_is(stages):
+    ran, root, output = stages
+    assert run(root, output).rebuilt == ("tables", "site")
+    assert ran == ["tables", "site"]
+    manifest = json.loads((output / "tables" / "manifest.json").read_text())
+    assert manifest["snapshot_date"] == "2026-01-02"
+    assert manifest["row_counts"] == {"model": 1}
+    assert set(manifest["files"]) == {"almanac.duckdb", "datapackage.json"}
+    assert all(len(file["sha256"]) == 64 for file in manifest["files"].values())
+
+
+def test_nothing_is_rebuilt_that_has_not_changed(stages):
+    ran, root, output = stages
+    run(root, output)
+    assert run(root, output).rebuilt == ()
+    assert ran == ["tables", "site"]
+
+
+def test_a_change_of_the_site_keeps_the_tables(stages):
+    ran, root, output = stages
+    run(root, output)
+    (root / "site/docs/index.md").write_text("2")
+    assert run(root, output).rebuilt == ("site",)
+    assert ran == ["tables", "site", "site"]
+    assert (output / "tables" / "almanac.duckdb").read_text() == "tables"
+
+
+def test_a_change_of_a_fact_rebuilds_both(stages):
+    _ran, root, output = stages
+    run(root, output)
+    (root / "tables/facts/gpu.csv").write_text("2")
+    assert run(root, output).rebuilt == ("tables", "site")
+
+
+def test_a_missing_output_is_built_again(stages):
+    _ran, root, output = stages
+    run(root, output)
+    (output / "site" / "index.html").unlink()
+    assert run(root, output).rebuilt == ("tables", "site")
+
+
+@pytest.mark.parametrize("stage", ["tables", "checks", "site"])
+def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
+    _ran, root, output = stages
+    run(root, output)
+    before = contents(output)
+    (root / "tables/facts/gpu.csv").write_text("2")
+
+    def fail(*_):
+        raise RuntimeError("no space left")
+
+    if stage == "checks":
+        monkeypatch.setattr(publishing.checks, "run_checks", lambda database: ["gpu: key is unique: ('a', 2)"])
+        with pytest.raises(publishing.PublishError, match="key is unique"):
+            run(root, output)
+    else:
+        module, name = {
+            "tables": (publishing.build, "build_tables"),
+            "site": (publishing.render, "render"),
+        }[stage]
+        monkeypatch.setattr(module, name, fail)
+        with pytest.raises(RuntimeError):
+            run(root, output)
+    assert contents(output) == before
+    assert sorted(p.name for p in output.parent.iterdir()) == [".build.lock", "build", "root"]
+
+
+def test_a_stop_between_the_two_renames_is_mended(stages):
+    _ran, root, output = stages
+    run(root, output)
+    before = contents(output)
+    output.rename(output.with_name(".build-previous"))
+    assert run(root, output).rebuilt == ()
+    assert contents(output) == before
+
+
+def test_a_second_build_at_the_same_time_is_told_so(stages):
+    _, root, output = stages
+    with publishing._alone(output), pytest.raises(publishing.PublishError, match="another build"):
+        run(root, output)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_build_leaves_the_last_good_build_and_the_next_one_works(stages, tmp_path, how):
+    """A real process, stopped while its tables are being written."""
+    _, root, output = stages
+    run(root, output)
+    before = contents(output)
+    (root / "tables/facts/gpu.csv").write_text("2")
+    program = f"""
+        import datetime, pathlib, time
+        from pipeline import publish as p
+        from pipeline.hub.snapshot import Snapshot
+        from pipeline.progress import quiet
+        def build_tables(folder, *_):
+            (folder / "half.parquet").write_text("half")
+            pathlib.Path({str(tmp_path / "started")!r}).touch()
+            time.sleep(60)
+        p.build.build_tables = build_tables
+        snapshot = Snapshot(p.ROOT, datetime.date(2026, 1, 2), "test", (), {{}})
+        p.publish(snapshot, quiet, pathlib.Path({str(output)!r}), pathlib.Path({str(root)!r}))
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=publishing.ROOT, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "started").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, how)
+    process.wait(30)
+    assert (tmp_path / "started").exists()
+    assert contents(output) == before
+    assert run(root, output).rebuilt == ("tables", "site")
+    assert not output.with_name(".build-next").exists()
