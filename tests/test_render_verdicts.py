@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from pipeline.render import book as books
+from pipeline.render import tables as tables_module
 from pipeline.render import words
 from pipeline.render.answer import answer
 from tests.tiny_tables import build
@@ -20,7 +21,7 @@ def tables(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def book(tables):
-    return books.read(tables)
+    return tables_module.read(tables)
 
 
 def test_verdicts_are_those_of_the_view(book, tables):
@@ -84,4 +85,4 @@ def test_judge(totals, capacity, expected):
 
 def test_answer_of_a_model_too_large_for_anything(book):
     number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
-    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192)
+    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192, 2048)

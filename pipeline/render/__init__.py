@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.render import book as book_module
-from pipeline.render import search, slices, words
-from pipeline.render.environment import short_name, slug_gpu
+from pipeline.render import search, slices, tables, words
+from pipeline.render.environment import TEMPLATES, short_names, slug_gpu
 from pipeline.render.gpus import GpuPages
 from pipeline.render.models import ModelPages
 from pipeline.render.prose import Prose
@@ -42,9 +41,9 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     if site_dir.exists() and any(site_dir.iterdir()):
         raise FileExistsError(f"{site_dir} is not empty")
     site_url = (site_url or os.environ.get("SITE_URL") or SITE_URL).rstrip("/") + "/"
-    book = book_module.read(tables_dir)
-    for gpu in book["gpu"]:
-        gpu["short"] = short_name(gpu["name"])
+    book = tables.read(tables_dir)
+    for gpu, short in zip(book["gpu"], short_names([g["name"] for g in book["gpu"]]), strict=True):
+        gpu["short"] = short
     with tempfile.TemporaryDirectory() as scratch:
         mkdocs(Path(scratch) / "prose", site_url)
         shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
@@ -70,6 +69,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     entries = _stamp(book, site_dir, site_url, shells, pages, progress)
     _share(tables_dir, site_dir / "tables")
     search.extend_search(site_dir, entries)
+    search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
     addresses = search.write_sitemap(site_dir, site_url)
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {

@@ -32,26 +32,29 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
         verdict, gpus, _kib = judge(totals, counts, capacity)
         if nominal <= SINGLE_GIB and verdict == "fits":
             return f"one {nominal} GB card"
-    nominal, capacity = max((c for c in cards if c[0] <= SINGLE_GIB), default=cards[-1])
-    verdict, gpus, _kib = judge(totals, counts, capacity)
-    if verdict == "tight":
-        return f"one {nominal} GB card, barely"
-    return f"{gpus} × {nominal} GB" if gpus else None
+    largest = max((c for c in cards if c[0] <= SINGLE_GIB), default=cards[-1])
+    for nominal, capacity in [largest, *(c for c in cards if c[0] > SINGLE_GIB and c != largest)]:
+        verdict, gpus, _kib = judge(totals, counts, capacity)
+        if verdict in ("tight", "fits"):
+            return f"one {nominal} GB card" + (", barely" if verdict == "tight" else "")
+        if gpus:
+            return f"{gpus} × {nominal} GB"
+    return None
 
 
-def answer(book: Book, model: int, context: int) -> str:
+def answer(book: Book, model: int, context: int | None, length: int | None) -> str:
     """One or two sentences, or the reason why there is no answer."""
     cards = ladder(book)
     facts = []
     for phase, dtypes, name in ASKED:
-        wanted = book.default(phase, **({"context_tokens": context} if phase == "inference" else {}))
+        wanted = book.default(phase, context_tokens=context if phase == "inference" else length)
         scenario = _first(book, model, book.rows([phase], **wanted), dtypes)
         if scenario and cards:
             where = smallest(book.totals(model, book.index[scenario]), book.counts, cards)
             facts.append((phase, name, where, scenario))
     if not facts:
         return ""
-    nominal = max(n for n, _capacity in cards if n <= SINGLE_GIB or len(cards) == 1)
+    nominal = cards[-1][0]
     parts = []
     for phase, name, where, scenario in facts:
         most = f"{book.published_counts([phase])[-1]} × {nominal} GB"

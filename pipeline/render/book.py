@@ -2,7 +2,8 @@
 
 A page compares thousands of totals with a capacity. So the totals of all models, scenarios and GPU counts are held once,
 in KiB (float32: seven figures, and no limit), beside the error bands; the browser reads slices of the same array.
-After the totals of a scenario stand its bands in ten-thousandths: that of one GPU, then that of several.
+After the totals of a scenario stand its bands in ten-thousandths: that of one GPU, then that of several. Where the total
+on one GPU is unknown, the first band's place holds the number of the reason, from 1.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from array import array
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-
-import polars as pl
 
 UNKNOWN_KIB = float("inf")
 BANDS = 2
@@ -77,7 +76,7 @@ class Book:
     counts: list[int]
     counts_of: dict[str, list[int]]
     array: array
-    reasons: dict[tuple[str, str, str, str], str]
+    reasons: list[str]
     index: dict[Scenario, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -130,9 +129,15 @@ class Book:
         chosen = [by_id[i] for i in COMMON_GPUS if i in by_id]
         return sorted(chosen if len(chosen) > 3 else self.gpus, key=lambda g: (g["capacity_bytes"], g["gpu_id"]))
 
-    def reason(self, model: dict, scenario: Scenario) -> str:
-        found = self.reasons.get((model["model_id"], scenario.phase_id, scenario.dtype_id, scenario.engine_id))
-        return found or model["anatomy_note"] or "no footprint was published"
+    def reason(self, number: int, scenario: Scenario) -> str:
+        """Why a scenario of a model has no total."""
+        model, totals = self.models[number], self.totals(number, self.index[scenario])
+        code = totals[-BANDS] if totals[0] == UNKNOWN_KIB else 0
+        if 0 < code < UNKNOWN_KIB:
+            return self.reasons[int(code) - 1]
+        if model["anatomy_grade"] != "unknown" and (model["max_context_tokens"] or 0) < scenario.context_tokens:
+            return f"the model's own context ends at {model['max_context_tokens'] or 0:,} tokens"
+        return (model["anatomy_note"] if model["anatomy_grade"] == "unknown" else None) or "no footprint was published"
 
     def axis(self, phases: set[str], name: str) -> list:
         """The values that a set of phases is published for."""
@@ -181,114 +186,3 @@ class Book:
             else s.dtype_id
             for s in self.scenarios
         }
-
-
-# The order that people read formats in: whole precision first, then by how much smaller they get.
-DTYPE_ORDER = [
-    "stored",
-    "fp32",
-    "bf16",
-    "fp16",
-    "fp8",
-    "int8",
-    "gguf-q8_0",
-    "gguf-q6_k",
-    "gguf-q5_k_m",
-    "gguf-q4_k_m",
-    "nf4",
-    "awq-int4",
-    "gptq-int4",
-    "nvfp4",
-    "mxfp4",
-    "gguf-q3_k_m",
-    "gguf-q2_k",
-]
-PHASE_ORDER = ["inference", "lora", "qlora", "full-finetune", "pretrain"]
-
-
-def _order(names: list[str]):
-    return lambda value: (names.index(value) if value in names else len(names), value)
-
-
-def read(folder: Path) -> Book:
-    """Read the tables that `folder` holds."""
-    small = {}
-    for file in sorted(folder.glob("*.parquet")):
-        if file.stem not in ("footprint", "compatibility", "tensor", "weight"):
-            small[file.stem] = pl.read_parquet(file).to_dicts()
-    small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
-    small["dtype"].sort(key=lambda d: _order(DTYPE_ORDER)(d["dtype_id"]))
-    small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
-    lazy = pl.scan_parquet(folder / "footprint.parquet")
-    keys = lazy.select(KEYS).unique().collect()
-    rank = {"phase_id": _order(PHASE_ORDER), "dtype_id": _order(DTYPE_ORDER)}
-    scenarios = sorted(
-        (Scenario(**row) for row in keys.to_dicts()),
-        key=lambda s: tuple(rank[k](getattr(s, k)) if k in rank else (getattr(s, k) or "",) for k in KEYS),
-    )
-    pairs = lazy.select("phase_id", "gpu_count").unique().collect()
-    counts_of = {
-        phase: sorted(part["gpu_count"]) for (phase,), part in pairs.partition_by("phase_id", as_dict=True).items()
-    }
-    counts = sorted(set(pairs["gpu_count"]))
-    totals = _dense(lazy, small["model"], scenarios, counts)
-    return Book(folder, small, scenarios, counts, counts_of, totals, _reasons(lazy))
-
-
-def _dense(lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int]) -> array:
-    """Totals by model, scenario and GPU count, and after the last count the bands."""
-    ids = pl.LazyFrame({"model_id": [m["model_id"] for m in models]}).with_row_index("m")
-    keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
-    width = len(counts) + BANDS
-    step = len(scenarios) * width
-    position = pl.col("m").cast(pl.Int64) * step + pl.col("s").cast(pl.Int64) * width
-    cells = (
-        lazy.select(*KEYS, "model_id", "gpu_count", "total_bytes", "error_band")
-        .join(ids, on="model_id")
-        .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
-        .join(pl.LazyFrame({"gpu_count": counts}).with_row_index("c"), on="gpu_count")
-        .select(
-            (position + pl.col("c").cast(pl.Int64)).alias("at"),
-            (position + len(counts)).alias("band_at"),
-            (pl.col("gpu_count") == 1).alias("is_one"),
-            ((pl.col("total_bytes") + 1023) // 1024).alias("kib"),
-            (pl.col("error_band") * BAND_UNIT).round().fill_null(0).cast(pl.Int64).alias("band"),
-        )
-        .collect()
-    )
-    band_place = pl.col("band_at") + (~pl.col("is_one")).cast(pl.Int64)
-    bands = cells.group_by(at=band_place).agg(kib=pl.col("band").max())
-    filled = pl.concat([cells.select("at", "kib").drop_nulls(), bands.select("at", "kib")])
-    if filled["at"].n_unique() != len(filled):  # a scenario published twice, for another cache format or rank
-        filled = filled.unique("at", keep="first", maintain_order=True)
-    whole = (
-        pl.DataFrame({"at": pl.int_range(len(models) * step, eager=True)})
-        .join(filled, on="at", how="left", maintain_order="left")
-        .select(pl.col("kib").fill_null(UNKNOWN_KIB).cast(pl.Float32))["kib"]
-    )
-    return array("f", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
-
-
-def _reasons(lazy: pl.LazyFrame) -> dict[tuple[str, str, str, str], str]:
-    rows = (
-        lazy.filter(pl.col("total_bytes").is_null() & pl.col("unknown_reason").is_not_null())
-        .group_by("model_id", "phase_id", "dtype_id", "engine_id")
-        .agg(pl.col("unknown_reason").min())
-        .collect()
-    )
-    return {row[:4]: row[4] for row in rows.iter_rows()}
-
-
-def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]:
-    """Every component on one GPU, for a few scenarios: by model, in the order of `scenarios`."""
-    lazy = pl.scan_parquet(folder / "footprint.parquet")
-    keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
-    frame = (
-        lazy.filter(pl.col("gpu_count") == 1)
-        .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
-        .select("model_id", "s", *COMPONENTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
-        .unique(["model_id", "s"], keep="any")
-        .sort("model_id", "s")
-        .collect()
-    )
-    return {key[0]: part.to_dicts() for key, part in frame.partition_by("model_id", as_dict=True).items()}

@@ -73,8 +73,16 @@ def slug_gpu(gpu_id: str) -> str:
     return words.slug(gpu_id).partition("/")[2]
 
 
+def short_names(names: list[str]) -> list[str]:
+    """Names for the heads of columns; a name that would stand for two cards keeps its whole length."""
+    short = [short_name(name) for name in names]
+    return [s if short.count(s) == 1 else name for s, name in zip(short, names, strict=True)]
+
+
 def short_name(name: str) -> str:
-    """A card's name without its maker and brand, for the head of a column."""
+    """A card's name without its maker, brand and edition."""
+    for word in (" Blackwell", " Workstation", " Edition", " Generation"):
+        name = name.replace(word, "")
     for prefix in ("NVIDIA", "AMD", "Intel", "Apple", "Google", "GeForce", "Radeon", "Instinct", "Tesla"):
         name = name.removeprefix(f"{prefix} ")
     return name

@@ -68,7 +68,7 @@ class GpuPages:
             columns=[self._head(s) for s in self.columns],
             caption=f"Inference {at}{then}",
             caption_inference=f"how many fit {at}",
-            known=len(self.ranked[first][0]) if first else 0,
+            known=max((len(ranked[0]) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
             formats=[self._format(s, capacity) for s in self.inference],
         )

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from pipeline.render import words
 from pipeline.render.answer import answer
-from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario, components
+from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
+from pipeline.render.tables import components
 
 DEFAULT_CONTEXT = 8192
+DEFAULT_LENGTH = 2048
 
 
 class ModelPages:
@@ -27,68 +29,51 @@ class ModelPages:
         self.paths = {m["model_id"]: words.slug(m["model_id"]) for m in book.models}
         self.contexts = book.axis({"inference"}, "context_tokens")
         self.sequences = book.axis({"inference"}, "sequences")
-        self.training = self._training_rows()
+        self.lengths = book.axis(set(self.trained), "context_tokens")
+        self.training = {c: self._training_rows(c) for c in self.lengths}
         self.inference = {
             c: book.rows(["inference"], **book.default("inference", context_tokens=c)) for c in self.contexts
         }
-        shown = [s for rows in self.inference.values() for s in rows] + self.training
+        shown = [s for rows in (*self.inference.values(), *self.training.values()) for s in rows]
         self.places = {scenario: i for i, scenario in enumerate(shown)}
         self.parts = components(book.folder, shown) if shown else {}
-        self.reasons = defaultdict(dict)
-        for (model_id, *names), reason in sorted(book.reasons.items()):
-            self.reasons[model_id][" ".join(names)] = words.shown(reason)
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
 
-    def _training_rows(self) -> list[Scenario]:
+    def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
         for phase in self.trained:
-            rows += self.book.rows([phase], **self.book.default(phase))
+            rows += self.book.rows([phase], **self.book.default(phase, context_tokens=context))
         return rows
-
-    def context(self, model: dict) -> int | None:
-        """The published context to show first: 8k, or the longest that the model reads where that is less."""
-        limit = min(DEFAULT_CONTEXT, model["max_context_tokens"] or DEFAULT_CONTEXT)
-        return max((c for c in self.contexts if c <= limit), default=self.contexts[0] if self.contexts else None)
 
     def render(self, number: int) -> str:
         book, model = self.book, self.book.models[number]
-        context = self.context(model)
-        inference = self.inference.get(context, [])
-        shown = inference + self.training
+        context = opening(self.contexts, DEFAULT_CONTEXT, model["max_context_tokens"])
+        length = opening(self.lengths, DEFAULT_LENGTH, model["max_context_tokens"])
+        inference, training = self.inference.get(context, []), self.training.get(length, [])
+        shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
-        breakdown = self._breakdown(model, shown) if known else []
+        breakdown = self._breakdown(number, shown) if known else []
         tensors = sorted(self.tensors.get(model["model_id"], ()), key=lambda t: -t["element_count"])
         used = {part for row in breakdown for part, size in row["parts"] if size}
         caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
-        recipe = self._recipe()
+        recipe = _recipe(training)
         return self.page.render(
             model=model,
             root="../../../",
             path=self.paths[model["model_id"]],
             organisation=organisation or "(no organisation)",
             name=name,
-            answer=answer(book, number, context) if known else "",
-            reason=(book.reason(model, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
+            answer=answer(book, number, context, length) if known else "",
+            reason=(book.reason(number, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
                 "."
             ),
-            reasons=self.reasons.get(model["model_id"]) if known else None,
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < DEFAULT_CONTEXT),
             context=context or DEFAULT_CONTEXT,
+            length=length or DEFAULT_LENGTH,
             gpus=book.common,
-            inference=known
-            and {
-                "caption": f"Inference, {caption}. GiB on one card; then how full each card gets.",
-                "caption_short": f"inference at {caption}",
-                "rows": [self._row(number, s, s.dtype_id) for s in inference],
-            },
-            training=known
-            and self.training
-            and {
-                "caption": f"Training, {recipe}. GiB on one card; then how full each card gets.",
-                "caption_short": f"at {recipe}",
-                "rows": [self._row(number, s, self.phases.get(s.phase_id, s.phase_id)) for s in self.training],
-            },
+            inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
+            training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
             breakdown=breakdown,
             used=used,
             contexts=self._contexts(number) if known else [],
@@ -103,12 +88,16 @@ class ModelPages:
             layers=self.layers.get(model["model_id"], []),
         )
 
-    def _recipe(self) -> str:
-        if not self.training:
-            return ""
-        s = self.training[0]
-        kept = {"full": "full activation checkpointing", "none": "no activation checkpointing"}.get(s.checkpointing, "")
-        return f"{words.tokens(s.context_tokens)} tokens, micro-batch {s.sequences}, {s.optimizer_id}, {kept}"
+    def _group(self, number: int, scenarios: list[Scenario], caption: str, short: str) -> dict:
+        """One matrix: its rows, and whether any of them is known."""
+        names = self.phases if scenarios and scenarios[0].phase_id != "inference" else {}
+        rows = [self._row(number, s, names.get(s.phase_id, s.dtype_id)) for s in scenarios]
+        return {
+            "caption": f"{caption} GiB on one card; then how full each card gets.",
+            "caption_short": short,
+            "rows": rows,
+            "is_known": any(row["cells"] for row in rows),
+        }
 
     def _row(self, number: int, scenario: Scenario, name: str) -> dict:
         book = self.book
@@ -123,17 +112,19 @@ class ModelPages:
             "cells": [],
         }
         if not book.is_known(number, scenario):
-            return row | {"reason": book.reason(book.models[number], scenario)}
+            return row | {"reason": book.reason(number, scenario)}
         cells = [words.verdict_cell(totals, book.counts, g["capacity_bytes"] // 1024) for g in book.common]
         return row | {"gib": _kib_text(totals[0]), "cells": cells}
 
-    def _breakdown(self, model: dict, shown: list[Scenario]) -> list[dict]:
-        by_place = {row["s"]: row for row in self.parts.get(model["model_id"], ())}
+    def _breakdown(self, number: int, shown: list[Scenario]) -> list[dict]:
+        by_place = {row["s"]: row for row in self.parts.get(self.book.models[number]["model_id"], ())}
         found = [(s, by_place.get(self.places[s])) for s in shown]
         rows = []
         for group in (True, False):  # each group on a scale of its own: training dwarfs inference
             part = [(s, r) for s, r in found if (s.phase_id == "inference") is group]
-            scale = max((r["total_bytes"] for _s, r in part if r and r["total_bytes"]), default=1)
+            scale = max((r["total_bytes"] for _s, r in part if r and r["total_bytes"]), default=None)
+            if scale is None:
+                continue  # the matrix above says why
             for scenario, row in part:
                 name = self.book.formats[scenario]
                 total = row and row["total_bytes"]
@@ -144,7 +135,7 @@ class ModelPages:
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
                         "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
-                        "reason": "" if total is not None else self.book.reason(model, scenario),
+                        "reason": "" if total is not None else self.book.reason(number, scenario),
                     }
                 )
         return rows
@@ -197,3 +188,17 @@ def _grouped(rows: list[dict]) -> dict[str, list[dict]]:
     for row in rows:
         groups[row["model_id"]].append(row)
     return groups
+
+
+def opening(published: list[int], wanted: int, limit: int | None) -> int | None:
+    """The context to show first: the one wanted, or the longest published that the model reads where that is less."""
+    most = min(wanted, limit or wanted)
+    return max((c for c in published if c <= most), default=published[0] if published else None)
+
+
+def _recipe(training: list[Scenario]) -> str:
+    if not training:
+        return ""
+    s = training[0]
+    kept = {"full": "full activation checkpointing", "none": "no activation checkpointing"}.get(s.checkpointing, "")
+    return f"{words.tokens(s.context_tokens)} tokens, micro-batch {s.sequences}, {s.optimizer_id}, {kept}"

@@ -39,9 +39,10 @@ class Prose:
     def slot_front(self, _argument) -> str:
         book, scenario = self.book, self.opening()
         rows = []
-        for number, model in enumerate(book.models[:FRONT_ROWS]):
+        known = [i for i in range(len(book.models)) if scenario and book.is_known(i, scenario)]
+        for number in (known or range(len(book.models)))[:FRONT_ROWS]:
             row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
-            rows.append(row | self.pages.entry(model))
+            rows.append(row | self.pages.entry(book.models[number]))
         name = book.formats[scenario] if scenario else ""
         caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
         return self._render(
@@ -78,14 +79,21 @@ class Prose:
         return self._render("engines.html", engines=engines)
 
     def slot_files(self, _argument) -> str:
-        files = []
-        for file in sorted(self.book.folder.iterdir(), key=lambda f: (f.suffix != ".duckdb", f.name)):
-            if file.suffix == ".csv" or not file.is_file():
-                continue
+        files, folder = [], self.book.folder
+        for file in sorted(folder.iterdir(), key=lambda f: (f.suffix != ".duckdb", f.name)):
+            if not file.is_file() or ".csv" in file.name:
+                continue  # a table's CSV stands beside its Parquet file
             table = PUBLISHED.get(file.stem)
             rows = pl.scan_parquet(file).select(pl.len()).collect().item() if file.suffix == ".parquet" else None
             meaning = table.meaning if table and rows is not None else _OTHER_FILES.get(file.suffix, "")
-            files.append({"name": file.name, "rows": rows, "size": _size(file.stat().st_size), "meaning": meaning})
+            beside = [f for f in (folder / f"{file.stem}.csv", folder / f"{file.stem}.csv.zst") if f.exists()]
+            csv = (
+                {"name": beside[0].name, "size": _size(beside[0].stat().st_size)}
+                if beside and rows is not None
+                else None
+            )
+            size = _size(file.stat().st_size)
+            files.append({"name": file.name, "rows": rows, "size": size, "meaning": meaning, "csv": csv})
         return self._render("files.html", files=files)
 
     def slot_dictionary(self, _argument) -> str:

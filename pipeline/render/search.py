@@ -18,6 +18,13 @@ def extend_search(folder: Path, entries: list[tuple[str, str]]) -> int:
     return len(index["docs"])
 
 
+def widen_search(folder: Path, wrapper: str) -> None:
+    """Put `wrapper` before the theme's search worker, under its name, so that words are found by their middle too."""
+    (worker,) = (folder / "assets" / "javascripts" / "workers").glob("search.*.js")
+    original = worker.rename(worker.with_name(f"material-{worker.name}"))
+    worker.write_text(wrapper.replace("WORKER", original.name))
+
+
 def write_sitemap(folder: Path, site_url: str) -> int:
     """Every page that the folder holds. No dates: the same tables give the same file."""
     pages = sorted(p.parent.relative_to(folder).as_posix() for p in folder.rglob("index.html"))

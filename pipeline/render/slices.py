@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.render import words
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
-from pipeline.render.environment import short_name, slug_gpu
+from pipeline.render.environment import slug_gpu
 
 
 def scenarios(book: Book, opening: Scenario | None) -> str:
@@ -29,7 +29,7 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
                     g["gpu_id"],
                     slug_gpu(g["gpu_id"]),
                     g["name"],
-                    short_name(g["name"]),
+                    g["short"],
                     g["segment"],
                     g["vendor"],
                     g["memory_gib_nominal"],
@@ -37,6 +37,7 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
                 ]
                 for g in book.gpus
             ],
+            "reasons": book.reasons,
             "common": [g["gpu_id"] for g in book.common],
             "opening": {
                 "inference": _opening(book.default("inference")) | {"dtype": book.formats.get(opening)},
@@ -73,7 +74,7 @@ def _reason(book: Book, model: int) -> str | None:
     totals = book.array[model * step : (model + 1) * step : book.width]
     if any(total != UNKNOWN_KIB for total in totals) or not book.scenarios:
         return None
-    return book.reason(book.models[model], book.scenarios[0])
+    return book.reason(model, book.scenarios[0])
 
 
 def write_slices(book: Book, folder: Path) -> int:

@@ -35,7 +35,7 @@ def count(number: int | float | None) -> str:
     if number is None:
         return "unknown"
     for limit, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k")):
-        if number >= limit:
+        if float(f"{number:.3g}") >= limit:  # 999.9M is 1B
             value = number / limit
             return f"{value:.0f}{unit}" if value >= 100 else f"{value:.3g}{unit}"
     return f"{number:g}"

@@ -28,6 +28,14 @@ export function judge(totals, at, counts, capacity) {
   return { verdict: known ? "no" : "unknown" };
 }
 
+// Why a model has no total: the scenario's own reason, the model's context, or what is known of the model at all.
+export function reasonText(world, totals, at, context, limit, otherwise) {
+  const code = totals[at + world.counts.length];
+  if (code > 0 && code < UNKNOWN) return world.reasons[code - 1];
+  if (otherwise) return otherwise;
+  return limit && limit < context ? `its own context ends at ${tokens(limit)} tokens` : "no footprint was published";
+}
+
 export function verdictText({ verdict, gpus, percent }) {
   if (verdict === "no" || verdict === "unknown") return verdict;
   return `${verdict === "multi-gpu" ? `${gpus} ×` : verdict} ${percent}\u00a0%`;
@@ -43,7 +51,7 @@ export function gib(kib) {
 export function short(number) {
   if (!number) return "";
   for (const [limit, unit] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]])
-    if (number >= limit) {
+    if (+number.toPrecision(3) >= limit) {
       const value = number / limit;
       return (value >= 100 ? value.toFixed(0) : String(+value.toPrecision(3))) + unit;
     }

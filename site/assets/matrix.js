@@ -112,7 +112,7 @@ function filter() {
   const terms = state.find.toLowerCase().split(/\s+/).filter(Boolean);
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
-  const tally = { one: 0, several: 0 };
+  const tally = { one: 0, several: 0, unknown: 0 };
   const out = [];
   for (let i = 0; i < N; i++) {
     if (terms.length && !terms.every((t) => lower[i].includes(t))) continue;
@@ -128,19 +128,22 @@ function filter() {
       tally.one += one;
       tally.several += verdict === "multi-gpu";
     }
+    tally.unknown += totals[i * world.width] === UNKNOWN;
     out.push(i);
   }
-  sort(out);
-  view = Uint32Array.from(out);
+  view = Uint32Array.from(sort(out));
   const figure = (n) => n.toLocaleString("en");
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
-  const beyond = "† beyond the model’s own context";
-  note.textContent = scenario.phase === "inference" ? ` · ${beyond}` : "";
+  note.textContent = tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "";
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
-  if (key === "downloads") return direction === "up" ? out.reverse() : out;
+  const unknown = (i) => totals[i * world.width] === UNKNOWN;
+  if (key === "downloads") {
+    if (direction === "up") out.reverse();
+    return [...out.filter((i) => !unknown(i)), ...out.filter(unknown)]; // what is not known comes last, and is there
+  }
   const sign = direction === "down" ? -1 : 1;
   const last = (v) => (v === null || v === UNKNOWN ? Infinity : v);
   if (key === "name") return out.sort((x, y) => sign * (lower[x] < lower[y] ? -1 : lower[x] > lower[y] ? 1 : 0));
@@ -153,7 +156,7 @@ function sort(out) {
 }
 
 // ---- the table: a window of rows that are reused while one scrolls
-const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "GiB", "up"], ["downloads", "Downloads", "down"]];
+const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 let list = [], table, body, above, below, pool = [], rowHeight = 28, headHeight = 0;
 function build() {
   list = a.cards(world, state.cards, state.gpu);
@@ -212,9 +215,8 @@ function fill(p, model, position) {
   p.link.textContent = a.shown(models.id[model]);
   p.link.title = p.link.textContent;
   p.link.href = `${base}models/${path(model)}/`;
-  const beyond = scenario.phase === "inference" && models.context[model] && scenario.context > models.context[model];
   p.facts[0].textContent = a.short(models.size[model]);
-  p.facts[1].textContent = unknown ? "–" : a.gib(totals[at]) + (beyond ? "†" : "");
+  p.facts[1].textContent = unknown ? "–" : a.gib(totals[at]);
   p.facts[2].textContent = a.short(models.downloads[model]);
   if (unknown !== p.merged && list.length) {
     p.merged = unknown;
@@ -225,7 +227,8 @@ function fill(p, model, position) {
   if (unknown) {
     if (list.length) {
       p.cells[0].className = "v-unknown";
-      p.cells[0].textContent = `unknown: ${a.shown(reason(model) || "see the model’s page")}`;
+      p.cells[0].textContent = `unknown: ${a.shown(a.reasonText(world, totals, at, scenario.context, models.context[model], reason(model)))}`;
+      p.cells[0].title = p.cells[0].textContent;
       p.keys[0] = null;
     }
     return;
@@ -236,6 +239,7 @@ function fill(p, model, position) {
     if (p.keys[j] === text) return;
     p.keys[j] = text;
     p.cells[j].firstChild.data = text;
+    p.cells[j].removeAttribute("title");
     p.cells[j].className = `v v-${verdict.verdict}${g.id === state.gpu ? " mine" : ""}`;
   });
 }

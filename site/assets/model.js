@@ -14,7 +14,7 @@ class Matrix {
     this.training = form.dataset.controls === "training";
     this.table = article.querySelector(`[data-matrix="${form.dataset.controls}"]`);
     this.scenarios = world.scenarios.filter((s) => (s.phase !== "inference") === this.training);
-    const start = this.training ? world.opening.training : { ...world.opening.inference, context: +article.dataset.context };
+    const start = this.training ? { ...world.opening.training, context: +article.dataset.length } : { ...world.opening.inference, context: +article.dataset.context };
     this.state = { ...start, set: a.memory.get("cards") ?? "common", mine: a.memory.get("gpu") ?? "" };
     this.controls();
     if (this.state.mine || this.state.set !== "common") this.draw();
@@ -69,7 +69,7 @@ class Matrix {
       ? a.h("th", { scope: "row" }, name("phases", s.phase), a.h("small", {}, s.dtypeId))
       : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, s.dtypeId, a.h("small", {}, s.engine)));
     if (totals.subarray(at, at + world.counts.length).every((kib) => kib === Infinity)) {
-      row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${this.reason(s)}`));
+      row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
       return row;
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
@@ -79,11 +79,7 @@ class Matrix {
     return row;
   }
 
-  reason(s) {
-    return reasons[`${s.phase} ${s.dtypeId} ${s.engine}`] ?? "no footprint was published";
-  }
 }
 
-const reasons = JSON.parse(article.dataset.reasons || "{}");
 await data();
 for (const form of document.querySelectorAll("[data-controls]")) new Matrix(form);
