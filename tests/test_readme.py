@@ -1,0 +1,72 @@
+"""The examples of the README do what it says: each is run as it stands against a built database."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline import build
+from pipeline.facts import read_facts
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MODELS = ["Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct"]
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+
+
+QUERIES = [query.strip() for block in blocks("sql") for query in block.split(";") if query.strip()]
+COMMANDS = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def tables(book, tmp_path_factory):
+    """A folder with the lookup of a few models, laid out as `build/`."""
+    cursor = book.cursor()
+    build.fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    folder = tmp_path_factory.mktemp("readme") / "build" / "tables"
+    folder.mkdir(parents=True)
+    for name in ("footprint", "model"):
+        cursor.execute(f"COPY {name} TO '{folder / name}.parquet'")
+    yield cursor, folder.parents[1]
+    cursor.execute("DELETE FROM footprint")
+    cursor.close()
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_queries_give_rows(tables, query):
+    cursor, folder = tables
+    rows = cursor.execute(query.replace("'build/", f"'{folder}/build/")).fetchall()
+    assert rows
+    assert all(value is not None for value in rows[0][:2])
+
+
+@pytest.mark.parametrize("script", blocks("python"), ids=["polars"])
+def test_python_examples_run(tables, script):
+    _, folder = tables
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True)
+    assert "parameter_count" in done.stdout
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(".venv/bin/python")])
+def test_source_commands_answer(command):
+    arguments = shlex.split(command)[1:]
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert arguments[-1].split("/")[-1] in done.stdout
+
+
+def test_every_make_target_of_the_documents_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {
+        name
+        for text in (README, (ROOT / "CONTRIBUTING.md").read_text())
+        for name in re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)
+    }
+    assert named <= targets
