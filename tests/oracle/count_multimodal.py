@@ -102,7 +102,6 @@ def slim(config):
         for k, v in config.items()
         if v is not None
         and not any(part in k for part in IDLE)
-        and v != {}
         and k not in ("per_layer_config", "image_grid_pinpoints")
     }
 

@@ -124,8 +124,7 @@ def read_idefics(fields: Fields) -> Anatomy:
     if fields.flag("use_resampler") or (resampler and resampler.flag("use_resampler")) or fields.flag("qk_layer_norms"):
         raise UnknownAnatomy(f"{fields.where}: resamplers and normed queries are not described yet")
     tower = vision_tower(Fields({"embed_dim": 768, **nested(fields, "vision_config").config}), "idefics_vision")
-    every = fields.count("cross_layer_interval", default=1)
-    crossing = -(-layers // every)
+    crossing = layers // fields.count("cross_layer_interval", default=1)
     text = Part("text")
     text.embedding("embedding", vocabulary, hidden)
     text.embedding("embedding", extra, hidden)
@@ -137,7 +136,8 @@ def read_idefics(fields: Fields) -> Anatomy:
     gate = 1 if fields.text("alpha_type", default="float") == "float" else hidden
     text.vector(gate, "gate", layers=crossing, count=2)
     tied = fields.flag("tie_word_embeddings")
-    text.linear("head", hidden, 0 if tied else vocabulary + extra, bias=False)
+    text.linear("head", hidden, 0 if tied else vocabulary, bias=False, operator="linear-subclass")
+    text.linear("head", hidden, 0 if tied else extra, bias=False)
     return assemble(
         fields,
         [*tower, text],
