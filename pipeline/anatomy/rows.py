@@ -154,6 +154,9 @@ class Anatomy:
         shares = {(f.experts_per_token, f.expert_count) for f in groups}
         if len(shares) == 1:  # the same share of every layer's experts, whatever their matrices are
             ((chosen, experts),) = shares
+            routed += sum(
+                t.element_count for t in self.tensors if t.role == "bias" and t.per_layer_count == experts > 3
+            )
             return self.parameter_count - routed + routed * chosen // experts
         chosen = sum(
             f.layer_count * f.experts_per_token * (3 if f.is_gated else 2) * f.expert_width * self.hidden_size

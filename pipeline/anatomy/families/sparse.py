@@ -13,6 +13,7 @@ from pipeline.anatomy.families.plain import ATTENTION_BIAS, BIASED, MLP_BIAS, Pl
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.windows import (
+    first_of_period,
     flint_windows,
     last_of_period,
     listed,
@@ -94,6 +95,10 @@ SPARSE: dict[str, Sparse] = {
         expert_bias=True,
     ),
     "granitemoe": GRANITE_MOE,
+    "granitemoe_swa": replace(
+        GRANITE_MOE, frame=replace(BIASED, sinks=True, windows=first_of_period(4, 128), flash=False),
+        shared_width=("shared_intermediate_size", 0), shared_fused=True,
+    ),
     "granitemoeshared": replace(GRANITE_MOE, shared_width=("shared_intermediate_size", 0), shared_fused=True),
     "hunyuan_v1_moe": Sparse(
         QK, experts=("num_experts", 1), chosen=("moe_topk", 1), width=("intermediate_size", None),
