@@ -120,19 +120,8 @@ class Part:
         )
         if layers:
             cached = 2 * narrow if mechanism in ("full", "sliding", "cross") else 0
-            row = AttentionLayer(
-                kind or self.component,
-                mechanism,
-                layers,
-                self.component,
-                heads,
-                kv_heads,
-                head_dim,
-                head_dim,
-                cached,
-                window,
-                has_qk_norm=qk_norm,
-            )
+            shape = (heads, kv_heads, head_dim, head_dim, cached, window)
+            row = AttentionLayer(kind or self.component, mechanism, layers, self.component, *shape, has_qk_norm=qk_norm)
             self.attention.append(row)
 
     def mlp(

@@ -139,7 +139,7 @@ PLANS = {
     "minimax_m3_vl": Plan("minimax_m3_vl_vision", "minimax_m3_vl_text", p.minimax),
     "lighton_ocr": Plan("pixtral", "qwen3", p.mistral3, ties=True),
     "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
-    "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, text_ties=True),
+    "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, ties=True),
     "fuyu": Plan("fuyu_patches", "persimmon"),
     "phi3_v": Plan("phi3_clip", "phi3", p.phi3),
 }
