@@ -152,8 +152,7 @@ def read_encoder(fields: Fields) -> Anatomy:
     part = Part("text")
     embeddings(part, fields, plan, hidden)
     body(part, fields, plan, hidden, layers)
-    before_head = part.element_count
-    architecture = architecture_of(fields) or plan.default_class
+    before_head, architecture = part.element_count, architecture_of(fields) or plan.default_class
     embedding_size = fields.count("embedding_size", default=hidden)
     tied = fields.flag("tie_word_embeddings", default=True)
     has_vocabulary = head(part, fields, plan, architecture, hidden, embedding_size, tied)
@@ -221,9 +220,8 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
 
 
 def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> None:
-    heads = fields.count("num_attention_heads", "n_heads", "n_head")
+    heads, model_type = fields.count("num_attention_heads", "n_heads", "n_head"), fields.text("model_type")
     width = fields.count("intermediate_size", "hidden_dim", "n_inner")
-    model_type = fields.text("model_type")
     if plan.layers == "gated":
         has_bias = model_type == "gte"
         part.mixer(layers, hidden, heads, bias=has_bias)
