@@ -54,7 +54,8 @@ WHISPER = {
         "num_mel_bins": 80,
     },
 }
-WHISPER["audioflamingo3_encoder"] = WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
+WHISPER["audioflamingo3_encoder"] = WHISPER["voxtral_encoder"]
+WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
 
 
 @tower(*WHISPER)

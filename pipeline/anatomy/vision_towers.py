@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.anatomy.fields import Fields
@@ -66,6 +66,15 @@ GIANT14 = {
     "patch_size": 14,
 }
 BLIP2 = Vit({**BASE, **GIANT14}, class_token=True, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
+INTERNVL = Vit(
+    {**BASE, **LARGE, "image_size": 448},
+    class_token=True,
+    post_norm=False,
+    bias=False,
+    output_bias=True,
+    layer_scales=2,
+    flags={"bias": "attention_bias", "mask_token": "use_mask_token"},
+)
 VITS: dict[str, Vit] = {
     "clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
@@ -137,15 +146,8 @@ VITS: dict[str, Vit] = {
         positions="grid",
         pre_norm=True,
     ),
-    "internvl_vision": Vit(
-        {**BASE, **LARGE, "image_size": 448},
-        class_token=True,
-        post_norm=False,
-        bias=False,
-        output_bias=True,
-        layer_scales=2,
-        flags={"bias": "attention_bias", "mask_token": "use_mask_token"},
-    ),
+    "internvl_vision": INTERNVL,
+    "qianfan_ocr_vision": replace(INTERNVL, bias=True),
     "vit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
     "vit_msn": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
     "deit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
@@ -238,7 +240,7 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
     if plan.pools and fields.flag("vision_use_head", default=True):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
-    if fields.text("model_type") == "internvl_vision":
+    if fields.text("model_type") in ("internvl_vision", "qianfan_ocr_vision"):
         part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=False)
         part.norm(0 if fields.flag("use_mean_pooling", default=True) else hidden)
     if fields.text("model_type") == "mlcd":  # the class token's place in the rotary positions

@@ -125,6 +125,7 @@ PLANS = {
     "kimi_k25": Plan("kimi_k25_vision", "deepseek_v3", p.kimi, ties=True),
     "llama4": Plan("llama4_vision_model", "llama4_text", p.llama4),
     "internvl": Plan("internvl_vision", "qwen2", p.internvl, ties=True),
+    "qianfan_ocr": Plan("qianfan_ocr_vision", "qwen3", p.internvl),
     "minicpmv4_6": Plan("minicpmv4_6_vision", "qwen3_5_text", p.minicpm),
     "muse_glimmer": Plan("muse_glimmer_vision", "muse_glimmer_text", p.muse_glimmer),
     "paddleocr_vl": Plan("paddleocr_vl_vision", "paddleocr_vl_text", p.paddleocr, ties=True, text_ties=True),

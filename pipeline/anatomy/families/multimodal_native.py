@@ -122,6 +122,8 @@ class Listener:
 
 LISTENERS = {
     "qwen2_audio": Listener("qwen2_audio_encoder", "qwen2"),
+    "audioflamingo3": Listener("audioflamingo3_encoder", "qwen2", matrices=2),
+    "musicflamingo": Listener("audioflamingo3_encoder", "qwen2", matrices=2),
     "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False),
     "voxtral_realtime": Listener(
         "voxtral_realtime_encoder", "voxtral_realtime_text", stacks=4, matrices=2, bias=False, ties=True
