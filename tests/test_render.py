@@ -169,7 +169,7 @@ def test_nothing_is_fetched_from_elsewhere(pages):
 
 def test_every_page_says_how_old_the_facts_are(pages):
     for name, page in pages.items():
-        assert "Facts as of" in " ".join(page.text), name
+        assert "Facts of" in " ".join(page.text), name
 
 
 def test_tables_are_beside_the_site(site, tables):

@@ -85,4 +85,4 @@ def test_judge(totals, capacity, expected):
 
 def test_answer_of_a_model_too_large_for_anything(book):
     number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
-    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192, 2048)
+    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192, 2048)[0]

@@ -232,7 +232,9 @@ def build(folder: Path) -> Path:
         schema = {c.name: POLARS[c.type] for c in table.columns}
         blank = {c.name: None if c.name in table.nullable else FILL[c.type] for c in table.columns}
         frame = pl.DataFrame([blank | row for row in rows.get(table.name, ())], schema=schema)
-        frame.sort([k for k in table.key if k in schema]).write_parquet(folder / f"{table.name}.parquet")
+        frame = frame.sort([k for k in table.key if k in schema])
+        frame.write_parquet(folder / f"{table.name}.parquet")
+        frame.write_csv(folder / f"{table.name}.csv")
     (folder / "almanac.duckdb").unlink(missing_ok=True)
     with duckdb.connect() as connection:
         connection.execute(f"attach '{folder / 'almanac.duckdb'}' as almanac (storage_version 'v1.2.0')")

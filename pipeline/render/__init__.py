@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from markupsafe import escape
 
 from pipeline.render import search, slices, tables, words
 from pipeline.render.environment import TEMPLATES, short_names, slug_gpu
@@ -58,7 +61,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     slice_bytes = slices.write_slices(book, site_dir)
     for name, text in data.items():
         (site_dir / "data" / name).write_text(text)
-    common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book)}
+    common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
     for file in site_dir.rglob("*.html"):
         file.write_text(_replace(file.read_text(), common))
     shells = take_shells(site_dir)
@@ -128,14 +131,21 @@ def _version(book, data: dict[str, str]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _snapshot(book) -> str:
+def _manifest(folder: Path) -> dict:
+    file = folder / "manifest.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def _snapshot(book, manifest: dict) -> str:
     """The age of the facts, for every page."""
     dates = sorted({m["facts_as_of"] for m in book.models if m["facts_as_of"]})
     if not dates:
         return "Age of the facts unknown."
     last = words.shown(dates[-1])
-    since = f" (the oldest of {words.shown(dates[0])})" if dates[0] != dates[-1] else ""
-    return f'Facts as of <time datetime="{last}" data-age>{last}</time>{since}.'
+    since = f"{words.shown(dates[0])} to " if dates[0] != dates[-1] else ""
+    release = manifest.get("data_version")
+    data = f" Data {escape(words.shown(release))}." if release else ""
+    return f'Facts of {since}<time datetime="{last}" data-age>{last}</time>.{data}'
 
 
 def _share(tables_dir: Path, target: Path) -> None:

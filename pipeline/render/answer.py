@@ -42,8 +42,8 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
     return None
 
 
-def answer(book: Book, model: int, context: int | None, length: int | None) -> str:
-    """One or two sentences, or the reason why there is no answer."""
+def answer(book: Book, model: int, context: int | None, length: int | None) -> tuple[str, str]:
+    """The answer, and what exactly it is the answer to; both empty where nothing is known."""
     cards = ladder(book)
     facts = []
     for phase, dtypes, name in ASKED:
@@ -53,7 +53,7 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> s
             where = smallest(book.totals(model, book.index[scenario]), book.counts, cards)
             facts.append((phase, name, where, scenario))
     if not facts:
-        return ""
+        return "", ""
     nominal = cards[-1][0]
     parts = []
     for phase, name, where, scenario in facts:
@@ -65,7 +65,15 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> s
             parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
         else:
             parts.append(f"{name} {'needs ' + where if where else 'does not fit on ' + most}")
-    return "; ".join(parts) + "."
+    return "; ".join(parts) + ".", "; ".join(_exactly(name, scenario) for _phase, name, _where, scenario in facts) + "."
+
+
+def _exactly(name: str, s: Scenario) -> str:
+    """The scenario that a part of the sentence speaks of."""
+    what = f"{name.removeprefix('in ')}: {s.dtype_id} on {s.engine_id}, {tokens(s.context_tokens)} tokens"
+    if s.phase_id == "inference":
+        return f"{what}, {s.sequences} sequence"
+    return f"{what}, micro-batch {s.sequences}, {s.optimizer_id}, checkpointing {s.checkpointing}"
 
 
 def _first(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> Scenario | None:

@@ -79,9 +79,10 @@ class GpuPages:
 
     def _row(self, model: int, capacity: int) -> dict:
         book = self.book
-        cells = [
-            words.verdict_cell(book.totals(model, place), book.counts, capacity) for _s, place in self.columns_totals
-        ]
+        cells = []
+        for scenario, place in self.columns_totals:
+            reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
+            cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason))
         return self.entries[model] | {"cells": cells}
 
     def _format(self, scenario: Scenario, capacity: int) -> dict:

@@ -64,7 +64,7 @@ class ModelPages:
             path=self.paths[model["model_id"]],
             organisation=organisation or "(no organisation)",
             name=name,
-            answer=answer(book, number, context, length) if known else "",
+            answer=answer(book, number, context, length) if known else ("", ""),
             reason=(book.reason(number, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
                 "."
             ),

@@ -96,8 +96,8 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
     return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
 
 
-def verdict_cell(totals, counts: list[int], capacity_kib: int) -> Markup:
+def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "") -> Markup:
     verdict, gpus, kib = judge(totals, counts, capacity_kib)
     if verdict is None:
-        return Markup('<td class="v v-unknown">unknown</td>')
+        return Markup('<td class="v v-unknown" title="unknown: {}">unknown</td>').format(shown(reason))
     return cell(verdict, gpus, None if gpus is None else math.ceil(100 * kib / capacity_kib))

@@ -18,6 +18,8 @@ const defaults = {
 const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common" };
 for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
+if (!asked.has("context")) state.context = opening().context ?? state.context;
 
 const N = models.id.length;
 const lower = models.id.map((id) => id.toLowerCase());
@@ -34,12 +36,11 @@ const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase);
 function settle() {
   let left = ofPhase();
   if (!left.length) { state.phase = "inference"; left = ofPhase(); }
-  const opening = world.opening[state.phase === "inference" ? "inference" : "training"];
   for (const key of ["dtype", "context", "sequences", "optimizer", "checkpointing"]) {
     const values = [...new Set(left.map((s) => s[key]))];
     const nearest = typeof values[0] === "number"
       ? [...values].sort((x, y) => Math.abs(Math.log(x / (state[key] || 1))) - Math.abs(Math.log(y / (state[key] || 1))))[0]
-      : ["bf16", opening[key]].find((v) => values.includes(v)) ?? values[0];
+      : ["bf16", opening()[key]].find((v) => values.includes(v)) ?? values[0];
     if (!values.includes(state[key])) state[key] = nearest;
     left = left.filter((s) => s[key] === state[key]);
   }
@@ -71,7 +72,12 @@ function controls() {
     values(key).length > 1 ? [choose(key, label, values(key).map((v) => [v, text(v)]), scenarioChanged)] : [];
   const phases = a.h("fieldset", { class: "phases" }, a.h("legend", { class: "sr" }, "I want to"), ...world.phases.map(([id, name]) => {
     const radio = a.h("input", { type: "radio", name: "phase", value: id, checked: id === state.phase });
-    radio.addEventListener("change", () => { state.phase = id; refresh({ slice: true, rebuild: true }).then(() => form.querySelector("[name=phase]:checked").focus()); });
+    radio.addEventListener("change", () => {
+      const before = opening();
+      state.phase = id;
+      if (opening() !== before) state.context = opening().context; // 8k is a chat, but a long sample to train on
+      refresh({ slice: true, rebuild: true }).then(() => form.querySelector("[name=phase]:checked").focus());
+    });
     return a.h("label", {}, radio, a.h("span", {}, name));
   }));
   const search = a.h("input", { type: "search", name: "find", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
