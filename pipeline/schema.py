@@ -199,7 +199,8 @@ PUBLISHED = _tables(
         "feed_forward_layer",
         "Groups of layers whose feed-forward blocks are alike.",
         "model_id kind",
-        "model_id kind component layer_count width is_gated expert_count experts_per_token expert_width shared_width",
+        "model_id kind component layer_count width is_gated expert_count experts_per_token expert_width shared_width "
+        "activation?",
     ),
     _table(
         "gpu",

@@ -98,6 +98,7 @@ expert_count | integer>=0 | Routed experts
 experts_per_token | integer>=0 | Routed experts that a token passes
 expert_width | integer>=0 | Intermediate size of one routed expert
 shared_width | integer>=0 | Intermediate size of the shared experts together
+activation | string | Activation function of the block, as configs name it: silu, gelu, gelu_new, relu2 ...
 gpu_id | string | Stable id of a card
 name | string | Name for people
 vendor | string | nvidia, amd, intel, apple ...

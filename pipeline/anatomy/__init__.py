@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipeline.anatomy.activation import with_activations
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
@@ -29,4 +30,4 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     reader = reader_for(model_type)
     if reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
-    return reader(fields)
+    return with_activations(fields, reader(fields))

@@ -116,6 +116,7 @@ class FeedForwardLayer:
     experts_per_token: int = 0
     expert_width: int = 0
     shared_width: int = 0  # all shared experts together
+    activation: str | None = None  # silu, gelu, gelu_new ... as configs name it
 
 
 @dataclass(frozen=True)

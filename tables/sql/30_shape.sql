@@ -47,7 +47,9 @@ block AS (
         coalesce(max(shared_width), 0)::BIGINT AS shared_max,
         coalesce(max(experts_per_token), 0)::BIGINT AS experts_per_token_max,
         coalesce(max(expert_count), 0)::BIGINT AS expert_count_max,
-        coalesce(bool_or(is_gated), true) AS is_gated
+        coalesce(bool_or(is_gated), true) AS is_gated,
+        -- of the blocks that most layers have
+        arg_max(activation, layer_count) AS activation
     FROM feed_forward_layer WHERE component IN ('text', 'encoder', 'decoder')
     GROUP BY model_id
 ),
