@@ -146,9 +146,10 @@ class ModelPages:
         for scenario in book.rows(["inference"]):
             kib = book.totals(number, book.index[scenario])[0]
             cells[self.book.formats[scenario]][scenario.sequences, scenario.context_tokens] = kib
+        limit = book.models[number]["max_context_tokens"] or max(self.contexts, default=0)
         columns = [(s, c) for s in self.sequences for c in self.contexts]
         return [
-            (name, [_kib_text(row.get(column, UNKNOWN_KIB)) for column in columns])
+            (name, [_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns])
             for name, row in cells.items()
             if any(kib != UNKNOWN_KIB for kib in row.values())
         ]
@@ -179,8 +180,8 @@ class ModelPages:
         }
 
 
-def _kib_text(kib: int) -> str:
-    return "unknown" if kib == UNKNOWN_KIB else words.gib(kib * 1024)
+def _kib_text(kib: float, is_beyond: bool = False) -> str:
+    return "–" if kib == UNKNOWN_KIB and is_beyond else "unknown" if kib == UNKNOWN_KIB else words.gib(kib * 1024)
 
 
 def _grouped(rows: list[dict]) -> dict[str, list[dict]]:

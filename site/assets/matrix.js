@@ -40,7 +40,7 @@ function settle() {
     const values = [...new Set(left.map((s) => s[key]))];
     const nearest = typeof values[0] === "number"
       ? [...values].sort((x, y) => Math.abs(Math.log(x / (state[key] || 1))) - Math.abs(Math.log(y / (state[key] || 1))))[0]
-      : ["bf16", opening()[key]].find((v) => values.includes(v)) ?? values[0];
+      : ["bf16", "nf4", opening()[key]].find((v) => values.includes(v)) ?? values[0];
     if (!values.includes(state[key])) state[key] = nearest;
     left = left.filter((s) => s[key] === state[key]);
   }

@@ -121,3 +121,9 @@ def test_verdicts_of_the_matrix_are_those_of_the_pages(open_page):
     cells = row.locator("td.v").all_text_contents()
     heads = page.locator("[data-matrix=inference] thead th.g a").evaluate_all("all => all.map((a) => a.href)")
     assert dict(shown) == dict(zip(heads, cells, strict=True))
+
+
+def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
+    page = open_page("?phase=qlora")
+    assert page.locator("select[name=dtype]").input_value() == "nf4"
+    assert page.locator("select[name=context]").input_value() == "2048"
