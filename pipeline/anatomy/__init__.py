@@ -24,7 +24,7 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     the config of any model.
     """
     fields = Fields(config)
-    model_type = fields.text("model_type")
+    model_type = fields.text("model_type", "_class_name")  # parts of diffusion pipelines name their class instead
     if model_type is None:
         raise UnknownAnatomy("config names no model_type")
     reader = reader_for(model_type)

@@ -12,11 +12,10 @@ alone leave the feed-forward and the embeddings open.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.anatomy import read_config
+from pipeline.anatomy.filling import NAMED_FORMAT, fillings, without
 from pipeline.anatomy.formats import (
     bytes_by_counts,
     declared_format,
@@ -45,10 +44,6 @@ _BASIS = {
     "library_defaults": "The defaults of the library's class",
     "library_table": "A library's table",
 }
-# Formats that a repository's name may speak of while its config is silent: then `dtype` is not believed.
-_NAMED_FORMAT = re.compile(
-    r"(?i)(?<![a-z])(nv|mx)?fp[468]|(?<![a-z])(u?int[248]|[2-8]-?bits?|w[48]a|awq|gptq|bnb|exl\d)"
-)
 
 
 @dataclass(frozen=True)
@@ -83,41 +78,29 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
     if total is None:
         return _without_total(record, anatomy, declared)
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
-    for what, held in _variants(anatomy):
+    for what, held, is_own in _candidates(record, anatomy):
         explanation = explain_total(held, total, declared, is_repack=is_repack)
-        if explanation:
-            return _confirmed(record, held, what, explanation, declared)
-    for filled in _filled(record):
-        explanation = explain_total(filled.anatomy, total, declared, is_repack=is_repack)
-        if explanation and not (explanation.storage and explanation.storage.spread):
-            what = f"Not listed by its source, but what gives the total: {filled.note}"
-            found = _confirmed(record, filled.anatomy, what, explanation, declared)
-            return replace(found, grade="matched")  # a config that had to be filled in is no longer its own
+        if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
+            found = _confirmed(record, held, what, explanation, declared)
+            return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
     return _contradicted(record, anatomy, declared)
 
 
-# Switches that sources of shapes tend to leave out, and that leave their trace in a count.
-_UNLISTED = (
-    ("attention_bias",),
-    ("attention_bias", "use_qk_norm"),
-    ("attention_bias", "mlp_bias"),
-    ("use_qk_norm",),
-)
-
-
-def _filled(record: Record) -> Iterator[Graded]:
-    """The anatomies of the config with unlisted switches turned on; `note` names them."""
-    is_quantised_name = record.quantization_hint is not None or _NAMED_FORMAT.search(record.model_id) is not None
-    for names in _UNLISTED:
-        if "mlp_bias" in names and is_quantised_name:
-            continue  # a bias and an 8-bit scale per row count the same
-        if not any(name in record.config for name in names):
-            try:
-                yield Graded(
-                    "matched", " and ".join(names), anatomy=read_config({**record.config, **dict.fromkeys(names, True)})
-                )
-            except (UnknownAnatomy, ContradictoryConfig):
-                continue
+def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
+    """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
+    for what, held in _variants(anatomy):
+        yield what, held, True
+    filled = [
+        (f"Not listed by its source, but what gives the total: {what}", held)
+        for what, held in fillings(record, anatomy)
+    ]
+    for filling, whole in filled:
+        for what, held in _variants(whole):
+            yield ". ".join(filter(None, (filling, what))), held, False
+    for filling, whole in [("", anatomy), *filled]:
+        if (whole.architecture or "").endswith("Model") and any(t.role == "pooler" for t in whole.tensors):
+            what = "The checkpoint leaves out the pooler"
+            yield ". ".join(filter(None, (filling, what))), without(whole, "pooler"), not filling
 
 
 def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
@@ -227,7 +210,7 @@ def _stored_format(record: Record, explanation: Explanation | None, declared: st
             return declared
         by_counts = format_by_counts(record.parameters_by_dtype)
         is_silent = explanation is None and record.config_kind != "verbatim"
-        if by_counts or is_silent or _NAMED_FORMAT.search(record.model_id):
+        if by_counts or is_silent or NAMED_FORMAT.search(record.model_id):
             return by_counts
         return plain_format(record.config)
     if declared in (storage.dtype_id, *storage.also):

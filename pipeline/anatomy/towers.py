@@ -249,7 +249,7 @@ def assemble(fields: Fields, parts: list[Part], *, hidden: int, layers: int, **f
         **facts,
     }
     anatomy = Anatomy(
-        model_type=fields.text("model_type") or "",
+        model_type=fields.text("model_type", "_class_name") or "",
         hidden_size=hidden,
         layer_count=layers,
         tensors=tuple(t for part in parts for t in part.tensors),

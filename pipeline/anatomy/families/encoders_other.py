@@ -69,6 +69,10 @@ def read_albert(fields: Fields) -> Anatomy:
     if architecture.endswith("ForPreTraining"):
         part.linear("head", hidden, 2)
     _labels(part, fields, architecture, hidden)
+    vocabulary = fields.count("vocab_size")
+    extra = {"position ids": fields.count("max_position_embeddings"), "vocabulary bias stored again": vocabulary}
+    if architecture_of(fields) is None:
+        extra["masked-language-model head"] = hidden * small + 3 * small + vocabulary
     return _finish(
         fields,
         part,
@@ -78,7 +82,7 @@ def read_albert(fields: Fields) -> Anatomy:
         is_head_tied=predicts and tied,
         hidden_dropout=dropout(fields, "hidden_dropout_prob", default=0.0),
         attention_dropout=dropout(fields, "attention_probs_dropout_prob", default=0.0),
-        stored_extra={"position ids": fields.count("max_position_embeddings")},
+        stored_extra=extra,
     )
 
 

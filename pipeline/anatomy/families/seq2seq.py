@@ -173,6 +173,7 @@ def read_bart(fields: Fields) -> Anatomy:
         attention_dropout=dropout(fields, "attention_dropout", default=0.0),
         stored_extra={
             "final logits bias": vocabulary,
+            "version marks of encoder and decoder": 2,  # fairseq's, which the class ignores on loading
             "embedding stored again": vocabulary * hidden,
             "embedding stored for encoder and decoder": 2 * vocabulary * hidden,
         },

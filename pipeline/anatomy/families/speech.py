@@ -41,7 +41,8 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
         top.linear("head", hidden, label_count(fields))
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    extra = {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
+    extra = {"mask embedding left out": -sum(t.element_count for t in parts[0].tensors if t.role == "mask_embedding")}
+    extra |= {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
     return assemble(
         fields, [*parts, top], hidden=hidden, layers=parts[0].layers, vocab_size=vocabulary, stored_extra=extra
     )

@@ -1,0 +1,69 @@
+"""What a source of a config leaves out, filled in where it shows in the published total: switches, the class, the padding's rows.
+
+A filling changes the config and never the count: the total must equal what the changed config builds, to the element.
+Only what the config does not state is filled in, and a model whose config had to be filled in is `matched` at best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.hub.record import Record
+
+# Formats that a repository's name may speak of while its config is silent: then `dtype` is not believed.
+NAMED_FORMAT = re.compile(
+    r"(?i)(?<![a-z])(nv|mx)?fp[468]|(?<![a-z])(u?int[248]|[2-8]-?bits?|w[48]a|awq|gptq|bnb|exl\d)"
+)
+# Switches that sources of shapes tend to leave out, and that leave their trace in a count.
+_SWITCHES = (
+    {"attention_bias": True},
+    {"attention_bias": True, "use_qk_norm": True},
+    {"attention_bias": True, "mlp_bias": True},
+    {"use_qk_norm": True},
+    {"attention_bias": False},
+)
+_CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration", "ForCTC")
+_PADDED = ("mpnet", "roberta", "xlm-roberta", "camembert")  # positions are counted from the padding index + 1
+_TABLES = ("library_defaults", "library_table")
+
+
+def fillings(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
+    """The anatomies of the config with one thing filled in, each with words for what that is."""
+    for what, changes in _changes(record, anatomy):
+        try:
+            yield what, read_config({**record.config, **changes})
+        except (UnknownAnatomy, ContradictoryConfig):
+            continue
+
+
+def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
+    is_quantised_name = record.quantization_hint is not None or NAMED_FORMAT.search(record.model_id) is not None
+    for switches in _SWITCHES:
+        if "mlp_bias" in switches and is_quantised_name:
+            continue  # a bias and an 8-bit scale per row count the same
+        if not any(name in record.config for name in switches):
+            state = " and ".join(f"{name}{'' if value else ' off'}" for name, value in switches.items())
+            yield state, switches
+    prefix = re.match(r"\w+?(?=For[A-Z]|Model$)", anatomy.architecture or "")
+    if not record.config.get("architectures") and prefix:
+        for suffix in _CLASSES:
+            if prefix[0] + suffix != anatomy.architecture:
+                yield f"the class {prefix[0]}{suffix}", {"architectures": [prefix[0] + suffix]}
+    positions = record.config.get("max_position_embeddings")
+    if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
+        what = f"{positions + 2} rows of positions, of which the first two belong to padding"
+        yield what, {"max_position_embeddings": positions + 2}
+
+
+def without(anatomy: Anatomy, role: str) -> Anatomy:
+    """The anatomy without the tensors of one role and their biases, which follow them."""
+    kept, follows = [], False
+    for tensor in anatomy.tensors:
+        follows = tensor.role == role or (follows and tensor.role == "bias")
+        if not follows:
+            kept.append(tensor)
+    return replace(anatomy, tensors=tuple(kept))
