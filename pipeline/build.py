@@ -27,6 +27,9 @@ STORAGE_VERSION = "v1.2.0"
 ROW_GROUP_ROWS = 36_000
 CSV_ROWS = 500_000
 _MODELS_PER_STEP = 200
+_LOOKUP_ORDER = (
+    "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+)
 
 
 def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -> dict[str, int]:
@@ -58,8 +61,9 @@ def load(
         table = FACTS.get(name) or PUBLISHED[name]
         # gpu is published with its capacity, which the SQL adds
         _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
-    for name in ("footprint", "accuracy"):
+    for name in ("footprint", "prediction", "accuracy"):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
+    connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'])})")
     wide = facts["constant"].select("constant_id", "value").rows()
     columns = ", ".join(f"{value!r}::DOUBLE AS {name}" for name, value in wide)
     connection.execute(f"CREATE TABLE constants AS SELECT {columns}")
@@ -92,27 +96,34 @@ def fill_footprints(
     models: Sequence[str] | None = None,
 ) -> None:
     """The default lookup of all models, or of some; a few hundred at a time so that memory stays flat and progress shows."""
-    connection.register("grid_rows", scenario_grid(scenario_sets).to_arrow())
-    connection.execute("CREATE OR REPLACE TEMP TABLE grid AS FROM grid_rows")
-    connection.unregister("grid_rows")
+    for purpose in ("lookup", "ladder"):
+        grid = scenario_grid(scenario_sets.filter(purpose=purpose))
+        connection.register("grid_rows", grid.to_arrow())
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
+        connection.unregister("grid_rows")
     known = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
     wanted = [model for model in known if models is None or model in set(models)]
     steps = [wanted[start : start + _MODELS_PER_STEP] for start in range(0, len(wanted), _MODELS_PER_STEP)]
     for step in progress(steps, desc="footprints"):
-        connection.execute(
-            """
-            CREATE OR REPLACE TEMP TABLE scenario_step AS
-            SELECT shape.model_id, grid.* FROM shape, grid
-            WHERE list_contains($1, shape.model_id) AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
-            """,
-            [step],
-        )
-        connection.execute(
-            "INSERT INTO footprint BY NAME FROM footprints('scenario_step') "
-            "ORDER BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
-        )
-    connection.execute("DROP TABLE IF EXISTS scenario_step")
-    connection.execute("DROP TABLE grid")
+        for purpose, table in (("lookup", "footprint"), ("ladder", "ladder")):
+            # a model's own bends are points of its ladder, besides those that all models share
+            own = (
+                "UNION SELECT DISTINCT shape.model_id, grid.* REPLACE (point AS context_tokens) "
+                "FROM shape, constants AS k, ladder_grid AS grid, unnest(ladder_contexts(shape, k)) AS bend(point) "
+                "WHERE list_contains($1, shape.model_id)"
+            )
+            connection.execute(
+                f"""
+                CREATE OR REPLACE TEMP TABLE scenario_step AS
+                SELECT shape.model_id, grid.* FROM shape, {purpose}_grid AS grid
+                WHERE list_contains($1, shape.model_id) AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
+                {own if purpose == "ladder" else ""}
+                """,
+                [step],
+            )
+            connection.execute(f"INSERT INTO {table} BY NAME FROM footprints('scenario_step') ORDER BY {_LOOKUP_ORDER}")
+    for name in ("scenario_step", "lookup_grid", "ladder_grid"):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _comment(connection: duckdb.DuckDBPyConnection) -> None:

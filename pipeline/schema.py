@@ -25,6 +25,7 @@ ENUMS = {
     "operator": OPERATORS,
     "mechanism": MECHANISMS,
     "norm_kind": ("rms", "layer"),
+    "purpose": ("lookup", "ladder"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),
@@ -137,8 +138,16 @@ FACTS = _tables(
         "scenario_set",
         "The default lookup: the scenarios that are published for every model. Lists are separated by spaces.",
         "scenario_set_id",
-        "scenario_set_id phase_ids dtype_ids engine_ids? contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
+        "scenario_set_id purpose phase_ids dtype_ids engine_ids? contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
         "sharding? note?",
+    ),
+    _table(
+        "reading",
+        "How the words of `measured` are read as a scenario: where `column_name` matches `pattern` (and `when_column` matches "
+        "`when_pattern`), the scenario's field `reads` is `as_value`. The lowest rank wins; a field `reason` says why a row is "
+        "not compared, `compared_with` which part of the footprint it is compared with.",
+        "rank",
+        "rank when_column? when_pattern? column_name pattern? reads as_value note?",
     ),
     _table(
         "correction",
@@ -224,6 +233,7 @@ PUBLISHED = _tables(
             "kv_dtype",
             "constant",
             "scenario_set",
+            "reading",
             "correction",
         )
     ),
@@ -246,10 +256,12 @@ PUBLISHED = _tables(
     ),
     _table(
         "compatibility",
-        "The verdict for a scenario on a GPU: footprint against capacity. A view in almanac.duckdb, and a Parquet file.",
+        "The verdict for a scenario on a GPU: footprint against capacity. A view in almanac.duckdb; its Parquet file leaves "
+        "out the two limits, which the view derives.",
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision checkpointing gpu_id",
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
-        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? unknown_reason?",
+        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? max_context_tokens? max_sequences? "
+        "unknown_reason?",
     ),
     _table(
         "measured",
@@ -260,10 +272,18 @@ PUBLISHED = _tables(
         "kv_dtype? strict_set? group_id?",
     ),
     _table(
+        "prediction",
+        "Every measurement with what the formulas say for the same scenario, or the reason why it is not compared.",
+        "measured_id",
+        "measured_id phase_id? engine_id? model_id dtype_id? context_tokens? generated_tokens? sequences? sharding? gpu_count? "
+        "compared_with? predicted_bytes? error? reason?",
+    ),
+    _table(
         "accuracy",
-        "Our error against the measurements, by metric, phase and engine.",
-        "metric phase_id engine_id",
-        "metric phase_id engine_id row_count median_error p95_error worst_under worst_over",
+        "Our error against the measurements, by metric, phase and engine. strict_set A: every input is known, B: one is "
+        "uncertain, other: context only. Rows without a prediction are counted, with the reasons in `prediction`.",
+        "metric phase_id engine_id strict_set",
+        "metric phase_id engine_id strict_set measured_count row_count median_error? p95_error? worst_under? worst_over?",
     ),
     _table(
         "rejected",

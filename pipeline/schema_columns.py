@@ -159,6 +159,7 @@ unit | string | Unit of the value
 applies_to | string | What the constant is for
 confidence | string | high, medium or low
 scenario_set_id | string | Name of a set of published scenarios
+purpose | string | lookup: published; ladder: points between which the longest context is found
 phase_ids | string | Phases of the set
 dtype_ids | string | Weight formats of the set
 engine_ids | string | Engines of the set; empty means each dtype's own
@@ -219,6 +220,18 @@ trainable_params | string | Trained parameters as the source gives them
 kv_dtype | string | Format of the KV cache as the source names it
 strict_set | string | A: every input known; B: one uncertain; empty: context only
 group_id | string | Rows of one run or one table
+compared_with | string | Component of the footprint, or a sum of some, that a measurement is compared with
+rank | integer>=0 | Order in which rules are tried
+when_column | string | Column of `measured` that must match too
+when_pattern | string | Regular expression that it must match whole
+column_name | string | Column of `measured` that the rule reads; group_kv_tokens is the count of kv_tokens in the same group
+pattern | string | Regular expression that the column must match whole; empty matches what is missing
+reads | string | Field of the scenario that the rule sets, or compared_with, generated_tokens or reason
+as_value | string | Value of the field; \\1 is the first group of the pattern
+generated_tokens | integer>=0 | Tokens that were generated after the prompt
+predicted_bytes | integer>=0 | What the formulas say, in the unit of the measurement
+error | number | predicted ÷ measured − 1
+measured_count | integer>=0 | Measurements of this kind, compared or not
 row_count | integer>=0 | Measurements compared
 median_error | number | Median of |predicted ÷ measured − 1|
 p95_error | number | 95th percentile of |predicted ÷ measured − 1|

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from pipeline import build
-from pipeline.compatibility import write_compatibility
+from pipeline.compatibility import DERIVED, write_compatibility
 from pipeline.facts import read_facts
 from pipeline.schema import PUBLISHED
 
@@ -28,9 +28,12 @@ def test_the_file_is_the_view(small, tmp_path):
     rows = write_compatibility(small, tmp_path / "compatibility.parquet")
     file = pl.read_parquet(tmp_path / "compatibility.parquet")
     assert file.height == rows == small.execute("SELECT count(*) FROM compatibility").fetchall()[0][0]
-    assert tuple(file.columns) == PUBLISHED["compatibility"].column_names
+    assert (*file.columns, *DERIVED) == tuple(
+        sorted(PUBLISHED["compatibility"].column_names, key=(*file.columns, *DERIVED).index)
+    )
     small.register("written", file.to_arrow())
-    for one, other in (("written", "compatibility"), ("compatibility", "written")):
+    view = f"(SELECT * EXCLUDE ({', '.join(DERIVED)}) FROM compatibility)"
+    for one, other in (("written", view), (view, "written")):
         assert small.execute(f"SELECT count(*) FROM (FROM {one} EXCEPT ALL FROM {other})").fetchall()[0][0] == 0
     small.unregister("written")
 
@@ -85,3 +88,31 @@ def test_fits_on_and_what_fits_answer_by_card(small):
     models = small.execute("SELECT DISTINCT model_id FROM what_fits('rtx-3060-12gb', dtype_id := 'bf16')").fetchall()
     assert ("Qwen/Qwen3-0.6B",) in models
     assert ("deepseek-ai/DeepSeek-V3",) not in models
+
+
+def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
+    """The longest context and the most sequences of inference against the forward formula itself."""
+    rows = small.execute(
+        """
+        SELECT c.model_id, dtype_id, c.engine_id, context_tokens, sequences, c.max_context_tokens, max_sequences, capacity_bytes,
+            shape.max_context_tokens
+        FROM compatibility AS c JOIN gpu USING (gpu_id) JOIN shape USING (model_id)
+        WHERE phase_id = 'inference' AND verdict IS NOT NULL AND gpu_id IN ('rtx-4090', 'h100-sxm', 'rtx-4060')
+            AND context_tokens IN (2048, 32768)
+        """
+    ).fetchall()
+    asked, limits = [], []
+    for model, dtype, engine, context, sequences, longest, most, capacity, allowed in rows:
+        base = {"model_id": model, "dtype_id": dtype, "engine_id": engine}
+        for step in (0, 1024):  # a step larger than any block that an engine rounds to
+            for changes, limit, end in (
+                ({"context_tokens": longest + step, "sequences": sequences}, longest, longest >= (allowed or 0)),
+                ({"context_tokens": context, "sequences": most + (step > 0)}, most, engine == "vllm" and most >= 256),
+            ):
+                if limit > 0 and not (step and end):
+                    asked.append(base | changes)
+                    limits.append((step, capacity))
+    assert len(asked) > 500
+    for scenario, row, (step, capacity) in zip(asked, footprints(asked), limits, strict=True):
+        need = row["total_bytes"] * (1 + row["error_band"])
+        assert (need > capacity) if step else (need <= capacity * (1 + 1e-6)), (scenario, need / capacity)

@@ -29,23 +29,83 @@ CREATE OR REPLACE MACRO verdict(totals, capacity) AS CASE
     ELSE 'no'
 END;
 
+-- The limits on one card, from the points of the lookup and the ladder. A total is linear between neighbouring points (the ladder has a
+-- point at every bend of a model's caches), and where it bends upwards the line lies above it: a limit is never too high.
+--   max_context_tokens  longest context at this number of sequences; where the last point fits, that point
+--   max_sequences       most sequences at this context; vLLM runs no more than its default, training is known up to 64
+CREATE OR REPLACE VIEW limit_points AS
+SELECT
+    model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
+    total_bytes * (1 + error_band) AS need
+FROM (FROM footprint WHERE gpu_count = 1 UNION ALL FROM ladder)
+WHERE total_bytes IS NOT NULL;
+
+CREATE OR REPLACE VIEW context_points AS
+SELECT * EXCLUDE (context_tokens, need), list({'at': context_tokens, 'need': need} ORDER BY context_tokens) AS points
+FROM (SELECT DISTINCT * FROM limit_points) GROUP BY ALL;
+
+CREATE OR REPLACE VIEW sequence_points AS
+SELECT * EXCLUDE (sequences, need), list({'at': sequences, 'need': need} ORDER BY sequences) AS points
+FROM (SELECT DISTINCT * FROM limit_points) GROUP BY ALL;
+
+CREATE OR REPLACE MACRO points_that_fit(points, capacity) AS
+    len(list_filter(points, lambda p: p.need <= capacity));
+
+-- between two points, or beyond the last one; whole multiples of what an engine allocates at a time
+CREATE OR REPLACE MACRO on_the_line(low, high, capacity, multiple) AS greatest(low.at, (floor(
+    (low.at + (capacity - low.need) / greatest(high.need - low.need, 1) * (high.at - low.at)) / multiple) * multiple)::BIGINT);
+
+CREATE OR REPLACE MACRO largest_between(points, capacity, multiple) AS CASE
+    WHEN points_that_fit(points, capacity) = 0 THEN 0
+    WHEN points_that_fit(points, capacity) = len(points) THEN points[-1].at
+    ELSE on_the_line(points[points_that_fit(points, capacity)], points[points_that_fit(points, capacity) + 1], capacity, multiple)
+END;
+
+CREATE OR REPLACE MACRO largest_beyond(points, capacity, most) AS CASE
+    WHEN points_that_fit(points, capacity) < len(points) OR len(points) < 2 THEN largest_between(points, capacity, 1)
+    ELSE least(on_the_line(points[-2], points[-1], capacity, 1), most)
+END;
+
+CREATE OR REPLACE MACRO context_multiple(engine_id, k) AS CASE
+    WHEN engine_id IN ('vllm', 'sglang') THEN k.vllm_block_tokens
+    WHEN engine_id = 'llama.cpp' THEN k.llama_cpp_cell_multiple
+    ELSE 1
+END;
+
 CREATE OR REPLACE VIEW compatibility AS
 WITH judged AS (
     SELECT
-        s.* EXCLUDE (totals, unknown_reason), gpu_id, s.totals, s.unknown_reason,
+        s.* EXCLUDE (totals, unknown_reason), gpu_id, gpu.capacity_bytes, s.totals, s.unknown_reason,
         verdict(s.totals, gpu.capacity_bytes) AS verdict,
         CASE verdict(s.totals, gpu.capacity_bytes) WHEN 'no' THEN NULL WHEN 'tight' THEN s.totals[1]
             ELSE fitting(s.totals, gpu.capacity_bytes) END AS chosen
     FROM scenario_totals AS s CROSS JOIN gpu
 )
 SELECT
-    model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing, gpu_id,
+    j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.context_tokens, j.sequences, j.kv_dtype_id, j.optimizer_id, j.precision,
+    j.checkpointing, j.gpu_id,
     coalesce(chosen.total, totals[1].total) AS total_bytes,
     chosen.gpu_count AS gpu_count_needed,
     coalesce(chosen.sharding, totals[1].sharding) AS sharding,
     verdict,
+    largest_between(c.points, j.capacity_bytes, context_multiple(j.engine_id, k)) AS max_context_tokens,
+    CASE
+        WHEN j.phase_id <> 'inference' THEN largest_between(s.points, j.capacity_bytes, 1)
+        WHEN j.engine_id IN ('vllm', 'sglang') THEN largest_beyond(s.points, j.capacity_bytes, k.vllm_default_sequences)
+        ELSE largest_beyond(s.points, j.capacity_bytes, 9223372036854775807)
+    END::BIGINT AS max_sequences,
     if(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
-FROM judged;
+FROM judged AS j
+CROSS JOIN constants AS k
+LEFT JOIN context_points AS c
+    ON (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.sequences) = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.sequences)
+    AND c.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND c.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
+    AND c.precision IS NOT DISTINCT FROM j.precision AND c.checkpointing IS NOT DISTINCT FROM j.checkpointing
+LEFT JOIN sequence_points AS s
+    ON (s.model_id, s.dtype_id, s.phase_id, s.engine_id, s.context_tokens)
+        = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.context_tokens)
+    AND s.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND s.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
+    AND s.precision IS NOT DISTINCT FROM j.precision AND s.checkpointing IS NOT DISTINCT FROM j.checkpointing;
 
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
 CREATE OR REPLACE MACRO fits_on(
