@@ -36,6 +36,7 @@ class Decoder:
         self.vocab: int | None = None
         self.is_head_tied = False
         self.stored_extra: dict[str, int] = {}
+        self.predicting: list[Tensor] = []
 
     # single tensors
 
@@ -261,6 +262,7 @@ class Decoder:
             attention=merge_kinds(self.attention_layers),
             feed_forward=merge_kinds(self.feed_forward),
             stored_extra=self.stored_extra,
+            predicting=tuple(self.predicting),
             **facts,
         )
         if anatomy.parameter_count > MOST_PARAMETERS:

@@ -53,6 +53,10 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
         for suffix in _CLASSES:
             if prefix[0] + suffix != anatomy.architecture:
                 yield f"the class {prefix[0]}{suffix}", {"architectures": [prefix[0] + suffix]}
+    if anatomy.model_type == "deepseek_v4" and "dspark_target_layer_ids" not in record.config:
+        for rank in (256, 512):
+            targets = list(range(max(anatomy.layer_count - 3, 0), anatomy.layer_count))
+            yield "three draft stages", {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
     positions = record.config.get("max_position_embeddings")
     if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
         what = f"{positions + 2} rows of positions, of which the first two belong to padding"

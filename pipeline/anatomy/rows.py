@@ -142,6 +142,7 @@ class Anatomy:
     # Elements that a checkpoint may hold beyond the loaded parameters, by cause: "tied head stored again",
     # "multi-token prediction layers", "position ids", "router bias buffers". Grades explain published totals by them.
     stored_extra: dict[str, int] = field(default_factory=dict)
+    predicting: tuple[Tensor, ...] = ()  # of the prediction layers among them, where they differ from the last layer
 
     @property
     def parameter_count(self) -> int:

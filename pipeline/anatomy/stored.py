@@ -69,6 +69,8 @@ def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
 
 
 def _group(tensor: Tensor) -> str:
+    if tensor.role in ("compressor", "indexer_compressor"):
+        return "compressor"  # of keys: left in 16 bits
     if tensor.role.startswith("indexer"):
         return "small" if tensor.out_features < 128 else "indexer"
     if tensor.role == "attention_o" and tensor.tensor_class == "attention":
@@ -174,6 +176,11 @@ def _explain_by(
     whole = {name: sum(m.count * storage.extra(m.out, m.into) for m in found) for name, found in rows.items()}
     # a multi-token prediction layer is one more layer of full attention and of the last kind of feed-forward
     layer = {name: sum(m.per_layer * storage.extra(m.out, m.into) for m in rows[name]) for name in rows}
+    projection = 0
+    if anatomy.predicting:
+        held = matrices(replace(anatomy, tensors=anatomy.predicting))
+        layer = {name: sum(m.count * storage.extra(m.out, m.into) for m in held[name]) for name in (*rows, "other")}
+        projection = layer["other"]
     predicting = {size: parts for size, parts in extras.items() if any(c.startswith("multi-token") for c, _ in parts)}
     for subset in subsets:
         if 0 < storage.extra(256, 256) <= 256 and subset not in _usual(rows):
@@ -183,8 +190,9 @@ def _explain_by(
         predicted = subset - {"recurrent", "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
         spread = storage.spread * count
         parts = _within(extras, difference - body, spread)
-        if parts is None and predicting:
-            parts = _within(predicting, difference - body - sum(layer[name] for name in predicted), spread)
+        for more in (0, projection) if predicting else ():
+            if parts is None:
+                parts = _within(predicting, difference - body - more - sum(layer[n] for n in predicted), spread)
         if parts is not None:
             is_whole = _is_whole(storage, subset, rows)
             size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None

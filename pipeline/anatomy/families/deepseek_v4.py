@@ -35,23 +35,76 @@ def kinds(fields: Fields, layers: int) -> list[str]:
 @family("deepseek_v4", "deepseek_ref")
 def deepseek_v4(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
-    layers, hidden = decoder.layers, decoder.hidden
+    layers = decoder.layers
     decoder.embed()
-    attend(decoder, fields)
-    streams = fields.count("hc_mult", default=4)
-    mixed = streams * streams + 2 * streams
-    decoder.parameter("other", "hyper_connection", layers, mixed * streams * hidden, 2)
-    decoder.vector("hyper_connection", layers, mixed + 3, 2, tensor_class="other")
-    decoder.parameter("other", "hyper_connection", 1, streams * streams * hidden)
-    decoder.vector("hyper_connection", 1, streams + 1, tensor_class="other")
+    types = kinds(fields, layers)
+    attend(decoder, fields, types)
+    hyper_connections(decoder, fields)
+    hyper_head(decoder, fields)
     moe(decoder, fields)
+    types = fields.items("mlp_layer_types")
+    hashed = fields.count("num_hash_layers", default=3, least=0) if types is None else types[:layers].count("hash_moe")
+    if hashed > layers:
+        raise ContradictoryConfig(f"{fields.where}: {hashed} hash layers of {layers}")
+    decoder.store("router bias buffers", (layers - hashed) * routed_experts(fields))
+    decoder.store("hash routing tables", hashed * decoder.vocab * chosen_experts(fields))
     decoder.norm(layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
+    store_prediction_layers(decoder, fields)
     return decoder.build(has_flash_attention=False, attention_dropout=dropout(fields, "attention_dropout"))
 
 
-def attend(decoder: Decoder, fields: Fields) -> None:
+def hyper_connections(decoder: Decoder, fields: Fields) -> None:
+    """Two in each layer: the streams' mixing weights from their concatenation, a base and three scales."""
+    streams = fields.count("hc_mult", default=4)
+    mixed = streams * streams + 2 * streams
+    decoder.parameter("other", "hyper_connection", decoder.layers, mixed * streams * decoder.hidden, 2)
+    decoder.vector("hyper_connection", decoder.layers, mixed + 3, 2, tensor_class="other")
+
+
+def hyper_head(decoder: Decoder, fields: Fields) -> None:
+    streams = fields.count("hc_mult", default=4)
+    decoder.parameter("other", "hyper_connection", 1, streams * streams * decoder.hidden)
+    decoder.vector("hyper_connection", 1, streams + 1, tensor_class="other")
+
+
+def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
+    """What checkpoints hold to predict further tokens: layers of window attention that end in a head of their own.
+
+    Each has two projections [h, h] and three norms. A checkpoint with `dspark_target_layer_ids` has a draft of as many
+    stages instead: [h, stages·h] and a norm at its start, and at its end a norm, a Markov head (two matrices of the
+    vocabulary by its rank) and a confidence of h + rank. Source: SGLang's DeepseekV4ForCausalLMDSpark; the published
+    totals of DeepSeek-V4-Flash, Pro, Flash-0731 and Pro-DSpark agree.
+    """
+    hidden, count = decoder.hidden, fields.count("num_nextn_predict_layers", default=1, least=0)
+    targets = fields.items("dspark_target_layer_ids") or []
+    if len(targets) > decoder.layers:
+        raise ContradictoryConfig(f"{fields.where}.dspark_target_layer_ids names more layers than there are")
+    one = Decoder(fields, layers=len(targets) or min(count, 1))
+    one.component = "mtp"
+    attend(one, fields, [WINDOW] * one.layers)
+    hyper_connections(one, fields)
+    moe(one, fields)
+    one.norm(one.layers, each=2)
+    hyper_head(one, fields)
+    bias = one.layers * routed_experts(fields)
+    if targets:
+        rank = fields.count("dspark_markov_rank")
+        one.linear("other", "draft_projection", 1, hidden, len(targets) * hidden)
+        one.norm(1, each=3)
+        one.linear("other", "markov", 1, decoder.vocab, rank, each=2)
+        one.vector("confidence", 1, rank)
+        decoder.store("draft stages", sum(t.element_count for t in one.tensors) + bias)
+    elif count:
+        one.linear("other", "mtp_projection", 1, hidden, hidden, each=2)
+        one.norm(1, each=3)
+        decoder.store("multi-token prediction layers", count * (sum(t.element_count for t in one.tensors) + bias))
+        decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * hidden)
+    decoder.predicting = one.tensors * (1 if targets else count)
+
+
+def attend(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     layers, hidden, linear = decoder.layers, decoder.hidden, decoder.linear
     heads, dim = fields.count("num_attention_heads"), fields.count("head_dim", default=512)
     rank = fields.count("q_lora_rank", default=1024)
@@ -70,7 +123,6 @@ def attend(decoder: Decoder, fields: Fields) -> None:
     decoder.mixer(
         kind="sliding", mechanism="sliding", layer_count=layers, window_tokens=window, elements_per_token=dim, **shape
     )
-    types = kinds(fields, layers)
     for kind, default in ((HEAVY, 128), (SPARSE, 4)):
         if count := types.count(kind):
             rate = compression(fields, kind, default)
@@ -115,15 +167,21 @@ def compress(decoder: Decoder, fields: Fields, layers: int, kind: str, rate: int
 
 
 def moe(decoder: Decoder, fields: Fields) -> None:
-    layers = decoder.layers
     width = fields.count("moe_intermediate_size", "intermediate_size")
-    experts = fields.count("n_routed_experts", "num_local_experts", default=256)
-    chosen = fields.count("num_experts_per_tok", default=6)
     shared = width * fields.count("n_shared_experts", default=1, least=0)
-    decoder.moe(layers, experts, chosen, width, shared_width=shared, shared_bias=fields.flag("mlp_bias"))
-    types = fields.items("mlp_layer_types")
-    hashed = fields.count("num_hash_layers", default=3, least=0) if types is None else types[:layers].count("hash_moe")
-    if hashed > layers:
-        raise ContradictoryConfig(f"{fields.where}: {hashed} hash layers of {layers}")
-    decoder.store("router bias buffers", (layers - hashed) * experts)
-    decoder.store("hash routing tables", hashed * decoder.vocab * chosen)
+    decoder.moe(
+        decoder.layers,
+        routed_experts(fields),
+        chosen_experts(fields),
+        width,
+        shared_width=shared,
+        shared_bias=fields.flag("mlp_bias"),
+    )
+
+
+def routed_experts(fields: Fields) -> int:
+    return fields.count("n_routed_experts", "num_local_experts", default=256)
+
+
+def chosen_experts(fields: Fields) -> int:
+    return fields.count("num_experts_per_tok", default=6)
