@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish test check check-full lint serve bench lock clean browser
+.PHONY: help publish test check check-full accuracy lint serve bench lock clean browser
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ test: $(READY) browser ## Run the whole test suite (installs a browser where the
 
 check: $(READY) ## Check the published data: each check is a query that returns bad rows
 	@$(BIN)/python -m pipeline check
+
+accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
+	@$(BIN)/python -m pipeline accuracy
 
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

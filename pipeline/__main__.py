@@ -1,4 +1,4 @@
-"""The commands of the pipeline: `python -m pipeline publish | source | serve`. Argument parsing and calls, nothing else."""
+"""The commands of the pipeline: `python -m pipeline publish | source | check | accuracy | serve`. Argument parsing and calls, nothing else."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     host.add_argument("--port", type=int, default=8000)
     host.add_argument("--site", type=Path, default=publish.ROOT / "build" / "site")
     commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
+    commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     asked = parser.parse_args(arguments)
     try:
         if asked.command == "publish":
@@ -34,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(sources.source_of(asked.fact)))
         elif asked.command == "check":
             return console.check(publish.ROOT / "build" / "tables" / build.DATABASE)
+        elif asked.command == "accuracy":
+            console.compare(newest_snapshot())
         else:
             serve.serve(asked.site, asked.port)
     except (FactError, SnapshotError, publish.PublishError, LookupError, OSError) as error:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline import build, checks, manifest
+from pipeline import accuracy, build, checks, manifest
 from pipeline import publish as publishing
+from pipeline.anatomise import anatomise
+from pipeline.facts import read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
 from pipeline.progress import bar
 
@@ -31,6 +33,15 @@ def check(database: Path) -> int:
     failures = checks.run_checks(database)
     print("\n".join(failures) or f"all {sum(1 for _ in checks.all_checks())} checks passed")
     return 1 if failures else 0
+
+
+def compare(snapshot: Snapshot) -> None:
+    """Prints our error against the published measurements, from the book as it stands; nothing is written."""
+    with duckdb.connect() as connection:
+        build.load(connection, read_facts(), {**anatomise(snapshot, bar), "measured": read_measured()})
+        build.run_sql(connection)
+        accuracy.fill_accuracy(connection)
+        print(accuracy.shown(connection), flush=True)
 
 
 def _summary(done: publishing.Published, seconds: float) -> Iterator[str]:

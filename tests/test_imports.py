@@ -18,13 +18,14 @@ ALLOWED = {
     "scenarios": {"schema"},
     "anatomise": {"schema", "facts", "hub", "anatomy", "progress"},
     "compatibility": {"schema"},
-    "build": {"schema", "facts", "hub", "anatomise", "compatibility", "scenarios", "progress"},
+    "accuracy": {"scenarios"},
+    "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "scenarios", "progress"},
     "checks": {"schema", "facts"},
     "manifest": {"schema", "hub"},
     "render": {"schema", "facts", "progress"},
     "serve": set(),
     "publish": {"build", "checks", "manifest", "render", "hub", "progress"},
-    "console": {"build", "checks", "manifest", "publish", "hub", "progress"},
+    "console": {"accuracy", "anatomise", "build", "checks", "facts", "manifest", "publish", "hub", "progress"},
     "__main__": {"build", "console", "publish", "serve", "sources", "facts", "hub"},
 }
 

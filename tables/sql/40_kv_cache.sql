@@ -27,12 +27,15 @@ CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS ceil(
             * least(x.context_tokens, coalesce(cache.win, x.context_tokens)))), 0)
 )::BIGINT;
 
+-- engines that set aside a share of the card at start
+CREATE OR REPLACE MACRO is_server(x) AS starts_with(x.engine_id, 'vllm') OR x.engine_id = 'sglang';
+
 -- tokens that the engine holds memory for in one layer and sequence
 CREATE OR REPLACE MACRO reserved_tokens(cache, x, k) AS CASE
-    WHEN x.engine_id = 'transformers' THEN x.context_tokens
-    WHEN x.engine_id IN ('vllm', 'sglang') AND cache.win IS NULL
+    WHEN starts_with(x.engine_id, 'transformers') THEN x.context_tokens
+    WHEN is_server(x) AND cache.win IS NULL
         THEN k.vllm_block_tokens * ceil(x.context_tokens / k.vllm_block_tokens)
-    WHEN x.engine_id IN ('vllm', 'sglang')
+    WHEN is_server(x)
         THEN k.vllm_block_tokens * (1 + ceil(least(x.context_tokens, cache.win - 1 + k.vllm_batched_tokens) / k.vllm_block_tokens))
     WHEN x.engine_id = 'llama.cpp'
         THEN k.llama_cpp_cell_multiple * ceil(

@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, k) AS
     k.llama_cpp_micro_batch_tokens * (m.vocab_size + m.hidden_size) * 4;
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS ceil(CASE
-    WHEN x.engine_id = 'transformers' THEN prefill_bytes_transformers(m, x)
-    WHEN x.engine_id IN ('vllm', 'sglang') THEN profile_bytes_vllm(m, x, k)
+    WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
+    WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, k)
 END)::BIGINT;
