@@ -26,6 +26,9 @@ check: $(READY) ## Check the published data: each check is a query that returns 
 accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
 	@$(BIN)/python -m pipeline accuracy
 
+check-full: $(READY) check ## Check what is published in other programs too (slow; needs a package registry)
+	@$(BIN)/python -m pytest -m full
+
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO reported_ratio(g, k) AS CASE
             ELSE k.reported_ratio_default
         END
         -- datacenter cards with GDDR ship with ECC on, which takes a sixteenth
-        * if(g.segment = 'datacenter' AND g.memory_type IN ('GDDR5', 'GDDR6'), k.reported_ratio_gddr_ecc, 1)
+        * iif(g.segment = 'datacenter' AND g.memory_type IN ('GDDR5', 'GDDR6'), k.reported_ratio_gddr_ecc, 1)
     ELSE k.reported_ratio_amd
 END;
 
@@ -34,7 +34,7 @@ CREATE OR REPLACE TABLE gpu AS
 WITH read AS (
     SELECT g.*,
         coalesce(g.memory_mib_reported, floor(g.memory_gib_nominal * 1024 * reported_ratio(g, k))) AS reported,
-        if(g.architecture IN ('hopper', 'blackwell', 'blackwell-rtx', 'blackwell-ultra', 'rubin'),
+        iif(g.architecture IN ('hopper', 'blackwell', 'blackwell-rtx', 'blackwell-ultra', 'rubin'),
             k.cuda_context_new_mib, k.cuda_context_mib) * 1048576 - k.process_context_bytes AS context_beyond,
         k
     FROM gpu_fact AS g, constants AS k
@@ -43,7 +43,7 @@ SELECT
     * EXCLUDE (reported, context_beyond, k),
     floor(1048576 * coalesce(
         memory_mib_cuda,
-        if(vendor = 'nvidia', reported - k.cuda_gap_base_mib - k.cuda_gap_ratio * reported, reported)
-    ) - if(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
-    if(memory_mib_cuda IS NULL AND memory_mib_reported IS NULL, 'imputed', 'measured') AS capacity_basis
+        iif(vendor = 'nvidia', reported - k.cuda_gap_base_mib - k.cuda_gap_ratio * reported, reported)
+    ) - iif(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
+    iif(memory_mib_cuda IS NULL AND memory_mib_reported IS NULL, 'imputed', 'measured') AS capacity_basis
 FROM read;

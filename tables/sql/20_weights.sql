@@ -46,9 +46,9 @@ CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts) 
         i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2))
     WHEN 'first-two' THEN least(2, layers)
     WHEN 'first-sixteenth' THEN layers // 16
-    WHEN 'four-queries-per-key' THEN if(kv_group >= 4, layers, 0)
-    WHEN 'eighty-layers' THEN if(layers = 80, layers, 0)
-    WHEN 'eight-experts' THEN if(experts = 8, layers, 0)
+    WHEN 'four-queries-per-key' THEN iif(kv_group >= 4, layers, 0)
+    WHEN 'eighty-layers' THEN iif(layers = 80, layers, 0)
+    WHEN 'eight-experts' THEN iif(experts = 8, layers, 0)
 END;
 
 CREATE OR REPLACE TEMP TABLE gguf_tensor AS
@@ -93,7 +93,7 @@ CREATE OR REPLACE TEMP TABLE tensor_bytes AS
 SELECT tensor.*, format.dtype_id,
     ceil(tensor.element_count * format.element_bits / 8)::BIGINT
         + (tensor.layer_count * tensor.per_layer_count
-            * if(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
+            * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
 UNION ALL
 SELECT tensor.* EXCLUDE (category, kv_group, experts), share.dtype_id,
@@ -107,11 +107,11 @@ LEFT JOIN gguf_type AS fallback
     ON fallback.gguf_type = wide.fallback_gguf_type AND tensor.in_features % wide.block_elements <> 0
 LEFT JOIN gguf_type AS narrower
     ON fallback.gguf_type IS NOT NULL
-    AND narrower.gguf_type = if(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
+    AND narrower.gguf_type = iif(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
 GROUP BY ALL
 UNION ALL
 SELECT tensor.* EXCLUDE (category, kv_group, experts), mix.dtype_id,
-    tensor.element_count * if(tensor.category = 'f32', 4, 2)
+    tensor.element_count * iif(tensor.category = 'f32', 4, 2)
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
 WHERE tensor.category IN ('f32', 'separate');
 
@@ -132,13 +132,13 @@ WITH sums AS (
 held_as AS (
     -- the checkpoint as published is one of the formats, where its quantisation says which
     SELECT model_id, dtype.dtype_id,
-        if(dtype.dtype_id = 'stored', model.stored_format, dtype.dtype_id) AS format
+        iif(dtype.dtype_id = 'stored', model.stored_format, dtype.dtype_id) AS format
     FROM model, dtype
     WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
 )
 SELECT
     held_as.model_id, held_as.dtype_id,
-    if(reason.unknown_reason IS NULL, columns(sums.* EXCLUDE (model_id, dtype_id)), NULL),
+    iif(reason.unknown_reason IS NULL, columns(sums.* EXCLUDE (model_id, dtype_id)), NULL),
     reason.unknown_reason
 FROM held_as
 LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format,

@@ -12,8 +12,16 @@ WITH mixer AS (
         list({
             'mechanism': mechanism, 'layers': layer_count, 'elements': elements_per_token, 'win': window_tokens,
             'kv_heads': kv_head_count, 'state': state_elements, 'conv_state': conv_state_elements,
-            'state_bytes_each': if(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
+            'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
         } ORDER BY kind) FILTER (component IN ('text', 'decoder')) AS caches,
+        -- widths of what attention works on in one layer of each group; an expanded key or value has one head per query head
+        list({
+            'mechanism': mechanism, 'layers': layer_count, 'win': window_tokens, 'heads': head_count, 'kv_heads': kv_head_count,
+            'query': head_count * head_dim, 'key': kv_head_count * head_dim, 'value': kv_head_count * value_head_dim,
+            'context': head_count * value_head_dim, 'latent': elements_per_token, 'has_qk_norm': has_qk_norm,
+            'expanded_key': iif(kv_head_count > 1, head_count, kv_head_count) * head_dim,
+            'expanded_value': iif(kv_head_count > 1, head_count, kv_head_count) * value_head_dim
+        } ORDER BY kind) FILTER (head_count > 0) AS mixers,
         coalesce(sum(layer_count) FILTER (head_count > 0), 0)::BIGINT AS attention_layer_count,
         coalesce(sum(layer_count * head_count * head_dim), 0)::BIGINT AS query_sum,
         coalesce(sum(layer_count * kv_head_count * head_dim), 0)::BIGINT AS key_sum,
@@ -35,6 +43,10 @@ WITH mixer AS (
 block AS (
     SELECT
         model_id,
+        list({
+            'layers': layer_count, 'width': iif(expert_count = 0, width, 0) + shared_width, 'is_gated': is_gated, 'experts': expert_count,
+            'routed': experts_per_token, 'expert_width': iif(expert_count > 0, expert_width, 0), 'activation': activation
+        } ORDER BY kind) AS blocks,
         coalesce(sum(layer_count * width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_sum,
         coalesce(sum(layer_count * width) FILTER (NOT is_gated AND expert_count = 0), 0)::BIGINT AS plain_sum,
         coalesce(sum(layer_count * experts_per_token * expert_width), 0)::BIGINT AS routed_sum,
@@ -78,11 +90,16 @@ census AS (
         coalesce(max(element_count) FILTER (role = 'embedding'), 0)::BIGINT AS embedding_elements,
         -- a fused tensor of experts is one parameter to the optimizer
         coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT AS largest_linear_elements,
-        max(element_count // tensor.layer_count // if(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
+        max(element_count // tensor.layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (role IN ('embedding')), 0)::BIGINT AS embedding_count,
         -- widths of the hidden-size norms of all layers, and of the linear layers that read them
+        -- (norms without weights are no tensors: two a layer)
         coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features = model.hidden_size
-            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS norm_width_sum,
+            AND component IN ('text', 'encoder', 'decoder')), 2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_width_sum,
+        -- norms whose output linear layers read: two a layer at most, the others stand behind a block
+        least(norm_width_sum, 2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_output_sum,
+        coalesce(bool_or(role = 'attention_qkv'), false) AS has_fused_qkv,
+        coalesce(bool_or(role = 'position_embedding'), false) AS has_learned_positions,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k', 'attention_v',
             'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up') AND operator LIKE 'linear%'), 0)::BIGINT
             AS hidden_input_sum,
@@ -111,6 +128,17 @@ SELECT
     model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0) AS vocab_size,
     model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention, model.max_context_tokens,
     model.hidden_dropout, model.attention_dropout,
+    -- how the architecture's code differs from what its anatomy implies; null means that it does not
+    coalesce(code.norm_form, model.norm_kind, 'rms') AS norm_form,
+    coalesce(code.rotary_form, if(census.has_learned_positions, 'none', 'rotated')) AS rotary_form,
+    coalesce(code.softmax_form, 'fp32') AS softmax_form,
+    coalesce(code.loss_form, 'fp32') AS loss_form,
+    coalesce(code.attention_form, 'grouped') AS attention_form,
+    coalesce(code.has_score_cap, false) AS has_score_cap,
+    coalesce(code.has_logit_cap, false) AS has_logit_cap,
+    coalesce(code.router_input_bytes, 0) AS router_input_bytes,
+    coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
+    coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
     mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), census.* EXCLUDE (model_id),
     least(coalesce(largest_layer.largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements
@@ -119,4 +147,5 @@ JOIN census USING (model_id)
 LEFT JOIN mixer USING (model_id)
 LEFT JOIN block USING (model_id)
 LEFT JOIN largest_layer USING (model_id)
+LEFT JOIN implementation AS code ON code.model_type = model.model_type
 WHERE model.anatomy_grade <> 'unknown' AND model.parameter_count IS NOT NULL;

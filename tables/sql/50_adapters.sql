@@ -7,7 +7,7 @@
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
 -- Not covered: adapters on fused experts and embeddings, DoRA's magnitudes, biases.
 
-CREATE OR REPLACE MACRO adapter_elements(m, x) AS if(x.phase_id IN ('lora', 'qlora'), x.lora_rank
-    * if(x.lora_targets = 'attention', m.lora_attention_elements, m.lora_linear_elements), 0)::BIGINT;
+CREATE OR REPLACE MACRO adapter_elements(m, x) AS iif(x.phase_id IN ('lora', 'qlora'), x.lora_rank
+    * iif(x.lora_targets = 'attention', m.lora_attention_elements, m.lora_linear_elements), 0)::BIGINT;
 
-CREATE OR REPLACE MACRO adapter_bytes_each(x) AS if(x.precision = 'pure', x.compute_bytes, 4);
+CREATE OR REPLACE MACRO adapter_bytes_each(x) AS iif(x.precision = 'pure', x.compute_bytes, 4);

@@ -10,7 +10,7 @@
 -- Not covered: gradient accumulation in fp32, EMA copies, states paged to the CPU.
 
 CREATE OR REPLACE MACRO trained_elements(m, x) AS
-    if(x.phase_id IN ('lora', 'qlora'), adapter_elements(m, x), m.parameter_count);
+    iif(x.phase_id IN ('lora', 'qlora'), adapter_elements(m, x), m.parameter_count);
 
 CREATE OR REPLACE MACRO trained_bytes_each(x) AS CASE
     WHEN x.phase_id IN ('lora', 'qlora') THEN adapter_bytes_each(x)
@@ -32,6 +32,6 @@ CREATE OR REPLACE MACRO gradients_bytes(m, x) AS
 
 CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil(trained_elements(m, x) * (
     -- states of the plain optimizers have the precision of the parameter they belong to
-    if(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter)
-    + if(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4, 0)
+    iif(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter)
+    + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4, 0)
 ) / shards(x, 'optimizer'))::BIGINT;

@@ -1,17 +1,13 @@
--- What a training step holds at its peak beside weights, gradients, optimizer and adapters.
+-- What the forward pass of a training step keeps for the backward pass.
 --
---   activations_bytes = max over the moments of the step − (weights + gradients + optimizer + adapters)
+--   kept_bytes = T × (Σ layers (norms + attention + feed-forward + adapters) + final norm + logits) + rotary tables + autocast's weights
 --
--- The moments: `loss` (everything the forward kept, and the fp32 gradients of the logits), `forward` (autocast's copies of the
--- weights, with checkpointing), `backward` (with checkpointing: one layer recomputed beside the gradients of all others),
--- `end` (all gradients, and the tied embedding's second one), `optimizer` (copies that the step makes).
---
--- Units: bytes per GPU. T = sequences × context tokens. Kept per token: each norm keeps its input and its output, attention
---   keeps query, key, value, output and the softmax statistics, a gated block four tensors of its width, a plain one two.
--- Source: closed forms fitted on the real training steps of transformers 5.23.0 and peft 0.21.2 under fake tensors
---   (source transformers-step-oracle): Llama-shaped models within 0.2 %.
+-- Units: bytes per GPU. T = sequences × context tokens. Every term counts the tensors that autograd saves, each a number of copies of a
+--   width (hidden, query, key, feed-forward) in the precision it is computed in; the comments name them.
+-- Source: reading which tensors stay alive in the real training steps of transformers 5.23.0 and peft 0.21.2 under fake tensors
+--   (source transformers-step-oracle); implementation.csv says where an architecture computes otherwise than its anatomy implies.
 -- Not covered: recurrent layers, towers of multimodal models (a step of text is counted), diffusion models, padding masks,
---   selective checkpointing (counted as none), fused or chunked cross-entropy.
+--   selective checkpointing, fused or chunked cross-entropy.
 
 -- tokens of one step on one GPU
 CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences * x.context_tokens;
@@ -25,29 +21,89 @@ CREATE OR REPLACE MACRO stage_share(m, x) AS if(x.sharding = 'pp',
 -- columns of the logits; 0 where the model has no output head
 CREATE OR REPLACE MACRO logit_width(m, x) AS if(m.head_elements > 0 OR m.is_head_tied, m.vocab_size, 0) / tensor_parallel(x);
 
--- Norms: RMS norms keep an fp32 copy of the input, the normalised and the scaled tensor; layer norms input and output.
-CREATE OR REPLACE MACRO kept_by_norms(width, m, x) AS width * CASE
-    WHEN x.is_adapter AND m.norm_kind = 'rms' THEN 4
-    WHEN x.is_adapter THEN x.compute_bytes
-    WHEN m.norm_kind = 'rms' AND x.compute_bytes = 4 AND x.precision <> 'amp' THEN 12
-    WHEN m.norm_kind = 'rms' THEN 8
-    WHEN x.precision = 'amp' THEN 8
-    ELSE 2 * x.compute_bytes
+-- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
+CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
+-- bytes of an element between the layers
+CREATE OR REPLACE MACRO residual_bytes(x) AS if(is_autocast(x), 4, x.compute_bytes);
+
+-- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
+-- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
+-- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
+CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE m.norm_form
+    WHEN 'rms' THEN if(x.is_adapter, 4, 4 + residual_bytes(x))
+    WHEN 'rms-fp32' THEN if(x.is_adapter, 4, 8)
+    WHEN 'layer-fp32' THEN if(x.is_adapter, 8, 12)
+    WHEN 'layer-plain' THEN 4
+    ELSE residual_bytes(x)
 END;
 
-CREATE OR REPLACE MACRO kept_by_attention(q, k, v, o, heads, qk_norm, qk_norm_heads, m, x) AS
-    if(x.attention = 'eager' OR NOT m.has_flash_attention,
-        -- scores in fp32 and their copy in the compute precision; grouped heads are repeated
-        x.compute_bytes * (q + o + if(m.has_grouped_heads, 2 * q, k + v)) + (4 + x.compute_bytes) * heads * x.context_tokens,
-        x.compute_bytes * (q + k + v + o) + 4 * heads)
-    + if(x.is_adapter, 4, 4 + x.compute_bytes) * qk_norm + 4 * qk_norm_heads;
+-- Norms of `width` elements, of which `outputs` feed linear layers: their input is kept for the weights' gradients, once, or under
+-- autocast as a 16-bit copy for every linear layer (counted apart). Layer norms of a parallel block share their input.
+CREATE OR REPLACE MACRO kept_by_norms(width, outputs, m, x) AS
+    if(m.norm_form = 'layer' AND m.is_block_parallel, outputs_of_blocks(width, m), width) * kept_by_norm(m, x)
+    + if(x.is_adapter OR is_autocast(x), 0, x.compute_bytes * outputs);
+CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_count * m.hidden_size);
 
-CREATE OR REPLACE MACRO kept_by_feed_forward(gated, plain, routed, shared, experts_per_token, moe_layers, m, x) AS
-    x.compute_bytes * (
-        if(x.is_adapter, 3, 4) * (gated + shared) + if(x.is_adapter, 1, 2) * plain
-        -- each routed copy of a token: the block's own tensors, and its input and output
-        + if(m.is_gated, 4, 2) * routed + 2 * experts_per_token * m.hidden_size)
-    + 1300 * moe_layers;
+-- Which kernel attention runs in. Fused kernels take neither grouped heads in fp32 nor one key for all queries without being told so:
+-- both run as plain matrix products (math). Beyond its window a layer needs a mask, which excludes the flash kernel (masked).
+CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
+    WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN 'eager'
+    WHEN m.attention_form = 'broadcast' AND c.kv_heads = 1 AND c.heads > 1 THEN 'broadcast'
+    WHEN c.win < x.context_tokens THEN 'masked'
+    WHEN x.compute_bytes = 4 AND c.heads > c.kv_heads THEN 'math'
+    ELSE 'fused'
+END;
+
+-- Per head and pair of tokens, eager attention: the fp32 softmax and its 16-bit copy, or the softmax in 16 bits; with dropout the mask
+-- and the result; with a cap on the scores, their tanh.
+CREATE OR REPLACE MACRO kept_per_score(m, x) AS
+    CASE WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + if(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
+        ELSE 4 + if(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + if(m.attention_dropout > 0, 1, 0) END
+    + if(m.has_score_cap, x.compute_bytes, 0);
+
+-- One layer: query, key, value, output and softmax statistics. Fused projections of rotated heads stay alive through the value, a view of
+-- them; rotary embeddings that concatenate lay the output out so that it is copied once more.
+CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
+    CASE
+        WHEN c.mechanism = 'mla' THEN x.compute_bytes * (2 * c.query + c.query + c.context)
+            + if(attention_kernel(c, m, x) = 'eager', kept_per_score(m, x) * c.heads * x.context_tokens,
+                x.compute_bytes * (c.context - c.context) + 4 * c.heads)
+        WHEN attention_kernel(c, m, x) = 'eager' THEN
+            x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context) + kept_per_score(m, x) * c.heads * x.context_tokens
+        WHEN attention_kernel(c, m, x) = 'math' THEN
+            4 * (c.query + c.expanded_key + c.expanded_value + c.context) + 4 * c.heads * x.context_tokens
+        WHEN attention_kernel(c, m, x) = 'broadcast' THEN
+            4 * (c.query + c.key + c.value) + x.compute_bytes * c.context + 4 * c.heads * x.context_tokens
+        WHEN attention_kernel(c, m, x) = 'masked' THEN
+            x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context + x.context_tokens) + 4 * c.heads
+        ELSE x.compute_bytes * (c.query + c.key + c.value + c.context) + 4 * c.heads
+    END
+    + if(m.rotary_form = 'concatenated' AND attention_kernel(c, m, x) IN ('fused', 'masked'), x.compute_bytes * c.context, 0)
+    + if(m.rotary_form <> 'none' AND m.has_fused_qkv AND attention_kernel(c, m, x) IN ('fused', 'eager')
+        AND c.value = c.expanded_value, x.compute_bytes * (c.query + c.key), 0)
+    + if(c.has_qk_norm, if(x.is_adapter, 4, if(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key)
+        + 4 * (c.heads + c.kv_heads), 0);
+
+-- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its input and the
+-- result feeds the next projection; formulas in Python keep their steps (under autocast three of them in fp32).
+CREATE OR REPLACE MACRO activation_tensors(activation, x) AS CASE
+    WHEN activation = 'relu' THEN 1
+    WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated') THEN if(x.precision = 'amp', 8, 5)
+    WHEN activation = 'quick_gelu' THEN 3
+    WHEN activation = 'xielu' THEN 6
+    ELSE 2
+END;
+
+-- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
+CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
+    activation_tensors(b.activation, x) + if(b.is_gated, 2, 0) + m.feed_forward_extra
+    - if(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND has_adapted_experts(m, x)), 1, 0);
+
+-- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
+CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
+    x.compute_bytes * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
+    + if(b.experts > 0, x.compute_bytes * if(x.is_adapter AND NOT has_adapted_experts(m, x), 1, 2) * b.routed * m.hidden_size
+        + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
 -- inputs of the adapted layers in the adapter's precision, and the rank-wide products
 CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS if(NOT x.is_adapter, 0,
@@ -55,61 +111,36 @@ CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS if(NOT x.is_adapter, 0,
         m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count,
         m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count));
 
--- bytes per token that the layers keep for the backward pass
-CREATE OR REPLACE MACRO kept_by_layers(m, x) AS CASE
-    WHEN x.checkpointing = 'full' THEN
-        m.layer_count * m.hidden_size * if(x.precision = 'amp' AND NOT x.is_adapter, 4, x.compute_bytes)
-    ELSE
-        kept_by_norms(m.norm_width_sum, m, x) + 8 * m.layer_count
-        + (kept_by_attention(m.query_sum, m.key_sum, m.value_sum, m.context_sum, m.head_sum, m.qk_norm_sum,
-                m.qk_norm_head_sum, m, x)
-            + kept_by_feed_forward(m.gated_sum, m.plain_sum, m.routed_sum, m.shared_sum, m.experts_per_token_sum,
-                m.moe_layer_count, m, x)) / tensor_parallel(x)
-        -- under autocast every linear layer keeps its own 16-bit copy of the hidden state
-        + if(x.precision = 'amp' AND NOT x.is_adapter, 2 * m.hidden_input_sum, 0)
-        + if(m.hidden_dropout > 0, m.norm_width_sum, 0)
-        + kept_by_adapters(m, x)
-        -- the first norm's input needs no gradient where the base is frozen
-        - if(x.is_adapter, kept_by_norms(m.hidden_size, m, x), 0)
-END;
+CREATE OR REPLACE MACRO attention_kept_sum(m, x) AS
+    coalesce(list_sum(list_transform(m.mixers, lambda c: c.layers * kept_by_attention(c, m, x))), 0);
+CREATE OR REPLACE MACRO feed_forward_kept_sum(m, x) AS
+    coalesce(list_sum(list_transform(m.blocks, lambda b: b.layers * kept_by_feed_forward(b, m, x))), 0);
 
--- bytes per token that the final norm and the loss keep
+-- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
+CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
+    kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
+    + if(is_autocast(x), 2 * m.hidden_input_sum, 0)
+    + if(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
+
+-- bytes per token that all layers keep, without checkpointing
+CREATE OR REPLACE MACRO layers_work(m, x) AS
+    hidden_kept_sum(m, x) + (attention_kept_sum(m, x) + feed_forward_kept_sum(m, x)) / tensor_parallel(x) + kept_by_adapters(m, x);
+
+CREATE OR REPLACE MACRO kept_by_layers(m, x) AS if(x.checkpointing = 'full',
+    m.layer_count * m.hidden_size * residual_bytes(x),
+    -- the first norm's input needs no gradient where the base is frozen
+    layers_work(m, x) - if(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
+
+-- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
+CREATE OR REPLACE MACRO loss_bytes(m, x) AS if(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS
-    kept_by_norms(m.hidden_size, m, x) + if(x.precision = 'amp' AND NOT x.is_adapter, 2 * m.hidden_size, 0) + 4 * logit_width(m, x);
+    kept_by_norms(m.hidden_size, m.hidden_size, m, x) + if(is_autocast(x), 2 * m.hidden_size, 0)
+    + logit_width(m, x) * (loss_bytes(m, x) + if(m.has_logit_cap, x.compute_bytes, 0));
 
 CREATE OR REPLACE MACRO rope_bytes(m, x) AS
     x.context_tokens * 2 * m.head_dim_max * if(x.precision = 'amp', 4, x.compute_bytes);
 
--- Logits and layers divide under tensor parallelism; norms do not.
+-- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x) AS step_tokens(x) * (kept_by_layers(m, x) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
-    + if(x.precision = 'amp' AND NOT x.is_adapter,
-        2 * if(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0);
-
-CREATE OR REPLACE MACRO loss_moment(m, x, w, g, o) AS
-    w + o + kept_bytes(m, x) + 8 * logit_width(m, x) * step_tokens(x);
-
-CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o) AS
-    w + o + kept_bytes(m, x) + 6 * logit_width(m, x) * step_tokens(x)
-    + if(x.precision = 'amp' AND NOT x.is_adapter AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
-
--- The first layer is recomputed and differentiated while the gradients of all later layers exist.
-CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o) AS if(x.checkpointing <> 'full', 0,
-    w + o + if(x.is_adapter, g, greatest(0, g - (m.embedding_elements + m.largest_layer_elements
-            - m.hidden_size * greatest(m.gated_max, m.plain_max)) * x.trained_bytes_each / shards(x, 'gradients')))
-    + step_tokens(x) * (
-        if(x.precision = 'amp', 34, 10 * x.compute_bytes) * m.hidden_size
-        + x.compute_bytes * (6 * (m.gated_max + m.shared_max) + 4 * m.plain_max + 6 * m.routed_max
-            + 4 * m.experts_per_token_max * m.hidden_size + 2 * (m.query_max + m.key_max))
-        + 4 * m.head_max + 8 + if(m.has_qk_norm, 6 * (m.query_max + m.key_max), 0)
-        + if(x.attention = 'eager' OR NOT m.has_flash_attention, 10 * m.head_max * x.context_tokens, 0)
-        + if(x.is_adapter, kept_by_adapters(m, x) / greatest(m.layer_count, 1), 0))
-    + if(x.precision = 'amp' AND NOT x.is_adapter, 2 * m.largest_layer_elements, 0));
-
-CREATE OR REPLACE MACRO end_moment(m, x, w, g, o) AS
-    w + o + g + step_tokens(x) * m.hidden_size * if(x.precision = 'amp', 4, x.compute_bytes)
-    + if(m.is_head_tied AND NOT x.is_adapter,
-        m.embedding_elements * x.trained_bytes_each * if(x.precision = 'amp', 1, 2), 0);
-
-CREATE OR REPLACE MACRO optimizer_moment(m, x, w, g, o, opt) AS
-    w + o + g + opt.step_copies * g
-    + opt.step_largest_fp32_copies * 4 * if(x.is_adapter, 0, m.largest_parameter_elements / shards(x, 'optimizer'));
+    + if(is_autocast(x), 2 * if(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+    + if(has_adapted_experts(m, x) AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);

@@ -12,15 +12,15 @@
 
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
     10 * m.head_max * x.context_tokens + 2 * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
-    + x.compute_bytes * m.query_max * if(m.has_grouped_heads, 3, 1));
+    + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1));
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS
     x.compute_bytes * (4 * m.hidden_size + 3 * m.gated_max + 2 * m.plain_max + 3 * m.shared_max)
-    + if(m.routed_max > 0, x.compute_bytes * (3 * m.routed_max + 2 * m.experts_per_token_max * m.hidden_size), 0);
+    + iif(m.routed_max > 0, x.compute_bytes * (3 * m.routed_max + 2 * m.experts_per_token_max * m.hidden_size), 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     step_tokens(x) * feed_forward_bytes_per_token(m, x),
-    if(x.attention = 'eager' OR NOT m.has_flash_attention, eager_attention_bytes(m, x), 0),
+    iif(x.attention = 'eager' OR NOT m.has_flash_attention, eager_attention_bytes(m, x), 0),
     x.sequences * logit_width(m, x) * (x.compute_bytes + 4)
 ) + x.context_tokens * (2 * m.head_dim_max * x.compute_bytes + 8);
 

@@ -16,13 +16,13 @@ END;
 
 -- what a server holds outside PyTorch beyond the process's context
 CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS
-    if(x.gpu_count > 1, k.vllm_non_torch_parallel_bytes, k.vllm_non_torch_bytes);
+    iif(x.gpu_count > 1, k.vllm_non_torch_parallel_bytes, k.vllm_non_torch_bytes);
 
 CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
     k.process_context_bytes + communication_bytes(x, k)
     + CASE
         WHEN x.phase_id <> 'inference' THEN
-            k.cublas_workspace_bytes + allocated * k.unused_blocks_training + if(x.sharding = 'ddp', gradients, 0)
+            k.cublas_workspace_bytes + allocated * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + allocated * k.unused_blocks_inference
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
 )::BIGINT;
 
 CREATE OR REPLACE MACRO error_band(x, k) AS CASE
-    WHEN x.phase_id <> 'inference' THEN if(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)
+    WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)
     WHEN starts_with(x.engine_id, 'transformers') THEN k.error_band_transformers
     WHEN x.engine_id = 'llama.cpp' THEN k.error_band_llama_cpp
     ELSE k.error_band_vllm

@@ -6,6 +6,8 @@
 -- allocated, total_bytes what the driver shows for the process. Unknown is null, with unknown_reason; a total with an unknown
 -- part is unknown.
 --
+-- Sources: the components' own files. Not covered: offload to the CPU, mixed cards, speculative decoding.
+--
 -- footprints(relation) answers a whole relation of scenarios (columns as in `scenario_asked`, null means default);
 -- footprint_of(model_id, ...) asks for one. The published table is filled by the same macro.
 
@@ -67,13 +69,13 @@ scenario AS (
         asked.model_id,
         coalesce(asked.dtype_id, 'bf16') AS dtype_id,
         coalesce(asked.phase_id, 'inference') AS phase_id,
-        if(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
             AS engine_id,
-        coalesce(asked.context_tokens, if(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048))::BIGINT AS context_tokens,
+        coalesce(asked.context_tokens, iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048))::BIGINT AS context_tokens,
         coalesce(asked.sequences, 1)::BIGINT AS sequences,
-        if(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, if(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
-        if(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
         CASE
             WHEN coalesce(asked.phase_id, 'inference') = 'inference' THEN NULL
             WHEN asked.precision IS NOT NULL THEN asked.precision
@@ -81,9 +83,9 @@ scenario AS (
             WHEN asked.dtype_id = 'fp32' THEN 'pure'
             ELSE 'mixed'
         END AS precision,
-        if(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
-        if(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
-        if(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
         coalesce(asked.attention, 'flash') AS attention,
         CASE
             WHEN coalesce(asked.gpu_count, 1) = 1 THEN 'none'
@@ -102,13 +104,13 @@ x AS (
     SELECT
         scenario.*,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
-        if(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp', 4, 2) AS compute_bytes,
+        iif(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp', 4, 2) AS compute_bytes,
         CASE
-            WHEN scenario.phase_id IN ('lora', 'qlora') THEN if(precision = 'pure', if(scenario.dtype_id = 'fp32', 4, 2), 4)
+            WHEN scenario.phase_id IN ('lora', 'qlora') THEN iif(precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
             WHEN precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
             ELSE 2
         END AS trained_bytes_each,
-        if(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_bool_or(list_transform(m.caches, lambda cache: cache.mechanism = 'recurrent')), false) AS has_recurrent_layers
     FROM scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
@@ -118,18 +120,18 @@ part AS (
     SELECT
         x.*,
         scenario_reason(m, d, w, x, opt) AS unknown_reason,
-        if(x.phase_id = 'inference', sharded_weights(w, m, x), trained_weights(w, m, x)) AS weights,
-        if(x.phase_id = 'inference', kv_cache_bytes(m, x), 0) AS kv_cache,
-        if(x.phase_id = 'inference', kv_padding_bytes(m, x, k), 0) AS kv_padding,
-        if(x.phase_id = 'inference', state_bytes(m, x), 0) AS state,
-        if(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS gradients,
-        if(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS optimizer,
+        iif(x.phase_id = 'inference', sharded_weights(w, m, x), trained_weights(w, m, x)) AS weights,
+        iif(x.phase_id = 'inference', kv_cache_bytes(m, x), 0) AS kv_cache,
+        iif(x.phase_id = 'inference', kv_padding_bytes(m, x, k), 0) AS kv_padding,
+        iif(x.phase_id = 'inference', state_bytes(m, x), 0) AS state,
+        iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS gradients,
+        iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS optimizer,
         adapter_elements(m, x) * adapter_bytes_each(x) AS adapters,
         -- ZeRO-3 gathers the running layer and the next one; QLoRA unpacks one matrix
-        if(x.sharding = 'zero3', least(2.0 * m.largest_layer_elements * x.compute_bytes,
+        iif(x.sharding = 'zero3', least(2.0 * m.largest_layer_elements * x.compute_bytes,
             w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0)
-            + if(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS gathered,
-        if(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
+            + iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS gathered,
+        iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
         communication_bytes(x, k) AS communication,
         error_band(x, k) AS error_band,
         m, k, opt
@@ -143,7 +145,7 @@ part AS (
 moment AS (
     SELECT
         x.*,
-        if(x.phase_id = 'inference', NULL, {
+        iif(x.phase_id = 'inference', NULL, {
             'loss': loss_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
             'forward': forward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
             'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
@@ -160,7 +162,7 @@ peak AS (
             WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
             WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
         END AS peak_moment,
-        if(phase_id = 'inference', inference_activations,
+        iif(phase_id = 'inference', inference_activations,
             ceil(peak_bytes)::BIGINT - weights - adapters - gradients - optimizer) AS activations
     FROM moment
 ),
@@ -173,19 +175,19 @@ known AS (
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
     lora_rank, lora_targets, attention, sharding, gpu_count_asked AS gpu_count,
-    if(is_known, weights, NULL)::BIGINT AS weights_bytes,
-    if(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
-    if(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
-    if(is_known, state, NULL)::BIGINT AS state_bytes,
-    if(is_known, activations, NULL)::BIGINT AS activations_bytes,
-    if(is_known, gradients, NULL)::BIGINT AS gradients_bytes,
-    if(is_known, optimizer, NULL)::BIGINT AS optimizer_bytes,
-    if(is_known, adapters, NULL)::BIGINT AS adapters_bytes,
-    if(is_known, overhead, NULL)::BIGINT AS overhead_bytes,
-    if(is_known, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead, NULL)::BIGINT
+    iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
+    iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
+    iif(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
+    iif(is_known, state, NULL)::BIGINT AS state_bytes,
+    iif(is_known, activations, NULL)::BIGINT AS activations_bytes,
+    iif(is_known, gradients, NULL)::BIGINT AS gradients_bytes,
+    iif(is_known, optimizer, NULL)::BIGINT AS optimizer_bytes,
+    iif(is_known, adapters, NULL)::BIGINT AS adapters_bytes,
+    iif(is_known, overhead, NULL)::BIGINT AS overhead_bytes,
+    iif(is_known, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead, NULL)::BIGINT
         AS total_bytes,
-    if(is_known, error_band, NULL) AS error_band,
-    if(is_known, peak_moment, NULL) AS peak_moment,
+    iif(is_known, error_band, NULL) AS error_band,
+    iif(is_known, peak_moment, NULL) AS peak_moment,
     unknown_reason
 FROM known;
 

@@ -94,7 +94,7 @@ SELECT
         WHEN j.engine_id IN ('vllm', 'sglang') THEN largest_beyond(s.points, j.capacity_bytes, k.vllm_default_sequences)
         ELSE largest_beyond(s.points, j.capacity_bytes, 9223372036854775807)
     END::BIGINT AS max_sequences,
-    if(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
+    iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged AS j
 CROSS JOIN constants AS k
 LEFT JOIN context_points AS c
