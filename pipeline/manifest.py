@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipeline.compatibility import DERIVED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.schema import ENUMS, PUBLISHED, Column, Table
 

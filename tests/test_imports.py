@@ -21,7 +21,7 @@ ALLOWED = {
     "accuracy": {"scenarios"},
     "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "scenarios", "progress"},
     "checks": {"schema", "facts"},
-    "manifest": {"schema", "hub"},
+    "manifest": {"schema", "hub", "compatibility"},
     "render": {"schema", "facts", "progress"},
     "serve": set(),
     "publish": {"build", "checks", "manifest", "render", "hub", "progress"},
