@@ -107,6 +107,9 @@ census AS (
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_elements,
+        -- (peft gives a fused gate and up twice the rank)
+        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features) * if(role = 'expert_gate_up', 2, 1)) FILTER (
+            operator = 'expert' OR (tensor_class = 'router' AND in_features IS NOT NULL)), 0)::BIGINT AS lora_expert_elements,
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
                 'vision-tower', 'audio-tower', 'denoiser')), 0)::BIGINT AS lora_linear_elements,
@@ -130,7 +133,7 @@ SELECT
     model.hidden_dropout, model.attention_dropout,
     -- how the architecture's code differs from what its anatomy implies; null means that it does not
     coalesce(code.norm_form, model.norm_kind, 'rms') AS norm_form,
-    coalesce(code.rotary_form, if(census.has_learned_positions, 'none', 'rotated')) AS rotary_form,
+    coalesce(code.rotary_form, iif(census.has_learned_positions, 'none', 'rotated')) AS rotary_form,
     coalesce(code.softmax_form, 'fp32') AS softmax_form,
     coalesce(code.loss_form, 'fp32') AS loss_form,
     coalesce(code.attention_form, 'grouped') AS attention_form,

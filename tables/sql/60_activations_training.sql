@@ -14,25 +14,25 @@ CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences * x.context_tokens;
 
 -- GPUs that divide the inside of a layer, and the share of the layers' activations that the worst pipeline stage holds: the
 -- first stage keeps as many micro-batches in flight as there are stages (1F1B)
-CREATE OR REPLACE MACRO tensor_parallel(x) AS if(x.sharding = 'tp', x.gpu_count, 1);
-CREATE OR REPLACE MACRO stage_share(m, x) AS if(x.sharding = 'pp',
+CREATE OR REPLACE MACRO tensor_parallel(x) AS iif(x.sharding = 'tp', x.gpu_count, 1);
+CREATE OR REPLACE MACRO stage_share(m, x) AS iif(x.sharding = 'pp',
     ceil(m.layer_count / x.gpu_count) * x.gpu_count / greatest(m.layer_count, 1), 1.0);
 
 -- columns of the logits; 0 where the model has no output head
-CREATE OR REPLACE MACRO logit_width(m, x) AS if(m.head_elements > 0 OR m.is_head_tied, m.vocab_size, 0) / tensor_parallel(x);
+CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_head_tied, m.vocab_size, 0) / tensor_parallel(x);
 
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
 -- bytes of an element between the layers
-CREATE OR REPLACE MACRO residual_bytes(x) AS if(is_autocast(x), 4, x.compute_bytes);
+CREATE OR REPLACE MACRO residual_bytes(x) AS iif(is_autocast(x), 4, x.compute_bytes);
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
 -- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
 -- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
 CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE m.norm_form
-    WHEN 'rms' THEN if(x.is_adapter, 4, 4 + residual_bytes(x))
-    WHEN 'rms-fp32' THEN if(x.is_adapter, 4, 8)
-    WHEN 'layer-fp32' THEN if(x.is_adapter, 8, 12)
+    WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + residual_bytes(x))
+    WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
+    WHEN 'layer-fp32' THEN iif(x.is_adapter, 8, 12)
     WHEN 'layer-plain' THEN 4
     ELSE residual_bytes(x)
 END;
@@ -40,8 +40,8 @@ END;
 -- Norms of `width` elements, of which `outputs` feed linear layers: their input is kept for the weights' gradients, once, or under
 -- autocast as a 16-bit copy for every linear layer (counted apart). Layer norms of a parallel block share their input.
 CREATE OR REPLACE MACRO kept_by_norms(width, outputs, m, x) AS
-    if(m.norm_form = 'layer' AND m.is_block_parallel, outputs_of_blocks(width, m), width) * kept_by_norm(m, x)
-    + if(x.is_adapter OR is_autocast(x), 0, x.compute_bytes * outputs);
+    iif(m.norm_form = 'layer' AND m.is_block_parallel, outputs_of_blocks(width, m), width) * kept_by_norm(m, x)
+    + iif(x.is_adapter OR is_autocast(x), 0, x.compute_bytes * outputs);
 CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_count * m.hidden_size);
 
 -- Which kernel attention runs in. Fused kernels take neither grouped heads in fp32 nor one key for all queries without being told so:
@@ -57,16 +57,16 @@ END;
 -- Per head and pair of tokens, eager attention: the fp32 softmax and its 16-bit copy, or the softmax in 16 bits; with dropout the mask
 -- and the result; with a cap on the scores, their tanh.
 CREATE OR REPLACE MACRO kept_per_score(m, x) AS
-    CASE WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + if(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
-        ELSE 4 + if(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + if(m.attention_dropout > 0, 1, 0) END
-    + if(m.has_score_cap, x.compute_bytes, 0);
+    CASE WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + iif(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
+        ELSE 4 + iif(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + iif(m.attention_dropout > 0, 1, 0) END
+    + iif(m.has_score_cap, x.compute_bytes, 0);
 
 -- One layer: query, key, value, output and softmax statistics. Fused projections of rotated heads stay alive through the value, a view of
 -- them; rotary embeddings that concatenate lay the output out so that it is copied once more.
 CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
     CASE
         WHEN c.mechanism = 'mla' THEN x.compute_bytes * (2 * c.query + c.query + c.context)
-            + if(attention_kernel(c, m, x) = 'eager', kept_per_score(m, x) * c.heads * x.context_tokens,
+            + iif(attention_kernel(c, m, x) = 'eager', kept_per_score(m, x) * c.heads * x.context_tokens,
                 x.compute_bytes * (c.context - c.context) + 4 * c.heads)
         WHEN attention_kernel(c, m, x) = 'eager' THEN
             x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context) + kept_per_score(m, x) * c.heads * x.context_tokens
@@ -78,17 +78,17 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
             x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context + x.context_tokens) + 4 * c.heads
         ELSE x.compute_bytes * (c.query + c.key + c.value + c.context) + 4 * c.heads
     END
-    + if(m.rotary_form = 'concatenated' AND attention_kernel(c, m, x) IN ('fused', 'masked'), x.compute_bytes * c.context, 0)
-    + if(m.rotary_form <> 'none' AND m.has_fused_qkv AND attention_kernel(c, m, x) IN ('fused', 'eager')
+    + iif(m.rotary_form = 'concatenated' AND attention_kernel(c, m, x) IN ('fused', 'masked'), x.compute_bytes * c.context, 0)
+    + iif(m.rotary_form <> 'none' AND m.has_fused_qkv AND attention_kernel(c, m, x) IN ('fused', 'eager')
         AND c.value = c.expanded_value, x.compute_bytes * (c.query + c.key), 0)
-    + if(c.has_qk_norm, if(x.is_adapter, 4, if(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key)
+    + iif(c.has_qk_norm, iif(x.is_adapter, 4, iif(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key)
         + 4 * (c.heads + c.kv_heads), 0);
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its input and the
 -- result feeds the next projection; formulas in Python keep their steps (under autocast three of them in fp32).
 CREATE OR REPLACE MACRO activation_tensors(activation, x) AS CASE
     WHEN activation = 'relu' THEN 1
-    WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated') THEN if(x.precision = 'amp', 8, 5)
+    WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated') THEN iif(x.precision = 'amp', 8, 5)
     WHEN activation = 'quick_gelu' THEN 3
     WHEN activation = 'xielu' THEN 6
     ELSE 2
@@ -96,18 +96,18 @@ END;
 
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
-    activation_tensors(b.activation, x) + if(b.is_gated, 2, 0) + m.feed_forward_extra
-    - if(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND has_adapted_experts(m, x)), 1, 0);
+    activation_tensors(b.activation, x) + iif(b.is_gated, 2, 0) + m.feed_forward_extra
+    - iif(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND has_adapted_experts(m, x)), 1, 0);
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
     x.compute_bytes * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
-    + if(b.experts > 0, x.compute_bytes * if(x.is_adapter AND NOT has_adapted_experts(m, x), 1, 2) * b.routed * m.hidden_size
+    + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT has_adapted_experts(m, x), 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
 -- inputs of the adapted layers in the adapter's precision, and the rank-wide products
-CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS if(NOT x.is_adapter, 0,
-    if(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * if(x.lora_targets = 'attention',
+CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS iif(NOT x.is_adapter, 0,
+    iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * iif(x.lora_targets = 'attention',
         m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count,
         m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count));
 
@@ -119,28 +119,28 @@ CREATE OR REPLACE MACRO feed_forward_kept_sum(m, x) AS
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
-    + if(is_autocast(x), 2 * m.hidden_input_sum, 0)
-    + if(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
+    + iif(is_autocast(x), 2 * m.hidden_input_sum, 0)
+    + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
 
 -- bytes per token that all layers keep, without checkpointing
 CREATE OR REPLACE MACRO layers_work(m, x) AS
     hidden_kept_sum(m, x) + (attention_kept_sum(m, x) + feed_forward_kept_sum(m, x)) / tensor_parallel(x) + kept_by_adapters(m, x);
 
-CREATE OR REPLACE MACRO kept_by_layers(m, x) AS if(x.checkpointing = 'full',
+CREATE OR REPLACE MACRO kept_by_layers(m, x) AS iif(x.checkpointing = 'full',
     m.layer_count * m.hidden_size * residual_bytes(x),
     -- the first norm's input needs no gradient where the base is frozen
-    layers_work(m, x) - if(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
+    layers_work(m, x) - iif(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
 
 -- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
-CREATE OR REPLACE MACRO loss_bytes(m, x) AS if(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
+CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS
-    kept_by_norms(m.hidden_size, m.hidden_size, m, x) + if(is_autocast(x), 2 * m.hidden_size, 0)
-    + logit_width(m, x) * (loss_bytes(m, x) + if(m.has_logit_cap, x.compute_bytes, 0));
+    kept_by_norms(m.hidden_size, m.hidden_size, m, x) + iif(is_autocast(x), 2 * m.hidden_size, 0)
+    + logit_width(m, x) * (loss_bytes(m, x) + iif(m.has_logit_cap, x.compute_bytes, 0));
 
 CREATE OR REPLACE MACRO rope_bytes(m, x) AS
-    x.context_tokens * 2 * m.head_dim_max * if(x.precision = 'amp', 4, x.compute_bytes);
+    x.context_tokens * 2 * m.head_dim_max * iif(x.precision = 'amp', 4, x.compute_bytes);
 
 -- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x) AS step_tokens(x) * (kept_by_layers(m, x) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
-    + if(is_autocast(x), 2 * if(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
-    + if(has_adapted_experts(m, x) AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);
+    + iif(is_autocast(x), 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+    + iif(has_adapted_experts(m, x) AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);
