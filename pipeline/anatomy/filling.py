@@ -57,6 +57,9 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
         for rank in (256, 512):
             targets = list(range(max(anatomy.layer_count - 3, 0), anatomy.layer_count))
             yield "three draft stages", {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
+    kinds = record.config.get("layer_types")
+    if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
+        yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}
     positions = record.config.get("max_position_embeddings")
     if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
         what = f"{positions + 2} rows of positions, of which the first two belong to padding"

@@ -114,24 +114,33 @@ def gated_delta(
     recurrent(decoder, layers, state=value_heads * key_dim * value_dim, conv=(2 * key + value) * kernel)
 
 
-def kimi_delta(decoder: Decoder, layers: int, *, heads: int, dim: int, kernel: int, full_rank: bool = False) -> None:
+def kimi_delta(
+    decoder: Decoder,
+    layers: int,
+    *,
+    heads: int,
+    dim: int,
+    kernel: int,
+    full_rank: tuple[str, ...] = (),
+    decays: int | None = None,
+) -> None:
     """Kimi delta attention: a gated delta net whose decay is a vector, h → dim → heads·dim, like its output gate.
 
-    `full_rank`: both are h → heads·dim at once.
+    `full_rank`: which of "decay" and "gate" are h → heads·dim at once. `decays`: logarithms of decay, one for each head.
     """
     inner, linear = heads * dim, decoder.linear
     for role in ("delta_q", "delta_k", "delta_v"):
         linear("recurrent", role, layers, inner, decoder.hidden)
     convolution(decoder, layers, 3 * inner, kernel, bias=False)
     linear("recurrent", "delta_b", layers, heads, decoder.hidden)
-    for role in ("delta_decay", "delta_gate"):
-        if full_rank:
-            linear("recurrent", role, layers, inner, decoder.hidden)
+    for role in ("decay", "gate"):
+        if role in full_rank:
+            linear("recurrent", f"delta_{role}", layers, inner, decoder.hidden)
         else:
-            linear("recurrent", f"{role}_a", layers, dim, decoder.hidden)
-            linear("recurrent", f"{role}_b", layers, inner, dim)
+            linear("recurrent", f"delta_{role}_a", layers, dim, decoder.hidden)
+            linear("recurrent", f"delta_{role}_b", layers, inner, dim)
     decoder.vector("decay", layers, inner, tensor_class="recurrent")
-    decoder.vector("decay", layers, heads, tensor_class="recurrent")
+    decoder.vector("decay", layers, decays or heads, tensor_class="recurrent")
     decoder.norm(layers, dim)
     linear("recurrent", "delta_out", layers, decoder.hidden, inner)
     recurrent(decoder, layers, state=heads * dim * dim, conv=3 * inner * kernel)

@@ -72,7 +72,7 @@ def bailing_hybrid(fields: Fields) -> Anatomy:
     decoder.linear("attention", "attention_gate", attending, heads, decoder.hidden)
     dim = fields.count("linear_head_dim", "head_dim", default=128)
     kernel = fields.count("short_conv_kernel_size", default=4)
-    kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=True)
+    kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=("decay", "gate"))
     return with_experts(decoder, fields, BAILING)
 
 
