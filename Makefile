@@ -29,6 +29,9 @@ accuracy: $(READY) ## Compare the formulas with the published measurements and p
 check-full: $(READY) check ## Check what is published in other programs too (slow; needs a package registry)
 	@$(BIN)/python -m pytest -m full
 
+bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
+	@$(BIN)/python -m tests.bench.tables
+
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
