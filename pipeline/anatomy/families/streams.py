@@ -35,6 +35,23 @@ def qwen4_exp_text(fields: Fields) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
     attending = attending_layers(fields, layers, fields.count("full_attention_interval", default=4))
+    layers_with_streams(decoder, fields, attending)
+    streams = fields.count("hc_count", default=4)
+    ngram_embeddings(decoder, fields, streams)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    if fields.count("mtp_num_hidden_layers", default=0, least=0) == 1:  # attends, behind [h, 2h] and two norms
+        one = Decoder(fields, layers=1)
+        layers_with_streams(one, fields, 1)
+        one.norm(1)
+        one.norm(1, streams * hidden)
+        elements = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
+        decoder.store("multi-token prediction layers", elements)
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def layers_with_streams(decoder: Decoder, fields: Fields, attending: int) -> None:
+    """As many layers as the decoder has; what mixes the streams stands before every part of a layer, and at the end."""
+    layers, hidden = decoder.layers, decoder.hidden
     heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
     index_heads = fields.count("indexer_n_heads", default=None)
     cached = None
@@ -51,9 +68,6 @@ def qwen4_exp_text(fields: Fields) -> Anatomy:
         decoder.linear("other", "stream_mix", count, rank, streams * hidden)
         decoder.linear("other", "stream_mix", count, streams * hidden, rank)
         decoder.linear("other", "stream_inject", count if injects else 0, streams, streams * hidden)
-    ngram_embeddings(decoder, fields, streams)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def ngram_embeddings(decoder: Decoder, fields: Fields, streams: int) -> None:
@@ -76,6 +90,7 @@ def ngram_embeddings(decoder: Decoder, fields: Fields, streams: int) -> None:
         rows = sum(primes[i * heads : (i + 1) * heads])
         rows = divisor * -(-rows // divisor)
         decoder.add("embedding", "ngram_embedding", "embedding", 1, rows, max(1, width // heads))
+    decoder.store("n-gram hash tables", reading * (2 * heads + size))  # sizes and offsets of heads, multipliers
     decoder.linear("other", "ngram_key", reading, wide, width)
     decoder.linear("other", "ngram_value", reading, decoder.hidden, width)
     decoder.norm(reading, wide, 3)
