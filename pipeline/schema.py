@@ -120,6 +120,14 @@ FACTS = _tables(
         "step_largest_fp32_copies note? source",
     ),
     _table(
+        "implementation",
+        "How an architecture's code in Transformers differs from what its anatomy implies, as far as training memory feels it. "
+        "Null means that it does not.",
+        "model_type",
+        "model_type norm_form? rotary_form? softmax_form? loss_form? attention_form? has_score_cap? has_logit_cap? "
+        "router_input_bytes? feed_forward_extra? are_experts_adapted? note? source",
+    ),
+    _table(
         "engine", "Programs that run models.", "engine_id", "engine_id name engine_version? parallelism note? source"
     ),
     _table(
@@ -229,6 +237,7 @@ PUBLISHED = _tables(
             "gguf_mix",
             "phase",
             "optimizer",
+            "implementation",
             "engine",
             "kv_dtype",
             "constant",

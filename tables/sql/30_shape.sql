@@ -92,12 +92,18 @@ census AS (
         coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT AS largest_linear_elements,
         max(element_count // tensor.layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (role IN ('embedding')), 0)::BIGINT AS embedding_count,
+        coalesce(bool_or(role = 'position_embedding'), false) AS has_position_embedding,
+        coalesce(bool_or(role = 'shared_expert_gate'), false) AS has_shared_expert_gate,
         -- widths of the hidden-size norms of all layers, and of the linear layers that read them
         -- (norms without weights are no tensors: two a layer)
         coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features = model.hidden_size
             AND component IN ('text', 'encoder', 'decoder')), 2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_width_sum,
-        -- norms whose output linear layers read: two a layer at most, the others stand behind a block
-        least(norm_width_sum, 2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_output_sum,
+        -- norms of latents, and the rotary part that the latent's keys get after they are expanded
+        coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features <> model.hidden_size), 0)::BIGINT
+            * bool_or(role = 'mla_kv_b')::INT AS latent_norm_sum,
+        coalesce(any_value(out_features) FILTER (role = 'mla_kv_a') - any_value(in_features) FILTER (role = 'mla_kv_b'), 0)::BIGINT
+            AS rotary_width,
+        coalesce(bool_or(role = 'norm' AND out_features * 4 < model.hidden_size), false) AS has_narrow_norms,
         coalesce(bool_or(role = 'attention_qkv'), false) AS has_fused_qkv,
         coalesce(bool_or(role = 'position_embedding'), false) AS has_learned_positions,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k', 'attention_v',
@@ -142,7 +148,14 @@ SELECT
     coalesce(code.router_input_bytes, 0) AS router_input_bytes,
     coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
-    mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), census.* EXCLUDE (model_id),
+    mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id),
+    census.* EXCLUDE (model_id, norm_width_sum, has_narrow_norms),
+    -- norms of whole queries and keys are as wide as the hidden state, and counted with attention
+    census.norm_width_sum - if(mixer.has_qk_norm AND NOT census.has_narrow_norms,
+        model.layer_count * model.hidden_size * ((mixer.query_max = model.hidden_size)::INT + (mixer.key_max = model.hidden_size)::INT), 0)
+        AS norm_width_sum,
+    -- norms whose output linear layers read: two a layer at most, the others stand behind a block
+    least(norm_width_sum, 2 * model.layer_count * model.hidden_size) AS norm_output_sum,
     least(coalesce(largest_layer.largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements
 FROM model

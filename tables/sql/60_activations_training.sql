@@ -62,27 +62,28 @@ CREATE OR REPLACE MACRO kept_per_score(m, x) AS
     + iif(m.has_score_cap, x.compute_bytes, 0);
 
 -- One layer: query, key, value, output and softmax statistics. Fused projections of rotated heads stay alive through the value, a view of
--- them; rotary embeddings that concatenate lay the output out so that it is copied once more.
+-- them; rotary embeddings that concatenate lay the output out so that it is copied once more for the output projection. What only feeds
+-- a frozen projection is not kept. A latent is expanded into keys and values, and the keys are assembled once more with the rotary part.
 CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
-    CASE
-        WHEN c.mechanism = 'mla' THEN x.compute_bytes * (2 * c.query + c.query + c.context)
-            + iif(attention_kernel(c, m, x) = 'eager', kept_per_score(m, x) * c.heads * x.context_tokens,
-                x.compute_bytes * (c.context - c.context) + 4 * c.heads)
-        WHEN attention_kernel(c, m, x) = 'eager' THEN
-            x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context) + kept_per_score(m, x) * c.heads * x.context_tokens
-        WHEN attention_kernel(c, m, x) = 'math' THEN
-            4 * (c.query + c.expanded_key + c.expanded_value + c.context) + 4 * c.heads * x.context_tokens
-        WHEN attention_kernel(c, m, x) = 'broadcast' THEN
-            4 * (c.query + c.key + c.value) + x.compute_bytes * c.context + 4 * c.heads * x.context_tokens
-        WHEN attention_kernel(c, m, x) = 'masked' THEN
-            x.compute_bytes * (c.query + c.expanded_key + c.expanded_value + c.context + x.context_tokens) + 4 * c.heads
-        ELSE x.compute_bytes * (c.query + c.key + c.value + c.context) + 4 * c.heads
+    x.compute_bytes * CASE
+        WHEN c.mechanism = 'mla' THEN 3 * c.query - c.heads * m.rotary_width + c.context
+            + if(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
+        WHEN c.kernel IN ('eager', 'masked') THEN c.query + c.expanded_key + c.expanded_value
+            + if(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + if(c.kernel = 'masked', x.context_tokens, 0)
+        WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + if(x.is_adapter, 0, c.context)
+        WHEN c.kernel = 'broadcast' THEN 4 * (c.query + c.key + c.value) / x.compute_bytes + if(x.is_adapter, 0, c.context)
+        ELSE c.query + c.key + c.value + c.context
     END
-    + iif(m.rotary_form = 'concatenated' AND attention_kernel(c, m, x) IN ('fused', 'masked'), x.compute_bytes * c.context, 0)
-    + iif(m.rotary_form <> 'none' AND m.has_fused_qkv AND attention_kernel(c, m, x) IN ('fused', 'eager')
+    + c.heads * CASE c.kernel WHEN 'eager' THEN kept_per_score(m, x) * x.context_tokens
+        WHEN 'math' THEN 4 * x.context_tokens WHEN 'broadcast' THEN 4 * x.context_tokens ELSE 4 END
+    + if(m.rotary_form = 'concatenated' AND c.kernel IN ('fused', 'masked') AND NOT x.is_adapter, x.compute_bytes * c.context, 0)
+    + if(m.rotary_form <> 'none' AND m.has_fused_qkv AND NOT x.is_adapter AND c.kernel IN ('fused', 'eager')
         AND c.value = c.expanded_value, x.compute_bytes * (c.query + c.key), 0)
-    + iif(c.has_qk_norm, iif(x.is_adapter, 4, iif(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key)
-        + 4 * (c.heads + c.kv_heads), 0);
+    + CASE
+        WHEN NOT c.has_qk_norm THEN 0
+        WHEN m.norm_form = 'layer' THEN if(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
+        ELSE if(x.is_adapter, 4, if(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key) + 4 * (c.heads + c.kv_heads)
+    END;
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its input and the
 -- result feeds the next projection; formulas in Python keep their steps (under autocast three of them in fp32).
@@ -105,31 +106,55 @@ CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
     + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT has_adapted_experts(m, x), 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
+-- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs.
+CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
+    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + if(b.experts > 0, m.hidden_size, 0)));
+
+-- Per token, backward inside attention where scores are tensors: the softmax, its gradient and the gradient of the scores, all in the
+-- softmax's precision, in place of what was kept of them.
+CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
+    WHEN 'eager' THEN (if(m.softmax_form = 'compute' AND x.precision <> 'amp', 3 * x.compute_bytes, 12)
+        + if(m.has_score_cap, x.compute_bytes, 0) - kept_per_score(m, x)) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
+    WHEN 'math' THEN 8 * c.heads * x.context_tokens + 8 * c.context
+    WHEN 'broadcast' THEN 8 * c.heads * x.context_tokens + 8 * c.context
+    ELSE 0 END;
+
 -- inputs of the adapted layers in the adapter's precision, and the rank-wide products
 CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS iif(NOT x.is_adapter, 0,
     iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * iif(x.lora_targets = 'attention',
         m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count,
         m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count));
 
-CREATE OR REPLACE MACRO attention_kept_sum(m, x) AS
-    coalesce(list_sum(list_transform(m.mixers, lambda c: c.layers * kept_by_attention(c, m, x))), 0);
-CREATE OR REPLACE MACRO feed_forward_kept_sum(m, x) AS
-    coalesce(list_sum(list_transform(m.blocks, lambda b: b.layers * kept_by_feed_forward(b, m, x))), 0);
-
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
+    + m.latent_norm_sum * (kept_by_norm(m, x) + if(x.is_adapter, 0, x.compute_bytes))
     + iif(is_autocast(x), 2 * m.hidden_input_sum, 0)
     + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
 
--- bytes per token that all layers keep, without checkpointing
-CREATE OR REPLACE MACRO layers_work(m, x) AS
-    hidden_kept_sum(m, x) + (attention_kept_sum(m, x) + feed_forward_kept_sum(m, x)) / tensor_parallel(x) + kept_by_adapters(m, x);
+-- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is written in these.
+CREATE OR REPLACE MACRO with_kernels(m, x) AS
+    list_transform(m.mixers, lambda c: struct_insert(c, kernel := attention_kernel(c, m, x)));
+CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
+    'hidden': hidden_kept_sum(m, x),
+    'adapters': kept_by_adapters(m, x),
+    'attention': list_transform(mixers, lambda c: [c.layers, kept_by_attention(c, m, x), score_gradients(c, m, x)]),
+    'blocks': list_transform(m.blocks, lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
+};
+CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
+    'layers': parts.hidden + parts.adapters + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
+        + list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2]))) / tensor_parallel(x),
+    'layer': (parts.hidden + parts.adapters) / greatest(m.layer_count, 1)
+        + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
+    'block': list_max(list_transform(parts.blocks, lambda b: b[2])) / tensor_parallel(x),
+    'score_gradients': list_max(list_transform(parts.attention, lambda a: a[3])) / tensor_parallel(x),
+    'block_gradients': list_max(list_transform(parts.blocks, lambda b: b[3])) / tensor_parallel(x)
+};
 
-CREATE OR REPLACE MACRO kept_by_layers(m, x) AS iif(x.checkpointing = 'full',
+-- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
+CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS if(x.checkpointing = 'full',
     m.layer_count * m.hidden_size * residual_bytes(x),
-    -- the first norm's input needs no gradient where the base is frozen
-    layers_work(m, x) - iif(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
+    s.layers - if(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
 
 -- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
 CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
@@ -141,6 +166,6 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
     x.context_tokens * 2 * m.head_dim_max * iif(x.precision = 'amp', 4, x.compute_bytes);
 
 -- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
-CREATE OR REPLACE MACRO kept_bytes(m, x) AS step_tokens(x) * (kept_by_layers(m, x) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
+CREATE OR REPLACE MACRO kept_bytes(m, x, s) AS step_tokens(x) * (kept_by_layers(m, x, s) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
     + iif(is_autocast(x), 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
     + iif(has_adapted_experts(m, x) AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);

@@ -142,17 +142,21 @@ part AS (
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
     LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
+kernel AS (SELECT x.*, if(x.phase_id = 'inference', NULL, with_kernels(x.m, x)) AS mixers FROM part AS x),
+layer AS (SELECT x.*, if(x.phase_id = 'inference', NULL, kept_parts(x.m, x, x.mixers)) AS parts FROM kernel AS x),
+summed AS (SELECT x.*, kept_sums(x.m, x, x.parts) AS s FROM layer AS x),
+kept AS (SELECT x.*, kept_bytes(x.m, x, x.s) AS kept, layer_work(x.m, x, x.s) AS work FROM summed AS x),
 moment AS (
     SELECT
         x.*,
-        iif(x.phase_id = 'inference', NULL, {
-            'loss': loss_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
-            'forward': forward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
-            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
+        if(x.phase_id = 'inference', NULL, {
+            'loss': loss_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
+            'forward': forward_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
+            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered,
             'end': end_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
             'optimizer': optimizer_moment(x.m, x, weights + adapters, gradients, optimizer, x.opt)
         }) AS moments
-    FROM part AS x
+    FROM kept AS x
 ),
 peak AS (
     SELECT
