@@ -1,13 +1,14 @@
 """What a source of a config leaves out, filled in where it shows in the published total: switches, the class, the padding's rows.
 
 A filling changes the config and never the count: the total must equal what the changed config builds, to the element.
-Only what the config does not state is filled in, and a model whose config had to be filled in is `matched` at best.
+Only what the config does not state is filled in, or states as a default of its class; a model whose config had to be filled
+in is `matched` at best.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pipeline.anatomy import read_config
@@ -60,10 +61,22 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     kinds = record.config.get("layer_types")
     if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
         yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}
+    yield from _nested_defaults(record)
     positions = record.config.get("max_position_embeddings")
     if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
         what = f"{positions + 2} rows of positions, of which the first two belong to padding"
         yield what, {"max_position_embeddings": positions + 2}
+
+
+def _nested_defaults(record: Record) -> Iterator[tuple[str, dict]]:
+    """Defaults of a class that stand in for the values of the model itself, where those are known from elsewhere."""
+    text, vision = record.config.get("text_config"), record.config.get("vision_config")
+    if record.config_kind not in _TABLES or not isinstance(text, Mapping) or not isinstance(vision, Mapping):
+        return
+    if "index_kpool" in text and "out_hidden_size" in vision:  # SGLang names pools of 4 keys for GLM-5.3-Flash
+        own = {"text_config": {**text, "index_kpool": 4}}
+        own["vision_config"] = {**vision, "out_hidden_size": text.get("hidden_size")}
+        yield "pools of 4 index keys, and a vision tower that ends in the text's width", own
 
 
 def without(anatomy: Anatomy, role: str) -> Anatomy:

@@ -126,12 +126,8 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
     attending = attending_layers(fields, layers, 4)
-    latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, hidden)
     own = min(attending, sum(indexer_kinds(fields, layers))) if fields.raw("indexer_types") else attending
-    pool = fields.count("index_kpool", default=16)
-    latent_attention(decoder, fields, own, latent, key_pool=pool)
-    latent_attention(decoder, fields, attending - own, latent, with_indexer=False)
-    decoder.parameter("attention", "indexer_pool", own, latent.indexer_dim * (pool + hidden))
+    attend_pooled(decoder, fields, own, attending - own)
     linear = fields.inner("linear_attn_config") or Fields({}, fields.where)
     kimi_delta(
         decoder,
@@ -151,4 +147,20 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     decoder.norm(layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
+    if count := fields.count("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
+        one = Decoder(fields, layers=1)
+        attend_pooled(one, fields, 1, 0)
+        GLM5.sparse_layers(one, fields, 1)
+        one.norm(1, each=5)
+        elements = sum(t.element_count for t in one.tensors) + one.stored_extra.get("router bias buffers", 0)
+        decoder.store("multi-token prediction layers", count * (elements + 2 * hidden**2))
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+
+
+def attend_pooled(decoder: Decoder, fields: Fields, own: int, shared: int) -> None:
+    """Latent attention; an indexer in `own` layers scores pools of `index_kpool` keys."""
+    latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, decoder.hidden)
+    pool = fields.count("index_kpool", default=16)
+    latent_attention(decoder, fields, own, latent, key_pool=pool)
+    latent_attention(decoder, fields, shared, latent, with_indexer=False)
+    decoder.parameter("attention", "indexer_pool", own, latent.indexer_dim * (pool + decoder.hidden))
