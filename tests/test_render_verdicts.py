@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from pipeline.render import book as books
+from pipeline.render import limits, words
 from pipeline.render import tables as tables_module
-from pipeline.render import words
 from pipeline.render.answer import answer
 from tests.tiny_tables import build
 
@@ -24,11 +24,38 @@ def book(tables):
     return tables_module.read(tables)
 
 
+def with_view(connection, tables):
+    connection.execute(f"attach '{tables / 'almanac.duckdb'}' as almanac (read_only)")
+    for name in ("footprint", "gpu", "model", "ladder", "constants"):
+        connection.execute(f"create table {name} as from almanac.{name}")
+    for file in (VIEW.with_name("00_words.sql"), VIEW):
+        connection.execute(file.read_text())
+
+
+def test_limits_are_those_of_the_view(book, tables):
+    """Every model, format and card of inference: the longest context and the most sequences."""
+    cards = {g["gpu_id"]: g["capacity_bytes"] for g in book.gpus}
+    known = limits.points(tables)
+    longest = limits.longest(known, cards, book["constant"])
+    most = limits.most(known, cards, book["constant"])
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        rows = connection.execute(
+            "select model_id, dtype_id, engine_id, context_tokens, sequences, gpu_id, max_context_tokens, max_sequences "
+            "from compatibility where phase_id = 'inference' and verdict is not null"
+        ).fetchall()
+    of_longest = {row[:4]: dict(zip(cards, row[4:], strict=True)) for row in longest.iter_rows()}
+    of_most = {row[:4]: dict(zip(cards, row[4:], strict=True)) for row in most.iter_rows()}
+    assert len(rows) > 1000
+    for model, dtype, engine, context, sequences, gpu, tokens, users in rows:
+        assert of_longest[model, dtype, engine, sequences][gpu] == tokens, (model, dtype, gpu)
+        assert of_most[model, dtype, engine, context][gpu] == users, (model, dtype, gpu)
+    assert {0} < {row[6] for row in rows} and len({row[6] for row in rows}) > 20
+
+
 def test_verdicts_are_those_of_the_view(book, tables):
     with duckdb.connect() as connection:
-        for name in ("footprint", "gpu", "model"):
-            connection.execute(f"create table {name} as from read_parquet('{tables / name}.parquet')")
-        connection.execute(VIEW.read_text())
+        with_view(connection, tables)
         rows = connection.execute(
             f"select model_id, gpu_id, verdict, gpu_count_needed, {', '.join(books.KEYS)} from compatibility"
         )

@@ -66,6 +66,7 @@ PHASES = {
 }
 COUNTS = (1, 2, 4, 8, 16)
 COMPONENTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters")
+CONSTANTS = {"vllm_block_tokens": 16.0, "llama_cpp_cell_multiple": 256.0, "vllm_default_sequences": 256.0}
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
 
 
@@ -100,10 +101,10 @@ def _components(billions, dtype, phase, context, sequences, checkpointing, count
     }
 
 
-def footprints():
+def footprints(scenarios=None, counts=COUNTS):
     for model_id, (billions, *_rest) in MODELS.items():
         for (dtype, engine, phase, context, sequences, optimizer, checkpointing), count in product(
-            _scenarios(), COUNTS
+            scenarios or list(_scenarios()), counts
         ):
             if phase == "inference" and count == 16:
                 continue
@@ -133,6 +134,12 @@ def footprints():
                 if dtype == "mxfp4" and model_id == "acme/Alpha-7B-Instruct":
                     row |= {"weights_bytes": None, "total_bytes": None, "unknown_reason": REASON}
             yield row
+
+
+def ladder():
+    """Points on one GPU between and beyond those of the lookup; the last is the models' own context."""
+    longer = [(*row[:3], context, *row[4:]) for row in _scenarios() for context in (4096, 32768) if row[3] == 2048]
+    yield from footprints(longer, (1,))
 
 
 def _models():
@@ -199,7 +206,10 @@ def _rows():
         "phase": [{"phase_id": p, "name": n, "meaning": m, "source": "house"} for p, (n, m) in PHASES.items()],
         "engine": [{"engine_id": e, "name": e, "engine_version": "1.0"} for e in ("transformers", "vllm", "llama.cpp")],
         "optimizer": [{"optimizer_id": o, "name": o} for o in ("adamw", "adamw-8bit")],
-        "constant": [{"constant_id": "context_bytes", "value": 4e8, "unit": "byte", "applies_to": "capacity"}],
+        "constant": [
+            {"constant_id": name, "value": value, "unit": "token", "applies_to": "limits"}
+            for name, value in CONSTANTS.items()
+        ],
         "tensor_class": [
             {"model_id": m, "tensor_class": c, "element_count": n, "layer_count": 32, "is_quantisable": c != "norm"}
             for m in known
@@ -242,4 +252,9 @@ def build(folder: Path) -> Path:
             if table.name != "compatibility":
                 file = folder / f"{table.name}.parquet"
                 connection.execute(f"create table almanac.{table.name} as from read_parquet('{file}')")
+        connection.execute("create table almanac.ladder as from almanac.footprint limit 0")
+        connection.register("ladder_rows", pl.DataFrame(list(ladder()), infer_schema_length=None).to_arrow())
+        connection.execute("insert into almanac.ladder by name from ladder_rows")
+        wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
+        connection.execute(f"create table almanac.constants as select {wide}")
     return folder

@@ -52,11 +52,11 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
         shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
     shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
 
-    pages = ModelPages(book)
+    pages = ModelPages(book, site_url)
     opening = Prose(book, pages, "").opening()
     data = {
         "scenarios.json": slices.scenarios(book, opening),
-        "models.json": slices.models(book),
+        "models.json": slices.models(book, pages.paths),
     }
     slice_bytes = slices.write_slices(book, site_dir)
     for name, text in data.items():
@@ -102,8 +102,10 @@ def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, progr
     for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):
         path = f"models/{pages.paths[model['model_id']]}"
         name = model["model_id"]
-        write(path, "model", name, f"GPU memory of {name}: which cards run it, in every format.", pages.render(number))
-        (site_dir / path / "totals.bin").write_bytes(book.model_bytes(number))
+        write(path, "model", name, pages.description(number), pages.render(number))
+        for file, content in pages.files(number).items():
+            target = site_dir / path / file
+            target.write_bytes(content) if isinstance(content, bytes) else target.write_text(content)
         entries.append((f"{path}/", words.shown(name)))
     for folder, name, body in pages.organisations():
         write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)

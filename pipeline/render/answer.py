@@ -42,6 +42,18 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
     return None
 
 
+def smallest_for_badge(book: Book, model: int, context: int | None) -> str | None:
+    """`8 GB in 4-bit`: the smallest single card in the smallest usual format that the model is known in."""
+    cards = [c for c in ladder(book) if c[0] <= SINGLE_GIB]
+    for phase, dtypes, name in ASKED[:2]:
+        scenario = _first(book, model, book.rows([phase], **book.default(phase, context_tokens=context)), dtypes)
+        if scenario:
+            totals = book.totals(model, book.index[scenario])
+            where = next((n for n, capacity in cards if judge(totals, book.counts, capacity)[0] == "fits"), None)
+            return where and f"{where} GB {name}"
+    return None
+
+
 def answer(book: Book, model: int, context: int | None, length: int | None) -> tuple[str, str]:
     """The answer, and what exactly it is the answer to; both empty where nothing is known."""
     cards = ladder(book)

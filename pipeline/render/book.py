@@ -78,6 +78,7 @@ class Book:
     array: array
     reasons: list[str]
     index: dict[Scenario, int] = field(default_factory=dict)
+    _asked: dict = field(default_factory=dict)  # pages ask the same few questions thousands of times
 
     def __post_init__(self) -> None:
         self.index = {scenario: i for i, scenario in enumerate(self.scenarios)}
@@ -141,6 +142,14 @@ class Book:
 
     def axis(self, phases: set[str], name: str) -> list:
         """The values that a set of phases is published for."""
+        return self._once(("axis", frozenset(phases), name), lambda: self._axis(phases, name))
+
+    def _once(self, key: tuple, make):
+        if key not in self._asked:
+            self._asked[key] = make()
+        return self._asked[key]
+
+    def _axis(self, phases: set[str], name: str) -> list:
         values = {getattr(s, name) for s in self.scenarios if s.phase_id in phases}
         return sorted(values - {None})
 
@@ -161,6 +170,10 @@ class Book:
 
     def rows(self, phases, **wanted) -> list[Scenario]:
         """The scenarios of the phases that agree with `wanted`, in the order of the phase and dtype tables."""
+        key = ("rows", tuple(phases), tuple(sorted(wanted.items())))
+        return self._once(key, lambda: self._rows(phases, wanted))
+
+    def _rows(self, phases, wanted: dict) -> list[Scenario]:
         dtype_order = {row["dtype_id"]: i for i, row in enumerate(self["dtype"])}
         own_engine = {(row["dtype_id"], row["engine_id"]) for row in self["dtype"]}
         rows = [

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipeline.render import words
-from pipeline.render.answer import answer
+from pipeline.render import modelfiles, paths, words
+from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
+from pipeline.render.reach import Reach
+from pipeline.render.relatives import Relatives, packed
 from pipeline.render.tables import components
 
 DEFAULT_CONTEXT = 8192
@@ -18,15 +20,16 @@ DEFAULT_LENGTH = 2048
 class ModelPages:
     """Holds what all model pages share, so that a page costs only its own rows."""
 
-    def __init__(self, book: Book) -> None:
-        self.book = book
+    def __init__(self, book: Book, site_url: str = "") -> None:
+        self.book, self.site_url = book, site_url
+        self._answered: tuple[int, tuple[str, str]] = (-1, ("", ""))
         env = environment(book)
         self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
         self.dtypes = {d["dtype_id"]: d["name"] for d in book["dtype"]}
         self.phases = {p["phase_id"]: p["name"] for p in book["phase"]}
         self.engines = {e["engine_id"]: e for e in book["engine"]}
         self.trained = [p for p in self.phases if p != "inference"]
-        self.paths = {m["model_id"]: words.slug(m["model_id"]) for m in book.models}
+        self.paths = paths.assign(book.models)
         self.contexts = book.axis({"inference"}, "context_tokens")
         self.sequences = book.axis({"inference"}, "sequences")
         self.lengths = book.axis(set(self.trained), "context_tokens")
@@ -38,6 +41,7 @@ class ModelPages:
         self.places = {scenario: i for i, scenario in enumerate(shown)}
         self.parts = components(book.folder, shown) if shown else {}
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
+        self.relatives, self.reach = Relatives(book.models), Reach(book, self.contexts)
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -47,8 +51,7 @@ class ModelPages:
 
     def render(self, number: int) -> str:
         book, model = self.book, self.book.models[number]
-        context = opening(self.contexts, DEFAULT_CONTEXT, model["max_context_tokens"])
-        length = opening(self.lengths, DEFAULT_LENGTH, model["max_context_tokens"])
+        context, length = self._opening(model)
         inference, training = self.inference.get(context, []), self.training.get(length, [])
         shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
@@ -64,7 +67,7 @@ class ModelPages:
             path=self.paths[model["model_id"]],
             organisation=organisation or "(no organisation)",
             name=name,
-            answer=answer(book, number, context, length) if known else ("", ""),
+            answer=self._answer(number) if known else ("", ""),
             reason=(book.reason(number, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
                 "."
             ),
@@ -86,7 +89,52 @@ class ModelPages:
             tensors=tensors,
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
             layers=self.layers.get(model["model_id"], []),
+            reach=known and self.reach.rows(number, inference),
+            plot=self.reach.plot(number) if known else "",
+            relatives=self._relatives(number),
+            page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/",
         )
+
+    def description(self, number: int) -> str:
+        """For search engines and previews: the answer itself, where there is one."""
+        name = self.book.models[number]["model_id"]
+        said = self._answer(number)[0]
+        return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
+
+    def files(self, number: int) -> dict[str, str | bytes]:
+        """What lies beside the page, by name."""
+        model = self.book.models[number]
+        context, _length = self._opening(model)
+        known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
+        tables = {
+            "tensor_class": self.tensors.get(model["model_id"], []),
+            "attention_layer": self.layers.get(model["model_id"], []),
+        }
+        limits = self.reach.as_rows(number, self.inference.get(context, []))
+        where = smallest_for_badge(self.book, number, context) if known else None
+        return {
+            "model.json": modelfiles.as_json(
+                model, self.paths[model["model_id"]], self._answer(number), tables, limits
+            ),
+            "badge.svg": modelfiles.badge(where, known),
+            "totals.bin": self.book.model_bytes(number),
+        }
+
+    def _answer(self, number: int) -> tuple[str, str]:
+        if self._answered[0] != number:  # a page, its description and its files ask in turn
+            self._answered = number, answer(self.book, number, *self._opening(self.book.models[number]))
+        return self._answered[1]
+
+    def _opening(self, model: dict) -> tuple[int | None, int | None]:
+        limit = model["max_context_tokens"]
+        return opening(self.contexts, DEFAULT_CONTEXT, limit), opening(self.lengths, DEFAULT_LENGTH, limit)
+
+    def _relatives(self, number: int) -> list[tuple[str, list[dict], int]]:
+        models = self.book.models
+        return [
+            (heading, [self.entry(models[i]) | {"packed": packed(models[i])} for i in places], more)
+            for heading, places, more in self.relatives.of(number)
+        ]
 
     def _group(self, number: int, scenarios: list[Scenario], caption: str, short: str) -> dict:
         """One matrix: its rows, and whether any of them is known."""

@@ -35,7 +35,9 @@ class Shell:
 
     @classmethod
     def of(cls, html: str) -> Shell:
-        html = re.sub(r'(<link rel="canonical" href=")[^"]*', r"\1ALMANAC-CANONICAL", html)
+        html = re.sub(
+            r'(<link rel="canonical" href="|<meta property="og:url" content=")[^"]*', r"\1ALMANAC-CANONICAL", html
+        )
         texts, markers = _MARKERS.split(html), _MARKERS.findall(html)
         return cls(tuple(p for pair in zip(texts, [*markers, ""], strict=True) for p in pair))
 

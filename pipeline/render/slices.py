@@ -10,7 +10,6 @@ import json
 import sys
 from pathlib import Path
 
-from pipeline.render import words
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
 
@@ -47,10 +46,10 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
     )
 
 
-def models(book: Book) -> str:
+def models(book: Book, places: dict[str, str]) -> str:
     """One array per column; words that repeat are looked up."""
     rows = book.models
-    paths = {i: words.slug(m["model_id"]) for i, m in enumerate(rows)}
+    paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
             "id": [m["model_id"] for m in rows],

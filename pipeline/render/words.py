@@ -48,7 +48,10 @@ def tokens(number: int) -> str:
 
 def shown(text: str) -> str:
     """Text from outside with its control and direction characters made visible, so that it cannot rearrange the page."""
-    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in str(text))
+    text = str(text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in text)
 
 
 def slug(identifier: str) -> str:
@@ -94,6 +97,23 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
         return Markup('<td class="v v-no">no</td>')
     word = f"{gpus} ×" if verdict == "multi-gpu" else verdict
     return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
+
+
+@lru_cache(maxsize=65536)
+def limit_cell(context: int | None, sequences: int | None, whole: int | None) -> Markup:
+    """How far a card goes: the longest context of one sequence, and how many sequences of a usual length."""
+    if context is None:
+        return Markup('<td class="v-unknown">–</td>')
+    if not context:
+        return Markup("<td>–</td>")
+    text = f"all {rounded_tokens(context)}" if whole and context >= whole else rounded_tokens(context)
+    users = "" if sequences is None else f"<small>{count(sequences) if sequences > 9999 else sequences} ×</small>"
+    return Markup(f"<td>{text}{users}</td>")
+
+
+def rounded_tokens(number: int) -> str:
+    """A context length rounded down to what people say: 37k, never more than there is."""
+    return tokens(number) if number < 4096 else f"{number // 1024}k" if number < 1024**2 else f"{number / 1024**2:.3g}M"
 
 
 def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "") -> Markup:
