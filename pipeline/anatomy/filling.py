@@ -54,10 +54,14 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
         for suffix in _CLASSES:
             if prefix[0] + suffix != anatomy.architecture:
                 yield f"the class {prefix[0]}{suffix}", {"architectures": [prefix[0] + suffix]}
+    elif record.config_kind == "sibling" and prefix and anatomy.architecture.endswith("Classification"):
+        yield f"the class {prefix[0]}ForCausalLM", {"architectures": [f"{prefix[0]}ForCausalLM"]}
     if anatomy.model_type == "deepseek_v4" and "dspark_target_layer_ids" not in record.config:
         for rank in (256, 512):
             targets = list(range(max(anatomy.layer_count - 3, 0), anatomy.layer_count))
             yield "three draft stages", {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
+    if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
+        yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
     kinds = record.config.get("layer_types")
     if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
         yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}

@@ -27,6 +27,7 @@ class Storage:
     also: tuple[str, ...] = ()  # formats that this may be too, if the config says so
     spread: int = 0  # further elements per matrix that may be there, for a text of varying length
     has_own_bias: bool = False  # a bias is added where the model has none
+    spared_layers: int = 0  # the first and the last are left in 16 bits
 
 
 def _per(size: int, by: int) -> int:
@@ -52,6 +53,8 @@ def _grouped(bits: int, group: int, has_zero_points: bool, is_unpacked: bool, wo
 def _storages() -> Iterator[Storage]:
     yield Storage("one scale per block of 128 × 128", "fp8", lambda o, i: _per(o, 128) * _per(i, 128))
     yield Storage("one scale per output row, 8 bits", None, lambda o, i: o, also=("fp8", "int8"))
+    spared = "one scale per output row, 8 bits, in all layers but the first and the last"
+    yield Storage(spared, "fp8", lambda o, i: o, spared_layers=2)  # Llama 3.1 405B in FP8, feed-forward alone
     yield Storage("one scale per matrix", "fp8", lambda o, i: 1)
     yield Storage("a weight and an input scale per matrix", "fp8", lambda o, i: 2)
     yield Storage("a bias of zeros beside each packed matrix", "gptq-int4", lambda o, i: o, has_own_bias=True)

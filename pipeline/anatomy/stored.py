@@ -115,7 +115,7 @@ def explain_total(
     groups = matrices(anatomy)
     subsets = _subsets([name for name, rows in groups.items() if rows])
     for storage in STORAGES:
-        explanation = _explain_by(storage, anatomy, groups, subsets, extras, difference)
+        explanation = _explain_by(storage, anatomy, groups, subsets, extras, difference, _is_of(storage, declared))
         if explanation:
             found.append(explanation)
     if not found:
@@ -146,7 +146,7 @@ def _extras(anatomy: Anatomy) -> dict[int, Parts]:
     """What a checkpoint may hold besides, in every combination: the parts by their sum, the fewest where sums are equal."""
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
-    if anatomy.vocab_size and not anatomy.is_head_tied:
+    if anatomy.vocab_size and any(t.tensor_class == "head" for t in anatomy.tensors):
         named.append(("embedding stored again", anatomy.vocab_size * anatomy.hidden_size))
     if caching:
         named.append(("scales of an fp8 cache", 2 * caching))
@@ -171,9 +171,14 @@ def _explain_by(
     subsets: list[frozenset[str]],
     extras: Mapping[int, Parts],
     difference: int,
+    is_declared: bool,
 ) -> Explanation | None:
     rows = {name: [m for m in found if not (storage.has_own_bias and m.has_bias)] for name, found in groups.items()}
-    whole = {name: sum(m.count * storage.extra(m.out, m.into) for m in found) for name, found in rows.items()}
+    spared = storage.spared_layers
+    whole = {
+        name: sum(max(m.count - spared * m.per_layer, 0) * storage.extra(m.out, m.into) for m in found)
+        for name, found in rows.items()
+    }
     # a multi-token prediction layer is one more layer of full attention and of the last kind of feed-forward
     layer = {name: sum(m.per_layer * storage.extra(m.out, m.into) for m in rows[name]) for name in rows}
     projection = 0
@@ -183,7 +188,11 @@ def _explain_by(
         projection = layer["other"]
     predicting = {size: parts for size, parts in extras.items() if any(c.startswith("multi-token") for c, _ in parts)}
     for subset in subsets:
-        if 0 < storage.extra(256, 256) <= 256 and subset not in _usual(rows):
+        if spared:
+            is_usual = subset == {"feed-forward"}
+        else:
+            is_usual = subset in _usual(rows) or (is_declared and subset == {"expert"})
+        if 0 < storage.extra(256, 256) <= 256 and not is_usual:
             continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
         body = sum(whole[name] for name in subset)
@@ -203,6 +212,8 @@ def _explain_by(
 
 def _is_whole(storage: Storage, subset: frozenset[str], rows: Mapping[str, list[_Matrices]]) -> bool:
     """Whether the rest is certainly in 16 bits: recipes that mix formats leave out some of the usual groups."""
+    if storage.spared_layers:
+        return False
     usual = {"expert"} if storage.dtype_id == "mxfp4" else {g for g in _CORE if rows.get(g)} - {"indexer"}
     return subset - {"head", "small", *TOWERS, "indexer"} == usual
 
