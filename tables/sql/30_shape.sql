@@ -95,9 +95,12 @@ census AS (
         coalesce(bool_or(role = 'position_embedding'), false) AS has_position_embedding,
         coalesce(bool_or(role = 'shared_expert_gate'), false) AS has_shared_expert_gate,
         -- widths of the hidden-size norms of all layers, and of the linear layers that read them
-        -- (norms without weights are no tensors: two a layer)
-        coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features = model.hidden_size
-            AND component IN ('text', 'encoder', 'decoder')), 2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_width_sum,
+        -- (a final norm of the same shape is one layer more, weight and bias of encoders are one role; norms without weights: two a layer)
+        coalesce(sum(least(tensor.layer_count, model.layer_count) * out_features * per_layer_count
+            // iif(model.norm_kind = 'layer' AND per_layer_count >= 4, 2, 1)) FILTER (role = 'norm' AND tensor.layer_count > 1
+            AND out_features = model.hidden_size AND component IN ('text', 'encoder', 'decoder')),
+            2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_width_sum,
+        coalesce(bool_or(role = 'head_transform'), false) AS has_head_transform,
         -- norms of latents, and the rotary part that the latent's keys get after they are expanded
         coalesce(sum(element_count) FILTER (role = 'norm' AND tensor.layer_count > 1 AND out_features <> model.hidden_size), 0)::BIGINT
             * bool_or(role = 'mla_kv_b')::INT AS latent_norm_sum,
@@ -114,7 +117,7 @@ census AS (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_elements,
         -- (peft gives a fused gate and up twice the rank)
-        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features) * if(role = 'expert_gate_up', 2, 1)) FILTER (
+        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features) * iif(role = 'expert_gate_up', 2, 1)) FILTER (
             operator = 'expert' OR (tensor_class = 'router' AND in_features IS NOT NULL)), 0)::BIGINT AS lora_expert_elements,
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
@@ -151,7 +154,7 @@ SELECT
     mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id),
     census.* EXCLUDE (model_id, norm_width_sum, has_narrow_norms),
     -- norms of whole queries and keys are as wide as the hidden state, and counted with attention
-    census.norm_width_sum - if(mixer.has_qk_norm AND NOT census.has_narrow_norms,
+    census.norm_width_sum - iif(mixer.has_qk_norm AND NOT census.has_narrow_norms,
         model.layer_count * model.hidden_size * ((mixer.query_max = model.hidden_size)::INT + (mixer.key_max = model.hidden_size)::INT), 0)
         AS norm_width_sum,
     -- norms whose output linear layers read: two a layer at most, the others stand behind a block

@@ -12,8 +12,8 @@
 CREATE OR REPLACE MACRO has_adapted_experts(m, x) AS
     x.phase_id = 'lora' AND x.lora_targets = 'all-linear' AND m.expert_elements > 0 AND m.are_experts_adapted;
 
-CREATE OR REPLACE MACRO adapter_elements(m, x) AS if(x.phase_id IN ('lora', 'qlora'), x.lora_rank * (
-    if(x.lora_targets = 'attention', m.lora_attention_elements, m.lora_linear_elements)
-    + if(has_adapted_experts(m, x), m.lora_expert_elements, 0)), 0)::BIGINT;
+CREATE OR REPLACE MACRO adapter_elements(m, x) AS iif(x.phase_id IN ('lora', 'qlora'), x.lora_rank * (
+    iif(x.lora_targets = 'attention', m.lora_attention_elements, m.lora_linear_elements)
+    + iif(has_adapted_experts(m, x), m.lora_expert_elements, 0)), 0)::BIGINT;
 
-CREATE OR REPLACE MACRO adapter_bytes_each(x) AS if(x.precision = 'pure', x.compute_bytes, 4);
+CREATE OR REPLACE MACRO adapter_bytes_each(x) AS iif(x.precision = 'pure', x.compute_bytes, 4);

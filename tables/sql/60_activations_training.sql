@@ -34,7 +34,8 @@ CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE m.norm_form
     WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
     WHEN 'layer-fp32' THEN iif(x.is_adapter, 8, 12)
     WHEN 'layer-plain' THEN 4
-    ELSE residual_bytes(x)
+    -- autocast runs fused norms in fp32, frozen or not
+    ELSE iif(x.precision = 'amp', 4, x.compute_bytes)
 END;
 
 -- Norms of `width` elements, of which `outputs` feed linear layers: their input is kept for the weights' gradients, once, or under
@@ -67,22 +68,25 @@ CREATE OR REPLACE MACRO kept_per_score(m, x) AS
 CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
     x.compute_bytes * CASE
         WHEN c.mechanism = 'mla' THEN 3 * c.query - c.heads * m.rotary_width + c.context
-            + if(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
+            + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
         WHEN c.kernel IN ('eager', 'masked') THEN c.query + c.expanded_key + c.expanded_value
-            + if(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + if(c.kernel = 'masked', x.context_tokens, 0)
-        WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + if(x.is_adapter, 0, c.context)
-        WHEN c.kernel = 'broadcast' THEN 4 * (c.query + c.key + c.value) / x.compute_bytes + if(x.is_adapter, 0, c.context)
+            + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', x.context_tokens, 0)
+        WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + iif(x.is_adapter, 0, c.context)
+        -- in fp32; a batch repeats the one key and value for every head
+        WHEN c.kernel = 'broadcast' THEN 4 * iif(x.sequences > 1, 2 * c.query + c.context, c.query + c.key + c.value) / x.compute_bytes
+            + iif(x.is_adapter, 0, c.context)
         ELSE c.query + c.key + c.value + c.context
     END
     + c.heads * CASE c.kernel WHEN 'eager' THEN kept_per_score(m, x) * x.context_tokens
-        WHEN 'math' THEN 4 * x.context_tokens WHEN 'broadcast' THEN 4 * x.context_tokens ELSE 4 END
-    + if(m.rotary_form = 'concatenated' AND c.kernel IN ('fused', 'masked') AND NOT x.is_adapter, x.compute_bytes * c.context, 0)
-    + if(m.rotary_form <> 'none' AND m.has_fused_qkv AND NOT x.is_adapter AND c.kernel IN ('fused', 'eager')
-        AND c.value = c.expanded_value, x.compute_bytes * (c.query + c.key), 0)
+        WHEN 'math' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens
+        WHEN 'broadcast' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens ELSE 4 END
+    + iif(m.rotary_form = 'concatenated' AND c.kernel = 'fused' AND x.compute_bytes = 2 AND NOT x.is_adapter, 2 * c.context, 0)
+    + iif(m.rotary_form <> 'none' AND m.has_fused_qkv AND (c.kernel = 'fused' OR c.kernel = 'masked' AND c.value = c.expanded_value),
+        x.compute_bytes * (c.query + c.key), 0)
     + CASE
         WHEN NOT c.has_qk_norm THEN 0
-        WHEN m.norm_form = 'layer' THEN if(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
-        ELSE if(x.is_adapter, 4, if(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key) + 4 * (c.heads + c.kv_heads)
+        WHEN m.norm_form = 'layer' THEN iif(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
+        ELSE iif(x.is_adapter, 4, iif(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key) + 4 * (c.heads + c.kv_heads)
     END;
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its input and the
@@ -108,13 +112,13 @@ CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
 
 -- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs.
 CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
-    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + if(b.experts > 0, m.hidden_size, 0)));
+    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + iif(b.experts > 0, m.hidden_size, 0)));
 
 -- Per token, backward inside attention where scores are tensors: the softmax, its gradient and the gradient of the scores, all in the
 -- softmax's precision, in place of what was kept of them.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
-    WHEN 'eager' THEN (if(m.softmax_form = 'compute' AND x.precision <> 'amp', 3 * x.compute_bytes, 12)
-        + if(m.has_score_cap, x.compute_bytes, 0) - kept_per_score(m, x)) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
+    WHEN 'eager' THEN (iif(m.softmax_form = 'compute' AND x.precision <> 'amp', 3 * x.compute_bytes, 12)
+        + iif(m.has_score_cap, x.compute_bytes, 0) - kept_per_score(m, x)) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
     WHEN 'math' THEN 8 * c.heads * x.context_tokens + 8 * c.context
     WHEN 'broadcast' THEN 8 * c.heads * x.context_tokens + 8 * c.context
     ELSE 0 END;
@@ -128,7 +132,7 @@ CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS iif(NOT x.is_adapter, 0,
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
-    + m.latent_norm_sum * (kept_by_norm(m, x) + if(x.is_adapter, 0, x.compute_bytes))
+    + m.latent_norm_sum * (kept_by_norm(m, x) + iif(x.is_adapter, 0, x.compute_bytes))
     + iif(is_autocast(x), 2 * m.hidden_input_sum, 0)
     + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
 
@@ -148,19 +152,28 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
     'block': list_max(list_transform(parts.blocks, lambda b: b[2])) / tensor_parallel(x),
     'score_gradients': list_max(list_transform(parts.attention, lambda a: a[3])) / tensor_parallel(x),
+    -- elements of the widest projection back to the hidden state, whose gradient comes first
+    'down': m.hidden_size * list_max(list_transform(m.blocks, lambda b: b.width + b.experts * b.expert_width)),
     'block_gradients': list_max(list_transform(parts.blocks, lambda b: b[3])) / tensor_parallel(x)
 };
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
-CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS if(x.checkpointing = 'full',
+CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS iif(x.checkpointing = 'full',
     m.layer_count * m.hidden_size * residual_bytes(x),
-    s.layers - if(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
+    s.layers - iif(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
 
 -- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
 CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
+-- (where autocast runs the log-softmax in 16 bits and the loss in fp32, both are kept)
+CREATE OR REPLACE MACRO kept_per_logit(m, x) AS loss_bytes(m, x)
+    + iif(m.loss_form = 'compute' AND x.precision = 'amp', 2, 0) + iif(m.has_logit_cap, x.compute_bytes, 0);
+CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
+    iif(m.loss_form = 'compute' AND x.precision = 'amp', 4, 2 * loss_bytes(m, x));
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS
     kept_by_norms(m.hidden_size, m.hidden_size, m, x) + iif(is_autocast(x), 2 * m.hidden_size, 0)
-    + logit_width(m, x) * (loss_bytes(m, x) + iif(m.has_logit_cap, x.compute_bytes, 0));
+    + logit_width(m, x) * kept_per_logit(m, x)
+    -- a dense layer, its activation and a norm before the head
+    + iif(m.has_head_transform, 3 * x.compute_bytes * m.hidden_size, 0);
 
 CREATE OR REPLACE MACRO rope_bytes(m, x) AS
     x.context_tokens * 2 * m.head_dim_max * iif(x.precision = 'amp', 4, x.compute_bytes);

@@ -10,28 +10,39 @@
 -- Units: bytes per GPU. w, g, o: weights with adapters, gradients, optimizer. Source: as 60_activations_training.sql.
 -- Not covered: what is not covered there; moments inside layers between the first and the last.
 
-CREATE OR REPLACE MACRO loss_moment(m, x, w, o, kept) AS
-    w + o + kept + 2 * loss_bytes(m, x) * logit_width(m, x) * step_tokens(x);
+-- bytes of a gradient that one GPU holds whole or in its share
+CREATE OR REPLACE MACRO gradient_bytes(elements, x) AS iif(x.is_adapter, 0, elements * x.trained_bytes_each / shards(x, 'gradients'));
+
+-- The gradients of the logits in the loss's precision; or, after the loss, the logits' own gradient beside that of the head.
+CREATE OR REPLACE MACRO loss_moment(m, x, w, o, kept) AS w + o + kept + greatest(
+    gradients_per_logit(m, x) * logit_width(m, x) * step_tokens(x),
+    (x.compute_bytes - loss_bytes(m, x)) * logit_width(m, x) * step_tokens(x)
+        + iif(logit_width(m, x) > 0, gradient_bytes(m.vocab_size * m.hidden_size, x), 0));
 
 CREATE OR REPLACE MACRO forward_moment(m, x, w, o, kept) AS
-    w + o + kept + (2 + loss_bytes(m, x)) * logit_width(m, x) * step_tokens(x)
-    + if(is_autocast(x) AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
+    w + o + kept + (2 + gradients_per_logit(m, x) / 2) * logit_width(m, x) * step_tokens(x)
+    + iif(is_autocast(x) AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside
 -- the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of two hidden states.
-CREATE OR REPLACE MACRO layer_work(m, x, s) AS
-    s.layer + 2 * residual_bytes(x) * m.hidden_size + greatest(s.block + s.block_gradients, s.score_gradients);
+CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * residual_bytes(x) * m.hidden_size;
 
--- The last layer while the gradients of the head exist, or the first while those of all later layers do.
+-- Gradients that exist when the first layer is reached: of everything but that layer and the embedding (a tied one has the head's). Its
+-- feed-forward block, first the way down, comes before its attention.
+CREATE OR REPLACE MACRO gradients_before(elements, m, x, g) AS iif(x.is_adapter, g, greatest(0, g - gradient_bytes(
+    elements + iif(m.is_head_tied, 0, m.embedding_elements), x)));
+
+-- The last layer while only the gradients of the head exist, or the first while those of all later layers do.
 CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work) AS w + o + greatest(
-    step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s)
-            - if(x.checkpointing = 'full', m.hidden_size * residual_bytes(x), s.layers / greatest(m.layer_count, 1))))
-        + if(x.is_adapter, 0, least(g, m.vocab_size * m.hidden_size * x.trained_bytes_each / shards(x, 'gradients'))),
-    step_tokens(x) * work
-        + if(x.is_adapter, g, greatest(0, g - (m.embedding_elements + m.largest_layer_elements
-            - m.hidden_size * greatest(m.gated_max, m.plain_max)) * x.trained_bytes_each / shards(x, 'gradients')))
-) + if(is_autocast(x), 2 * m.largest_layer_elements, 0) + rope_bytes(m, x)
-    + if(has_adapted_experts(m, x), x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
+    step_tokens(x) * (work + greatest(s.block + s.block_gradients, s.score_gradients)
+        + stage_share(m, x) * (kept_by_layers(m, x, s)
+            - iif(x.checkpointing = 'full', m.hidden_size * residual_bytes(x), s.layers / greatest(m.layer_count, 1))))
+        + least(g, gradient_bytes(m.vocab_size * m.hidden_size, x)),
+    step_tokens(x) * (work + s.block + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g),
+    step_tokens(x) * (work + s.score_gradients)
+        + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g)
+) + iif(is_autocast(x), 2 * m.largest_layer_elements, 0) + rope_bytes(m, x)
+    + iif(has_adapted_experts(m, x), x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
 
 CREATE OR REPLACE MACRO end_moment(m, x, w, g, o) AS
     w + o + g + step_tokens(x) * m.hidden_size * residual_bytes(x)
