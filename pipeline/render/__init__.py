@@ -16,7 +16,6 @@ from markupsafe import escape
 
 from pipeline.render import search, slices, tables, words
 from pipeline.render.environment import TEMPLATES, short_names, slug_gpu
-from pipeline.render.gpus import GpuPages
 from pipeline.render.models import ModelPages
 from pipeline.render.prose import Prose
 from pipeline.render.shell import ROOT, mkdocs, secure, take_shells
@@ -53,10 +52,11 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
 
     pages = ModelPages(book, site_url)
-    opening = Prose(book, pages, "").opening()
+    prose = Prose(book, pages)
     data = {
-        "scenarios.json": slices.scenarios(book, opening),
+        "scenarios.json": slices.scenarios(book, prose.opening()),
         "models.json": slices.models(book, pages.paths),
+        "compare.json": prose.compare.data(),
     }
     slice_bytes = slices.write_slices(book, site_dir)
     for name, text in data.items():
@@ -65,11 +65,11 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     for file in site_dir.rglob("*.html"):
         file.write_text(_replace(file.read_text(), common))
     shells = take_shells(site_dir)
-    prose = Prose(book, pages, common["ALMANAC-VERSION"])
+    prose.version = common["ALMANAC-VERSION"]
     for file in sorted(site_dir.rglob("*.html")):
         file.write_text(prose.fill(secure(file.read_text())))
 
-    entries = _stamp(book, site_dir, site_url, shells, pages, progress)
+    entries = _stamp(book, site_dir, site_url, shells, pages, prose.cards, progress)
     _share(tables_dir, site_dir / "tables")
     search.extend_search(site_dir, entries)
     search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
@@ -87,7 +87,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     }
 
 
-def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, progress) -> list[tuple[str, str]]:
+def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, cards, progress) -> list[tuple[str, str]]:
     """Model, organisation and card pages; returns their entries for the search."""
     entries = []
 
@@ -109,7 +109,6 @@ def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, progr
         entries.append((f"{path}/", words.shown(name)))
     for folder, name, body in pages.organisations():
         write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
-    cards = GpuPages(book, pages)
     for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
         path = f"gpus/{slug_gpu(gpu['gpu_id'])}"
         write(

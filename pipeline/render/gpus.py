@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 
 from pipeline.render import words
 from pipeline.render.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
@@ -10,6 +11,7 @@ from pipeline.render.environment import environment
 from pipeline.render.models import ModelPages
 
 LISTED = 200
+TASKS = 10
 # Columns of "what fits", in order, where the tables have them.
 COLUMNS = (
     ("inference", "bf16"),
@@ -33,6 +35,7 @@ class GpuPages:
         self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
         self.counts = book.published_counts(["inference"])
         self.ranked = {s: self._ranked(s) for s in self.inference}
+        self.by_task = self._by_task()
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
 
     def _scenario(self, phase: str, dtype: str) -> Scenario | None:
@@ -42,17 +45,32 @@ class GpuPages:
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
 
-    def _ranked(self, scenario: Scenario) -> list[list[tuple[float, int]]]:
-        """For each GPU count (total, model), sorted: how many fit and which is the largest are then one bisection."""
+    def _ranked(self, scenario: Scenario) -> list[Ranked]:
+        """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
-        least: list[list[tuple[float, int]]] = []
-        totals = [book.totals(i, place) for i in range(len(book.models))]
-        for n in range(1, len(self.counts) + 1):
-            smallest = [
-                (_least(row, n, book.counts), i) for i, row in enumerate(totals) if min(row[:-BANDS]) != UNKNOWN_KIB
-            ]
-            least.append(sorted(smallest))
-        return least
+        rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
+        known = [(i, row) for i, row in rows if min(row[:-BANDS]) != UNKNOWN_KIB]
+        return [
+            Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
+            for n in range(1, len(self.counts) + 1)
+        ]
+
+    def _size(self, model: int) -> int:
+        return self.book.models[model]["parameter_count"] or 0
+
+    def _by_task(self) -> list[tuple[str, list[tuple[Scenario, Ranked]]]]:
+        """The tasks with most known models, each ranked on one card in a few formats."""
+        models, rows = self.book.models, []
+        shown = [s for s in self.columns if s.phase_id == "inference"]
+        for scenario in shown:
+            whole = self.ranked[scenario][0]
+            parts: dict[str, list] = {}
+            for need, i in whole.rows:
+                parts.setdefault(models[i]["pipeline_tag"] or "no task given", []).append((need, i))
+            rows.append((scenario, parts))
+        number = Counter(task for _s, parts in rows for task, part in parts.items() for _row in part)
+        tasks = [task for task, _n in number.most_common(TASKS)]
+        return [(task, [(s, Ranked(parts.get(task, []), self._size)) for s, parts in rows]) for task in tasks]
 
     def render(self, gpu: dict) -> str:
         capacity = gpu["capacity_bytes"] // 1024
@@ -67,11 +85,56 @@ class GpuPages:
             rows=[self._row(i, capacity) for i in self.listed],
             columns=[self._head(s) for s in self.columns],
             caption=f"Inference {at}{then}",
-            caption_inference=f"how many fit {at}",
-            known=max((len(ranked[0]) for ranked in self.ranked.values()), default=0),
+            caption_tasks=at,
+            known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
             formats=[self._format(s, capacity) for s in self.inference],
+            tasks=self._tasks(capacity),
+            task_formats=[self.book.formats[s] for s in self.columns if s.phase_id == "inference"],
         )
+
+    def _tasks(self, capacity: int) -> list[dict]:
+        rows = []
+        for task, formats in self.by_task:
+            cells = []
+            for _scenario, ranked in formats:
+                fit, largest, popular = ranked.at(capacity)
+                cells.append(
+                    {
+                        "fit": fit,
+                        "largest": None if largest is None else self.entries[largest],
+                        "popular": None if popular is None else self.entries[popular],
+                    }
+                )
+            rows.append({"task": task, "cells": cells})
+        return rows
+
+    def figures(self, gpu: dict) -> list[tuple[str, str, str]]:
+        """A card in rows of (group, what, text), the same rows for every card: what `compare` lays side by side."""
+        nominal, gives = gpu["memory_gib_nominal"], gpu["capacity_bytes"] / words.GIB
+        number = lambda name: f"{gpu[name]:,.0f}" if gpu[name] else "–"  # noqa: E731
+        rows = [
+            ("The card", "Sticker, GB", f"{nominal:g}"),
+            ("The card", "Gives one program, GiB", f"{gives:,.1f}"),
+            ("The card", "Of its sticker", f"{100 * gives / nominal:.1f} %" if nominal else "–"),
+            ("The card", "Basis", gpu["capacity_basis"]),
+            ("The card", "Segment", gpu["segment"]),
+            ("The card", "Architecture", words.shown(gpu["architecture"] or "–")),
+            ("The card", "Bandwidth, GB/s", number("memory_bandwidth_gb_s")),
+            ("The card", "bf16, dense TFLOPS", number("bf16_tflops_dense")),
+            ("The card", "fp8, dense TFLOPS", number("fp8_tflops_dense")),
+            ("The card", "NVLink, GB/s", number("nvlink_gb_s")),
+            ("The card", "Power, W", number("tdp_w")),
+            ("The card", "Released", words.shown(gpu["release_date"] or "–")),
+        ]
+        for scenario in self.inference:
+            for n, ranked in zip(self.counts, self.ranked[scenario], strict=True):
+                fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+                size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
+                group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
+                rows.append((group, self.book.formats[scenario], f"{fit:,}{size}"))
+        order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
+        return sorted(rows, key=lambda row: order[row[0]])
 
     def _head(self, scenario: Scenario) -> dict:
         phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
@@ -86,16 +149,31 @@ class GpuPages:
         return self.entries[model] | {"cells": cells}
 
     def _format(self, scenario: Scenario, capacity: int) -> dict:
-        ranked = self.ranked[scenario]
-        numbers = [bisect_right(row, (capacity, len(self.book.models))) for row in ranked]
-        fitting = ranked[0][: numbers[0]]
-        size = lambda i: self.book.models[i]["parameter_count"] or 0  # noqa: E731
-        largest = max((i for _kib, i in fitting), key=lambda i: (size(i), -i), default=None)
+        found = [ranked.at(capacity) for ranked in self.ranked[scenario]]
         return {
             "label": self.book.formats[scenario],
-            "numbers": numbers,
-            "largest": None if largest is None else self.entries[largest],
+            "cells": [
+                {"fit": fit, "largest": None if largest is None else self.entries[largest]}
+                for fit, largest, _popular in found
+            ],
         }
+
+
+class Ranked:
+    """Models by what they need, with the largest and the most downloaded of every beginning of that list."""
+
+    def __init__(self, rows: list[tuple[float, int]], size) -> None:
+        self.rows = sorted(rows)
+        self.largest, self.popular = [], []
+        for _need, i in self.rows:
+            before = self.largest[-1] if self.largest else i
+            self.largest.append(max(before, i, key=lambda m: (size(m), -m)))
+            self.popular.append(min(self.popular[-1] if self.popular else i, i))  # models are by downloads
+
+    def at(self, capacity: int) -> tuple[int, int | None, int | None]:
+        """How many fit, the largest of them, and the most downloaded."""
+        fit = bisect_right(self.rows, (capacity, float("inf")))
+        return (fit, self.largest[fit - 1], self.popular[fit - 1]) if fit else (0, None, None)
 
 
 def _least(row, n: int, counts: list[int]) -> float:
@@ -125,8 +203,13 @@ def _steps(gpu: dict) -> list[dict]:
             "What is left after the process's own context: the capacity",
         ),
     ]
+    lost, before = {}, None
+    for name, value, _why in steps:
+        lost[name] = "" if value is None or before is None else f"{value - before:+,.2f}"
+        before = before if value is None else value
     return [
         {
+            "lost": lost[name],
             "name": name,
             "text": "not read" if value is None else f"{value:,.2f}",
             "share": value and value / max(nominal, 1e-9),

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-WIDTH, HEIGHT = 760, 400
-LEFT, RIGHT, TOP, BOTTOM = 48, 104, 14, 40
-LABEL_GAP = 13
+WIDTH, HEIGHT = 600, 360
+LEFT, RIGHT, TOP, BOTTOM = 44, 92, 16, 40
+LABEL_GAP = 14
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def context_lines(
     for i, ((label, at, need), end) in enumerate(zip(shown, ends, strict=True)):
         d = " ".join(f"{x(a):g},{y(n):g}" for a, n in zip(at, need, strict=True))
         parts.append(f'<polyline class="line l{i}" points="{d}"/>' + text(WIDTH - RIGHT + 6, end + 4, label, f"t{i}"))
-    if limit:
+    if limit and limit <= x.high:
         parts.append(text(x(limit), TOP + 4, "the model’s limit", "soft", "end"))
     description = f"{', '.join(s[0] for s in shown)}: memory grows with the context. The table below holds the numbers."
     return svg("plot", f"Memory of {name} against context, one sequence", description, parts)

@@ -9,7 +9,9 @@ import polars as pl
 
 from pipeline.render import method, words
 from pipeline.render.book import UNKNOWN_KIB, Book
+from pipeline.render.compare import Compare
 from pipeline.render.environment import environment
+from pipeline.render.gpus import GpuPages
 from pipeline.render.models import ModelPages
 from pipeline.render.shell import ROOT, SLOT
 from pipeline.schema import PUBLISHED
@@ -20,9 +22,11 @@ FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page
 
 
 class Prose:
-    def __init__(self, book: Book, pages: ModelPages, version: str, sql: Path = SQL) -> None:
+    def __init__(self, book: Book, pages: ModelPages, version: str = "", sql: Path = SQL) -> None:
         self.book, self.pages, self.version, self.sql_folder = book, pages, version, sql
         self.env = environment(book)
+        self.cards = GpuPages(book, pages)
+        self.compare = Compare(self.cards)
 
     def fill(self, html: str) -> str:
         """Every slot of a page, by the method of its name."""
@@ -67,6 +71,9 @@ class Prose:
 
     def slot_gpus(self, _argument) -> str:
         return self._render("gpus.html", gpus=self.book.gpus)
+
+    def slot_compare(self, _argument) -> str:
+        return self.compare.body()
 
     def slot_accuracy(self, _argument) -> str:
         return self._render("accuracy.html", rows=self.book["accuracy"])
