@@ -32,9 +32,11 @@ _REQUIRED = {
 _NUMBERS = ("context_tokens", "sequences", "gpu_count", "lora_rank", "generated_tokens")
 # Sums of components that measurements are compared with, over a footprint f, its weights w and the constants k.
 COMPARED = {
-    "allocated": "f.total_bytes - f.overhead_bytes",
+    "allocated": "f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT",
+    "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
-    "resident": "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes",
+    "resident": "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + rounding_bytes(m, f)::BIGINT",
+    "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
     "device_weights": "f.weights_bytes - if(w.head_bytes > 0 OR NOT m.is_head_tied, w.embedding_bytes, 0)",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",

@@ -1,38 +1,120 @@
 -- What an engine's allocator holds at its peak beside weights and cache.
 --
--- transformers: the largest moment of prefilling all sequences at once; T = sequences × context tokens:
---   feed-forward  T × (6 × width + 8 × hidden), eager attention  T × (10 × heads × context + ...), and the last token's logits
--- vLLM, SGLang: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of fp32
---   logits, whichever is larger
--- llama.cpp: the compute buffer with flash attention, micro-batch × (vocabulary + hidden) × 4
+-- transformers: the largest moment of prefilling all sequences at once, T = sequences × context tokens:
+--     feed-forward  T × bytes × (tensors of the block's width × width + tensors of the residual width × hidden), or the routed experts
+--     attention     T × (10 × heads × context + …) where no fused kernel runs (eager), 8 × heads × context in PyTorch's own (math)
+--     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders and in versions before 4.45
+-- vLLM, SGLang: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of logits,
+--   whichever is larger, and the table of rotations
+-- llama.cpp: the compute buffer, micro-batch × 4 × (vocabulary + hidden) with flash attention; without, no less than
+--   micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks are parallel
 --
--- Units: bytes per GPU. Sources: transformers-prefill-oracle (transformers 5.23.0 under fake tensors; Llama-shaped models within
---   0.2 %), vllm-logs (38.5 bytes per row and vocabulary entry), llama-cpp-logs; constants in constant.csv.
--- Not covered: recurrent layers in transformers, images and audio, speculative decoding, prefix caching.
+-- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures within 0.5 % of
+--   the peak, most within 0.05 %), measured-rows (vLLM and llama.cpp logs; which groups set a constant and which judge it is said in
+--   constant.csv).
+-- Not covered: recurrent layers in transformers, images and audio, speculative decoding, prefix caching, other micro-batches.
+
+-- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input and output,
+-- written-out forms keep their terms. A gated block ends on gate, up and product.
+CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_gated, 3, 2), CASE
+    WHEN activation IN ('gelu_new', 'gelu_new_gated', 'gated-gelu') THEN 4
+    WHEN activation = 'gelu_tanh' THEN 5
+    WHEN activation IN ('relu2', 'quick_gelu') THEN 3
+    ELSE 2
+END);
+
+-- Tensors of the residual width beside them: the embeddings, the layer's input, the residual, the norm's output; code that names its
+-- intermediate results keeps more of them alive.
+CREATE OR REPLACE MACRO hidden_tensors(m) AS CASE
+    WHEN m.norm_kind = 'layer' AND m.is_gated AND NOT m.is_block_parallel THEN 6
+    WHEN m.norm_kind = 'layer' AND m.activation = 'gelu_new' AND NOT m.is_block_parallel THEN 5
+    ELSE 4
+END;
+
+-- Routed experts, each token copied for every expert that it passes: the copies, their outputs, the weighted outputs and those put
+-- back in order (routers with experts that everyone shares weigh in fp32), or the widest moment inside the experts.
+CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS iif(m.routed_max = 0, 0, greatest(
+    m.experts_per_token_max * m.hidden_size
+        * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate, 4, x.compute_bytes)),
+    x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
+) + 4 * m.expert_count_max + 8 * m.experts_per_token_max);
+
+CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * hidden_tensors(m) * m.hidden_size + greatest(
+    x.compute_bytes * wide_tensors(m.activation, true) * m.gated_max,
+    x.compute_bytes * wide_tensors(m.activation, false) * m.plain_max,
+    x.compute_bytes * (m.hidden_size + 3 * m.shared_max),
+    routed_bytes_per_token(m, x));
 
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
     10 * m.head_max * x.context_tokens + 2 * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
     + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1));
 
-CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS
-    x.compute_bytes * (4 * m.hidden_size + 3 * m.gated_max + 2 * m.plain_max + 3 * m.shared_max)
-    + iif(m.routed_max > 0, x.compute_bytes * (3 * m.routed_max + 2 * m.experts_per_token_max * m.hidden_size), 0);
+-- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values repeated in fp32.
+-- It runs where no fused kernel does: fp32 with grouped heads, or one key head that serves all queries unannounced.
+CREATE OR REPLACE MACRO has_broadcast_heads(m) AS m.kv_head_max = 1 AND m.head_max > 1 AND m.is_block_parallel;
+
+CREATE OR REPLACE MACRO math_attention_bytes(m, x) AS step_tokens(x) * (
+    8 * m.head_max * x.context_tokens
+    + iif(has_broadcast_heads(m), 1 + x.compute_bytes, 4) * x.context_tokens
+    + 3 * x.compute_bytes * m.hidden_size + iif(has_broadcast_heads(m), 3, 4) * 4 * m.query_max);
+
+CREATE OR REPLACE MACRO attention_bytes(m, x) AS CASE
+    WHEN has_broadcast_heads(m) THEN math_attention_bytes(m, x)
+    WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN eager_attention_bytes(m, x)
+    WHEN m.has_grouped_heads AND x.compute_bytes = 4 THEN math_attention_bytes(m, x)
+    ELSE 0
+END;
+
+-- columns of the output head on one GPU: the vocabulary, labels, or none
+CREATE OR REPLACE MACRO head_columns(m, x) AS iif(m.is_head_tied, m.vocab_size,
+    least(m.vocab_size, m.head_elements // greatest(m.hidden_size, 1))) / tensor_parallel(x);
+
+CREATE OR REPLACE MACRO is_encoder(m) AS coalesce(list_bool_and(list_transform(m.caches, lambda c: c.mechanism = 'bidirectional')), false);
+
+-- Generation needs the last token's logits, in fp32 for sampling; encoders and old versions answer for every token.
+CREATE OR REPLACE MACRO logit_bytes(m, x) AS CASE
+    WHEN is_encoder(m) THEN step_tokens(x) * (head_columns(m, x) * x.compute_bytes + 2 * x.compute_bytes * m.hidden_size)
+    WHEN x.engine_id = 'transformers-4.44'
+        THEN step_tokens(x) * (head_columns(m, x) * (x.compute_bytes + 4) + x.compute_bytes * m.hidden_size)
+    ELSE x.sequences * head_columns(m, x) * (x.compute_bytes + 4)
+END;
+
+-- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of rotations in
+-- every layer.
+CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x)
+    + x.context_tokens * (8 + x.compute_bytes * iif(m.has_position_embedding, m.hidden_size, 2 * m.head_dim_max))
+    + iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
+        m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
-    step_tokens(x) * feed_forward_bytes_per_token(m, x),
-    iif(x.attention = 'eager' OR NOT m.has_flash_attention, eager_attention_bytes(m, x), 0),
-    x.sequences * logit_width(m, x) * (x.compute_bytes + 4)
-) + x.context_tokens * (2 * m.head_dim_max * x.compute_bytes + 8);
+    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), logit_bytes(m, x)
+) + standing_bytes(m, x)
+    -- GPTQ's kernels unpack the largest matrix into a buffer of their own
+    + iif(x.dtype_id = 'gptq-int4', x.compute_bytes * m.largest_linear_elements, 0);
 
+-- Tokens of the forward that the server profiles: the first engine takes a whole prompt where it does not cut it into chunks.
+CREATE OR REPLACE MACRO profiled_tokens(x, k) AS iif(x.engine_id = 'vllm-0.8',
+    iif(x.context_tokens > k.vllm_chunked_above_tokens, k.vllm_chunk_tokens, greatest(x.context_tokens, k.vllm_chunk_tokens)),
+    k.vllm_batched_tokens);
+
+-- Rotations of every position that the model allows, once: the server loads them with the weights.
+CREATE OR REPLACE MACRO rotation_table_bytes(m, x) AS
+    iif(is_server(x) AND NOT m.has_position_embedding, coalesce(m.max_context_tokens, 0) * m.head_dim_max * 2, 0);
+
+-- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
 CREATE OR REPLACE MACRO profile_bytes_vllm(m, x, k) AS greatest(
-    k.vllm_sampler_bytes_per_logit * greatest(x.sequences, k.vllm_default_sequences) * logit_width(m, x),
-    k.vllm_batched_tokens * feed_forward_bytes_per_token(m, x) / tensor_parallel(x));
+    iif(x.engine_id = 'vllm-0.8' AND x.context_tokens > k.vllm_chunked_above_tokens, 0,
+        k.vllm_sampler_bytes_per_logit * greatest(x.sequences, k.vllm_default_sequences) * head_columns(m, x) * tensor_parallel(x)),
+    profiled_tokens(x, k) * feed_forward_bytes_per_token(m, x) / tensor_parallel(x)) + rotation_table_bytes(m, x);
 
-CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, k) AS
-    k.llama_cpp_micro_batch_tokens * (m.vocab_size + m.hidden_size) * 4;
+-- Logits of a micro-batch; without flash attention also scores and mask of one layer beside the residual stream.
+CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 4 * greatest(
+    m.vocab_size + m.hidden_size,
+    iif(x.attention = 'eager',
+        (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS ceil(CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
-    WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, k)
+    WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
 END)::BIGINT;

@@ -1,8 +1,8 @@
 -- What lies outside the framework's live tensors, so that the total is what the driver shows for the process.
 --
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
---     + transformers: cached but unused blocks, a share of all that the allocator holds
---     + vLLM, SGLang: non-torch memory and CUDA graphs
+--     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of all that it holds
+--     + vLLM, SGLang: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
 --     + ddp: the gradient buckets, a second copy of the gradients
 --
 -- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side (capacity).
@@ -15,16 +15,20 @@ CREATE OR REPLACE MACRO communication_bytes(x, k) AS CASE
 END;
 
 -- what a server holds outside PyTorch beyond the process's context
-CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS
-    iif(x.gpu_count > 1, k.vllm_non_torch_parallel_bytes, k.vllm_non_torch_bytes);
+CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS CASE
+    WHEN x.gpu_count > 1 THEN k.vllm_non_torch_parallel_bytes
+    WHEN x.engine_id = 'vllm-0.8' THEN k.vllm_08_non_torch_bytes
+    ELSE k.vllm_non_torch_bytes
+END;
 
 CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
-    k.process_context_bytes + communication_bytes(x, k)
+    k.process_context_bytes + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + allocated * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
-        WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + allocated * k.unused_blocks_inference
-        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes
+        WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(x.m, x)
+            + allocated * k.unused_blocks_inference
+        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(x.m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
     END
 )::BIGINT;

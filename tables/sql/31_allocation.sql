@@ -1,0 +1,54 @@
+-- What PyTorch's allocator rounds large weights up to: added to `shape` as one column per size of an element.
+--
+--   rounding = Σ over tensors of at least 10 MiB: their size rounded up to 2 MiB − size, where that is no more than 1 MiB
+--
+-- Units: bytes, whole model. The allocator takes such a tensor from the driver in multiples of 2 MiB and splits the rest off only
+--   where it is larger than 1 MiB, so that a smaller rest counts as allocated: 43 MiB become 44.
+-- Sources: PyTorch's c10/cuda/CUDACachingAllocator.cpp (kMinLargeAlloc, kRoundLarge, kSmallSize). merged: servers hold queries, keys
+--   and values in one matrix, gate and up in another.
+-- Not covered: tensors below 10 MiB, which share blocks of 20 MiB; formats below 16 bits, which hold several tensors per matrix.
+
+CREATE OR REPLACE MACRO block_rounding(bytes) AS CASE
+    WHEN bytes >= 10485760 AND (2097152 - bytes % 2097152) % 2097152 <= 1048576 THEN (2097152 - bytes % 2097152) % 2097152
+    ELSE 0
+END;
+
+ALTER TABLE shape ADD COLUMN rounding_16_bit BIGINT;
+ALTER TABLE shape ADD COLUMN rounding_32_bit BIGINT;
+ALTER TABLE shape ADD COLUMN rounding_merged_16_bit BIGINT;
+
+UPDATE shape SET
+    rounding_16_bit = sums.rounding_16_bit, rounding_32_bit = sums.rounding_32_bit, rounding_merged_16_bit = sums.rounding_merged_16_bit
+FROM (
+    WITH matrix AS (
+        SELECT
+            model_id, layer_count, component, role,
+            -- routed experts are one tensor a layer
+            CASE WHEN operator = 'expert' THEN 1 ELSE per_layer_count END AS each,
+            element_count // layer_count // CASE WHEN operator = 'expert' THEN 1 ELSE per_layer_count END AS elements
+        FROM tensor
+    ),
+    merged AS (
+        SELECT model_id, layer_count, sum(elements * each) AS elements, 1 AS each
+        FROM matrix WHERE role IN ('attention_q', 'attention_k', 'attention_v', 'ffn_gate', 'ffn_up')
+        GROUP BY model_id, component, layer_count, starts_with(role, 'ffn')
+        UNION ALL
+        SELECT model_id, layer_count, elements, each
+        FROM matrix WHERE role NOT IN ('attention_q', 'attention_k', 'attention_v', 'ffn_gate', 'ffn_up')
+    )
+    SELECT model_id, rounding_16_bit, rounding_32_bit, rounding_merged_16_bit
+    FROM (SELECT model_id, sum(layer_count * each * block_rounding(2 * elements)) AS rounding_16_bit,
+            sum(layer_count * each * block_rounding(4 * elements)) AS rounding_32_bit FROM matrix GROUP BY model_id)
+    JOIN (SELECT model_id, sum(layer_count * each * block_rounding(2 * elements::BIGINT)) AS rounding_merged_16_bit FROM merged
+            GROUP BY model_id) USING (model_id)
+) AS sums
+WHERE sums.model_id = shape.model_id;
+
+-- of the weights of a scenario on one GPU
+CREATE OR REPLACE MACRO rounding_bytes(m, x) AS CASE
+    WHEN x.gpu_count > 1 OR x.phase_id <> 'inference' OR x.engine_id = 'llama.cpp' THEN 0
+    WHEN x.dtype_id IN ('bf16', 'fp16') AND is_server(x) THEN m.rounding_merged_16_bit
+    WHEN x.dtype_id IN ('bf16', 'fp16') THEN m.rounding_16_bit
+    WHEN x.dtype_id = 'fp32' THEN m.rounding_32_bit
+    ELSE 0
+END;
