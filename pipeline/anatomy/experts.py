@@ -79,6 +79,7 @@ class Sparse:
     correction: str | None = None  # "buffer" or "parameter"
     expert_bias: bool = False
     sparse_norms: int = 0  # more norms in layers with experts
+    unused_norms: bool = False  # checkpoints hold the norm of sparse layers in dense ones too, where nothing reads it
     mtp: Named | None = None  # the field that counts multi-token prediction layers
     mtp_dense: bool = False
     mtp_norms: int = 3  # beyond those of a layer
@@ -130,6 +131,7 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
     if routed < layers:
         bias = flag(fields, frame.mlp_bias)
         decoder.mlp(layers - routed, named(fields, sparse.dense_width), fused=frame.fused_mlp, bias=bias)
+        decoder.store("norms that are not used", (layers - routed) * decoder.hidden if sparse.unused_norms else 0)
     sparse.sparse_layers(decoder, fields, routed)
     if frame.norms:
         decoder.norm(layers, each=frame.norms)
@@ -158,5 +160,7 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) ->
     one.norm(1, each=sparse.frame.norms + sparse.mtp_norms)
     elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
     elements += one.stored_extra.get("router bias buffers", 0)
+    one.linear("other", "mtp_projection", 1, decoder.hidden, 2 * decoder.hidden)
+    decoder.predicting = one.tensors * count
     decoder.store("multi-token prediction layers", count * elements)
     decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)

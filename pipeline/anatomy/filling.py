@@ -62,6 +62,8 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
             yield "three draft stages", {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
     if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
         yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
+    if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:
+        yield "rotary positions over whole heads", {"rotary_pct": 1.0}
     kinds = record.config.get("layer_types")
     if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
         yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}

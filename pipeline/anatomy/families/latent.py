@@ -53,7 +53,8 @@ def attend_indexed(decoder: Decoder, fields: Fields, windows: Sequence[int | Non
 
 SPARSE: dict[str, Sparse] = {
     "axk1": replace(
-        DEEPSEEK_V3, experts=(*ROUTED, 192), layers=after_dense("first_k_dense_replace", 1), sparse_norms=1, mtp=None
+        DEEPSEEK_V3, experts=(*ROUTED, 192), layers=after_dense("first_k_dense_replace", 1), sparse_norms=1, mtp=None,
+        unused_norms=True,
     ),
     "deepseek_v2": replace(
         DEEPSEEK_V3, frame=Plain(mlp_bias=MLP_BIAS), experts=(*ROUTED, 64), chosen=(*CHOSEN, None),

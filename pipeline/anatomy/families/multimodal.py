@@ -7,7 +7,7 @@ head is tied, and what projects. The layers, the cache and the context are the l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pipeline.anatomy.vision_towers_native  # noqa: F401 (registers its towers)
@@ -159,6 +159,8 @@ def read_vision_language(fields: Fields) -> Anatomy:
     parts = [*tower, plan.project(fields, vision, tower, text.hidden_size)]
     if plan.newline:
         parts[-1].vector(text.hidden_size, "image_newline")
+    elif plan.tower == "llava_clip":  # LLaVA 1.6 under the model_type of 1.5
+        text = replace(text, stored_extra=text.stored_extra | {"a vector that ends rows of patches": text.hidden_size})
     return add_parts(fields, text, parts)
 
 
