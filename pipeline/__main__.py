@@ -1,4 +1,4 @@
-"""The commands of the pipeline: `python -m pipeline publish | source | check | accuracy | serve`. Argument parsing and calls, nothing else."""
+"""The commands of the pipeline (`python -m pipeline --help`): argument parsing and calls, nothing else."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from pipeline import build, console, publish, serve, sources
+from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
 from pipeline.hub.snapshot import SnapshotError, newest_snapshot
 
@@ -25,6 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     host = commands.add_parser("serve", help="serve the built site on this machine")
     host.add_argument("--port", type=int, default=8000)
     host.add_argument("--site", type=Path, default=publish.ROOT / "build" / "site")
+    tell = commands.add_parser(
+        "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
+    )
+    tell.add_argument("config", type=Path)
     commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     asked = parser.parse_args(arguments)
@@ -33,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
             console.publish(newest_snapshot(), asked.output)
         elif asked.command == "source":
             print("\n".join(sources.source_of(asked.fact)))
+        elif asked.command == "anatomy":
+            print(describe_file(asked.config))
         elif asked.command == "check":
             return console.check(publish.ROOT / "build" / "tables" / build.DATABASE)
         elif asked.command == "accuracy":

@@ -26,7 +26,7 @@ ALLOWED = {
     "serve": set(),
     "publish": {"build", "checks", "manifest", "render", "hub", "progress"},
     "console": {"accuracy", "anatomise", "build", "checks", "facts", "manifest", "publish", "hub", "progress"},
-    "__main__": {"build", "console", "publish", "serve", "sources", "facts", "hub"},
+    "__main__": {"anatomy", "build", "console", "publish", "serve", "sources", "facts", "hub"},
 }
 
 
