@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from pipeline.render import words
+from pipeline.render import errors, words
 from pipeline.render.book import Book
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "site" / "templates"
@@ -63,7 +63,7 @@ def cited(text: str | None, sources: dict[str, dict]) -> list[dict]:
             else source and source["title"]
         )
         where = (source and source["locator"]) or ""
-        address = where if where.startswith(("https://", "http://")) and " " not in where else None
+        address = errors.address_of(where)
         out.append({"title": title or part.strip(), "address": address, "where": "" if address else where})
     return out
 

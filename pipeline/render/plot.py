@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 600, 360
-LEFT, RIGHT, TOP, BOTTOM = 44, 92, 16, 40
+LEFT, RIGHT, TOP, BOTTOM = 44, 106, 16, 40
 LABEL_GAP = 14
 
 

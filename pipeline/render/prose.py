@@ -7,12 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render import method, words
+from pipeline.render import errors, method, words
 from pipeline.render.book import UNKNOWN_KIB, Book
 from pipeline.render.compare import Compare
 from pipeline.render.environment import environment
 from pipeline.render.gpus import GpuPages
 from pipeline.render.models import ModelPages
+from pipeline.render.rules import Rules
 from pipeline.render.shell import ROOT, SLOT
 from pipeline.schema import PUBLISHED
 
@@ -76,7 +77,20 @@ class Prose:
         return self.compare.body()
 
     def slot_accuracy(self, _argument) -> str:
-        return self._render("accuracy.html", rows=self.book["accuracy"])
+        rows = self.book["accuracy"]
+        found = errors.compared(self.book, self.pages.paths)
+        return self._render(
+            "accuracy.html",
+            rows=rows,
+            has_sets=any("strict_set" in r for r in rows),
+            compared=found,
+            plots=errors.scatters(found),
+            phases=self.pages.phases,
+            reasons=errors.reasons(self.book),
+        )
+
+    def slot_rules(self, _argument) -> str:
+        return self._render("rules.html", rows=Rules(self.book, self.pages).rows())
 
     def slot_engines(self, _argument) -> str:
         used = {}
