@@ -96,7 +96,8 @@ census AS (
         coalesce(bool_or(role = 'shared_expert_gate'), false) AS has_shared_expert_gate,
         -- widths of the hidden-size norms of all layers, and of the linear layers that read them
         -- (a final norm of the same shape is one layer more, weight and bias of encoders are one role; norms without weights: two a layer)
-        coalesce(sum(least(tensor.layer_count, model.layer_count) * out_features * per_layer_count
+        coalesce(sum(iif(tensor.layer_count < model.layer_count, tensor.layer_count,
+            tensor.layer_count // greatest(model.layer_count, 1) * model.layer_count) * out_features * per_layer_count
             // iif(model.norm_kind = 'layer' AND per_layer_count >= 4, 2, 1)) FILTER (role = 'norm' AND tensor.layer_count > 1
             AND out_features = model.hidden_size AND component IN ('text', 'encoder', 'decoder')),
             2 * any_value(model.layer_count * model.hidden_size))::BIGINT AS norm_width_sum,
@@ -116,9 +117,12 @@ census AS (
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_elements,
-        -- (peft gives a fused gate and up twice the rank)
-        coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features) * iif(role = 'expert_gate_up', 2, 1)) FILTER (
-            operator = 'expert' OR (tensor_class = 'router' AND in_features IS NOT NULL)), 0)::BIGINT AS lora_expert_elements,
+        -- (peft gives a fused gate and up twice the rank; a router is a bare parameter)
+        coalesce(sum(CASE
+            WHEN operator = 'expert' THEN tensor.layer_count * per_layer_count * (in_features + out_features)
+                * iif(role = 'expert_gate_up', 2, 1)
+            WHEN role = 'router' AND in_features IS NULL THEN tensor.layer_count * (model.hidden_size + out_features // model.hidden_size)
+        END), 0)::BIGINT AS lora_expert_elements,
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
                 'vision-tower', 'audio-tower', 'denoiser')), 0)::BIGINT AS lora_linear_elements,

@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_hea
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
 -- bytes of an element between the layers
-CREATE OR REPLACE MACRO residual_bytes(x) AS iif(is_autocast(x), 4, x.compute_bytes);
+CREATE OR REPLACE MACRO residual_bytes(x) AS iif(x.is_autocast, 4, x.compute_bytes);
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
 -- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
 -- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
 CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE m.norm_form
-    WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + residual_bytes(x))
+    WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes)
     WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
     WHEN 'layer-fp32' THEN iif(x.is_adapter, 8, 12)
     WHEN 'layer-plain' THEN 4
@@ -41,8 +41,8 @@ END;
 -- Norms of `width` elements, of which `outputs` feed linear layers: their input is kept for the weights' gradients, once, or under
 -- autocast as a 16-bit copy for every linear layer (counted apart). Layer norms of a parallel block share their input.
 CREATE OR REPLACE MACRO kept_by_norms(width, outputs, m, x) AS
-    iif(m.norm_form = 'layer' AND m.is_block_parallel, outputs_of_blocks(width, m), width) * kept_by_norm(m, x)
-    + iif(x.is_adapter OR is_autocast(x), 0, x.compute_bytes * outputs);
+    iif(m.norm_form = 'layer' AND m.is_block_parallel, outputs_of_blocks(width, m), width) * x.norm_bytes
+    + iif(x.is_adapter OR x.is_autocast, 0, x.compute_bytes * outputs);
 CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_count * m.hidden_size);
 
 -- Which kernel attention runs in. Fused kernels take neither grouped heads in fp32 nor one key for all queries without being told so:
@@ -77,7 +77,7 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
             + iif(x.is_adapter, 0, c.context)
         ELSE c.query + c.key + c.value + c.context
     END
-    + c.heads * CASE c.kernel WHEN 'eager' THEN kept_per_score(m, x) * x.context_tokens
+    + c.heads * CASE c.kernel WHEN 'eager' THEN x.score_bytes * x.context_tokens
         WHEN 'math' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens
         WHEN 'broadcast' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens ELSE 4 END
     + iif(m.rotary_form = 'concatenated' AND c.kernel = 'fused' AND x.compute_bytes = 2 AND NOT x.is_adapter, 2 * c.context, 0)
@@ -102,12 +102,12 @@ END;
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
     activation_tensors(b.activation, x) + iif(b.is_gated, 2, 0) + m.feed_forward_extra
-    - iif(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND has_adapted_experts(m, x)), 1, 0);
+    - iif(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND x.has_adapted_experts), 1, 0);
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
     x.compute_bytes * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
-    + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT has_adapted_experts(m, x), 1, 2) * b.routed * m.hidden_size
+    + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
 -- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs.
@@ -118,22 +118,22 @@ CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
 -- softmax's precision, in place of what was kept of them.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
     WHEN 'eager' THEN (iif(m.softmax_form = 'compute' AND x.precision <> 'amp', 3 * x.compute_bytes, 12)
-        + iif(m.has_score_cap, x.compute_bytes, 0) - kept_per_score(m, x)) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
+        + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
     WHEN 'math' THEN 8 * c.heads * x.context_tokens + 8 * c.context
     WHEN 'broadcast' THEN 8 * c.heads * x.context_tokens + 8 * c.context
     ELSE 0 END;
 
 -- inputs of the adapted layers in the adapter's precision, and the rank-wide products
 CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS iif(NOT x.is_adapter, 0,
-    iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * iif(x.lora_targets = 'attention',
+    iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * iif(x.lora_targets = 'attention' OR x.has_adapted_experts,
         m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count,
         m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count));
 
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
-    + m.latent_norm_sum * (kept_by_norm(m, x) + iif(x.is_adapter, 0, x.compute_bytes))
-    + iif(is_autocast(x), 2 * m.hidden_input_sum, 0)
+    + m.latent_norm_sum * (x.norm_bytes + iif(x.is_adapter, 0, x.compute_bytes))
+    + iif(x.is_autocast, 2 * m.hidden_input_sum, 0)
     + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
 
 -- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is written in these.
@@ -159,8 +159,10 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
 CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS iif(x.checkpointing = 'full',
-    m.layer_count * m.hidden_size * residual_bytes(x),
-    s.layers - iif(x.is_adapter, kept_by_norm(m, x) * m.hidden_size, 0));
+    m.layer_count * m.hidden_size * x.residual_bytes,
+    s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
+    -- nor does the first feed-forward block where it stands beside the adapted attention
+    - iif(m.is_block_parallel AND x.lora_targets = 'attention', s.block, 0));
 
 -- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
 CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
@@ -170,7 +172,7 @@ CREATE OR REPLACE MACRO kept_per_logit(m, x) AS loss_bytes(m, x)
 CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
     iif(m.loss_form = 'compute' AND x.precision = 'amp', 4, 2 * loss_bytes(m, x));
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS
-    kept_by_norms(m.hidden_size, m.hidden_size, m, x) + iif(is_autocast(x), 2 * m.hidden_size, 0)
+    kept_by_norms(m.hidden_size, m.hidden_size, m, x) + iif(x.is_autocast, 2 * m.hidden_size, 0)
     + logit_width(m, x) * kept_per_logit(m, x)
     -- a dense layer, its activation and a norm before the head
     + iif(m.has_head_transform, 3 * x.compute_bytes * m.hidden_size, 0);
@@ -180,5 +182,5 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
 
 -- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s) AS step_tokens(x) * (kept_by_layers(m, x, s) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
-    + iif(is_autocast(x), 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
-    + iif(has_adapted_experts(m, x) AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);
+    + iif(x.is_autocast, 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+    + iif(x.has_adapted_experts AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);

@@ -20,12 +20,13 @@ CREATE OR REPLACE MACRO loss_moment(m, x, w, o, kept) AS w + o + kept + greatest
         + iif(logit_width(m, x) > 0, gradient_bytes(m.vocab_size * m.hidden_size, x), 0));
 
 CREATE OR REPLACE MACRO forward_moment(m, x, w, o, kept) AS
-    w + o + kept + (2 + gradients_per_logit(m, x) / 2) * logit_width(m, x) * step_tokens(x)
-    + iif(is_autocast(x) AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
+    -- the logits, and their fp32 copy where the loss takes one
+    w + o + kept + iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x)
+    + iif(x.is_autocast AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside
 -- the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of two hidden states.
-CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * residual_bytes(x) * m.hidden_size;
+CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * x.residual_bytes * m.hidden_size;
 
 -- Gradients that exist when the first layer is reached: of everything but that layer and the embedding (a tied one has the head's). Its
 -- feed-forward block, first the way down, comes before its attention.
@@ -34,18 +35,20 @@ CREATE OR REPLACE MACRO gradients_before(elements, m, x, g) AS iif(x.is_adapter,
 
 -- The last layer while only the gradients of the head exist, or the first while those of all later layers do.
 CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work) AS w + o + greatest(
-    step_tokens(x) * (work + greatest(s.block + s.block_gradients, s.score_gradients)
-        + stage_share(m, x) * (kept_by_layers(m, x, s)
-            - iif(x.checkpointing = 'full', m.hidden_size * residual_bytes(x), s.layers / greatest(m.layer_count, 1))))
-        + least(g, gradient_bytes(m.vocab_size * m.hidden_size, x)),
+    step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s)
+            - iif(x.checkpointing = 'full', m.hidden_size * x.residual_bytes, s.layers / greatest(m.layer_count, 1))))
+        + greatest(
+            step_tokens(x) * (s.block + s.block_gradients) + least(g, gradient_bytes(m.vocab_size * m.hidden_size, x)),
+            step_tokens(x) * s.score_gradients + least(g, gradient_bytes(m.vocab_size * m.hidden_size + m.largest_layer_elements
+                - 2 * m.hidden_size * (m.query_max + m.key_max), x))),
     step_tokens(x) * (work + s.block + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g),
     step_tokens(x) * (work + s.score_gradients)
         + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g)
-) + iif(is_autocast(x), 2 * m.largest_layer_elements, 0) + rope_bytes(m, x)
-    + iif(has_adapted_experts(m, x), x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
+) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x)
+    + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
 
 CREATE OR REPLACE MACRO end_moment(m, x, w, g, o) AS
-    w + o + g + step_tokens(x) * m.hidden_size * residual_bytes(x)
+    w + o + g + step_tokens(x) * m.hidden_size * x.residual_bytes
     + iif(m.is_head_tied AND NOT x.is_adapter,
         m.embedding_elements * x.trained_bytes_each * iif(x.precision = 'amp', 1, 2), 0);
 

@@ -111,6 +111,7 @@ x AS (
             ELSE 2
         END AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        has_adapted_experts(m, scenario) AS has_adapted_experts,
         coalesce(list_bool_or(list_transform(m.caches, lambda cache: cache.mechanism = 'recurrent')), false) AS has_recurrent_layers
     FROM scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
@@ -142,7 +143,13 @@ part AS (
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
     LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
-kernel AS (SELECT x.*, if(x.phase_id = 'inference', NULL, with_kernels(x.m, x)) AS mixers FROM part AS x),
+training AS (SELECT x.*, is_autocast(x) AS is_autocast FROM part AS x),
+precision AS (SELECT x.*, residual_bytes(x) AS residual_bytes FROM training AS x),
+kernel AS (
+    SELECT x.*, kept_by_norm(x.m, x) AS norm_bytes, kept_per_score(x.m, x) AS score_bytes,
+        iif(x.phase_id = 'inference', NULL, with_kernels(x.m, x)) AS mixers
+    FROM precision AS x
+),
 layer AS (SELECT x.*, if(x.phase_id = 'inference', NULL, kept_parts(x.m, x, x.mixers)) AS parts FROM kernel AS x),
 summed AS (SELECT x.*, kept_sums(x.m, x, x.parts) AS s FROM layer AS x),
 kept AS (SELECT x.*, kept_bytes(x.m, x, x.s) AS kept, layer_work(x.m, x, x.s) AS work FROM summed AS x),
