@@ -27,7 +27,11 @@ _SWITCHES = (
     {"use_qk_norm": True},
     {"attention_bias": False},
 )
-_CLASSES = ("Model", "ForMaskedLM", "ForSequenceClassification", "ForConditionalGeneration", "ForCTC")
+_CLASSES = {
+    "audio-tower": ("ForCTC",),
+    "decoder": ("ForConditionalGeneration", "ForSequenceClassification"),
+    "text": ("Model", "ForMaskedLM", "ForSequenceClassification"),
+}
 _PADDED = ("mpnet", "roberta", "xlm-roberta", "camembert")  # positions are counted from the padding index + 1
 _TABLES = ("library_defaults", "library_table")
 
@@ -51,7 +55,8 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
             yield state, switches
     prefix = re.match(r"\w+?(?=For[A-Z]|Model$)", anatomy.architecture or "")
     if not record.config.get("architectures") and prefix:
-        for suffix in _CLASSES:
+        held = {t.component for t in anatomy.tensors} | {t.tensor_class for t in anatomy.tensors}
+        for suffix in next((classes for part, classes in _CLASSES.items() if part in held), ()):
             if prefix[0] + suffix != anatomy.architecture:
                 yield f"the class {prefix[0]}{suffix}", {"architectures": [prefix[0] + suffix]}
     elif record.config_kind == "sibling" and prefix and anatomy.architecture.endswith("Classification"):

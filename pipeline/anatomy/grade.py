@@ -97,10 +97,13 @@ def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy
     for filling, whole in filled:
         for what, held in _variants(whole):
             yield ". ".join(filter(None, (filling, what))), held, False
-    for filling, whole in [("", anatomy), *filled]:
-        if (whole.architecture or "").endswith("Model") and any(t.role == "pooler" for t in whole.tensors):
-            what = "The checkpoint leaves out the pooler"
-            yield ". ".join(filter(None, (filling, what))), without(whole, "pooler"), not filling
+    for filling, whole in [*filled, ("", anatomy)]:
+        roles = {t.role for t in whole.tensors}
+        for role, name in (("pooler", "pooler"), ("mask_embedding", "embedding of masked sounds")):
+            is_bare = role != "pooler" or (whole.architecture or "").endswith("Model")
+            if role in roles and is_bare:
+                what = f"The checkpoint leaves out the {name}"
+                yield ". ".join(filter(None, (filling, what))), without(whole, role), not filling
 
 
 def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:

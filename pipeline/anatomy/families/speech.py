@@ -17,6 +17,7 @@ MOONSHINE = {
     "encoder_num_attention_heads": 8,
     "decoder_num_attention_heads": 8,
 }
+BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
 
 
 @family(*TOWERS)
@@ -41,10 +42,15 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
         top.linear("head", hidden, label_count(fields))
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    extra = {"mask embedding left out": -sum(t.element_count for t in parts[0].tensors if t.role == "mask_embedding")}
-    extra |= {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
+    extra = {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
     return assemble(
-        fields, [*parts, top], hidden=hidden, layers=parts[0].layers, vocab_size=vocabulary, stored_extra=extra
+        fields,
+        [*parts, top],
+        hidden=hidden,
+        layers=parts[0].layers,
+        vocab_size=vocabulary,
+        architecture=name or BARE.get(fields.text("model_type")),
+        stored_extra=extra,
     )
 
 

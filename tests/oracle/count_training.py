@@ -1,0 +1,196 @@
+"""Counts what real training steps hold at their peak: the truth that the training formulas are held to.
+
+    pip install -e '.[oracle]'
+    python tests/oracle/count_training.py                 # all rows of training_peaks.csv that have no peak yet
+    python tests/oracle/count_training.py --again phi3    # the rows of one model anew
+
+Models of training_models.csv run two steps on fake CUDA tensors (real shapes, no data, no GPU): real forward, backward and
+optimizer code of transformers and peft. A row's peak is that of the second step in bytes of live storage; the process's context,
+workspaces of libraries and unused blocks of the allocator are not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gc
+import json
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+import fake_cuda
+
+MODELS = Path(__file__).with_name("training_models.csv")
+PEAKS = Path(__file__).with_name("training_peaks.csv")
+STEPS = 2
+DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+ATTENTION = (
+    "q_proj", "k_proj", "v_proj", "o_proj", "query_key_value", "c_attn", "qkv_proj", "query", "key", "value", "out_proj",
+)  # fmt: skip
+
+
+def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
+    """The peak in bytes, and the parameters of the adapters."""
+    import live_storage
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    fake_cuda.install()
+    live_storage.install_attention()
+    model = build(model_row, row)
+    adapters = sum(p.numel() for p in model.parameters() if p.requires_grad) if row["lora_rank"] else 0
+    tracker = live_storage.Tracker()
+    tokens = (int(row["sequences"]), int(row["context_tokens"]))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        to_fake(model)
+        behave_as_with_values()
+        with tracker:
+            for tensor in (*model.parameters(), *model.buffers()):
+                tracker.track(tensor)
+            ids = torch.randint(0, 100, tokens, device="cuda")
+            peak = train(model, ids, row, tracker)
+    del model, ids
+    gc.collect()
+    return peak, adapters
+
+
+def build(model_row: dict[str, str], row: dict[str, str]):
+    import torch
+    import transformers
+
+    config = json.loads(model_row["config_json"])
+    settings = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
+    named = {"dtype": getattr(torch, DTYPES[row["dtype_id"]])}
+    named["attn_implementation"] = "eager" if row["attention"] == "eager" else "sdpa"
+    if model_row["experts_implementation"]:
+        named["experts_implementation"] = model_row["experts_implementation"]
+    with torch.device("meta"):
+        model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
+        if row["lora_rank"]:
+            model = with_adapters(model, row)
+    model.train()
+    if row["checkpointing"] == "full":
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        if row["lora_rank"]:
+            model.enable_input_require_grads()
+    return model
+
+
+def with_adapters(model, row: dict[str, str]):
+    import peft
+
+    targets: str | list[str] = "all-linear"
+    if row["lora_targets"] == "attention":
+        last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
+        targets = [name for name in ATTENTION if name in last]
+    rank = int(row["lora_rank"])
+    return peft.get_peft_model(model, peft.LoraConfig(r=rank, lora_alpha=16, target_modules=targets))
+
+
+def to_fake(model) -> None:
+    """Every parameter and buffer on the meta device becomes a fake CUDA tensor; shared ones stay shared."""
+    import torch
+
+    made: dict[int, tuple] = {}
+    for module in model.modules():
+        for name, value in [*module._parameters.items(), *module._buffers.items()]:
+            if value is None:
+                continue
+            if id(value) not in made:
+                fake = torch.empty(value.shape, dtype=value.dtype, device="cuda")
+                if isinstance(value, torch.nn.Parameter):
+                    fake = torch.nn.Parameter(fake, requires_grad=value.requires_grad)
+                made[id(value)] = (value, fake)
+            kind = module._parameters if name in module._parameters else module._buffers
+            kind[name] = made[id(value)][1]
+
+
+def behave_as_with_values() -> None:
+    """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing."""
+    import torch.optim.adam
+    import transformers.masking_utils as masks
+    import transformers.utils.import_utils as imports
+
+    imports.is_fake_tensor = lambda _tensor: False
+    masks.find_packed_sequence_indices = lambda position_ids: None
+    if hasattr(masks, "fast_all"):
+        masks.fast_all = lambda _tensor: True
+    torch.optim.adam._get_value = lambda value: 1.0 if isinstance(value, torch.Tensor) else value
+
+
+def optimizer_of(model, name: str):
+    import torch
+    import transformers
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    match name:
+        case "adamw" | "adamw-foreach" | "adamw-forloop":
+            return torch.optim.AdamW(trained, fused=name == "adamw", foreach=name == "adamw-foreach")
+        case "sgd" | "sgd-momentum":
+            return torch.optim.SGD(trained, lr=1e-4, momentum=0.9 if name == "sgd-momentum" else 0, foreach=True)
+        case "adafactor":
+            return transformers.Adafactor(
+                trained, lr=1e-4, scale_parameter=False, relative_step=False, warmup_init=False
+            )
+    raise ValueError(f"no optimizer {name} here")
+
+
+def train(model, ids, row: dict[str, str], tracker) -> int:
+    import torch
+
+    optimizer = optimizer_of(model, row["optimizer_id"])
+    named = {"input_ids": ids, "labels": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
+    peak = 0
+    for _ in range(STEPS):
+        gc.collect()
+        tracker.reset_peak()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
+            loss = model(**named, use_cache=False).loss if "Causal" in type(model).__name__ else model(**named).loss
+        gc.collect()
+        tracker.sums_in_place = True
+        loss.backward()
+        tracker.sums_in_place = False
+        del loss
+        gc.collect()
+        optimizer.step()
+        gc.collect()
+        peak = tracker.peak
+        optimizer.zero_grad(set_to_none=True)
+    return peak
+
+
+def main() -> None:
+    import peft
+    import torch
+    import transformers
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--again", default=None, help="model whose rows are counted anew")
+    asked = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    with MODELS.open(newline="") as file:
+        models = {r["model"]: r for r in csv.DictReader(file)}
+    with PEAKS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["peak_bytes"] and row["model"] != asked.again:
+            continue
+        try:
+            row["peak_bytes"], adapters = map(str, count(models[row["model"]], row))
+        except Exception as error:
+            print(f"{row['model']}: {type(error).__name__}: {str(error)[:160]}", file=sys.stderr)
+            continue
+        row["adapter_parameters"] = adapters if row["lora_rank"] else ""
+        row["versions"] = f"torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}"
+        print(row["model"], row["peak_bytes"])
+    with PEAKS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
