@@ -6,7 +6,7 @@
 -- Units: bytes per GPU. elements_per_token is 2 × kv_heads × head_dim, or the latent of MLA; cross-attention caches the
 --   encoder's tokens, here as many as the context.
 -- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
---   transformers keeps the whole prompt of a windowed layer alive through prefill; vLLM rounds to blocks and keeps
+--   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them first; vLLM rounds to blocks and keeps
 --   window − 1 + batched tokens of a windowed layer; llama.cpp rounds the cells to a multiple and keeps window + micro-batch.
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
 --   splits take the GPU with the most layers.
@@ -43,8 +43,12 @@ CREATE OR REPLACE MACRO reserved_tokens(cache, x, k) AS CASE
     ELSE x.context_tokens
 END;
 
+-- heads that are repeated before they are cached
+CREATE OR REPLACE MACRO cached_copies(cache, m, x) AS iif(
+    starts_with(x.engine_id, 'transformers') AND m.attention_form = 'broadcast' AND cache.kv_heads > 1, m.head_max / cache.kv_heads, 1);
+
 CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0,
-            reserved_tokens(cache, x, k) - least(x.context_tokens, coalesce(cache.win, x.context_tokens))))), 0)
+            reserved_tokens(cache, x, k) * cached_copies(cache, m, x) - least(x.context_tokens, coalesce(cache.win, x.context_tokens))))), 0)
 )::BIGINT;

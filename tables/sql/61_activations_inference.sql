@@ -46,12 +46,16 @@ CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * 
     routed_bytes_per_token(m, x));
 
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
-    10 * m.head_max * x.context_tokens + 2 * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
-    + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1));
+    iif(m.softmax_form = 'compute',
+        -- scores and their softmax in the compute precision, beside what a block keeps by name
+        2 * x.compute_bytes * m.head_max * x.context_tokens + x.compute_bytes * 6 * m.hidden_size,
+        iif(x.compute_bytes = 4, 8, 10) * m.head_max * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
+            + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1))
+    + 2 * x.context_tokens);
 
 -- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values repeated in fp32.
 -- It runs where no fused kernel does: fp32 with grouped heads, or one key head that serves all queries unannounced.
-CREATE OR REPLACE MACRO has_broadcast_heads(m) AS m.kv_head_max = 1 AND m.head_max > 1 AND m.is_block_parallel;
+CREATE OR REPLACE MACRO has_broadcast_heads(m) AS m.attention_form = 'broadcast' AND m.kv_head_max = 1 AND m.head_max > 1;
 
 CREATE OR REPLACE MACRO math_attention_bytes(m, x) AS step_tokens(x) * (
     8 * m.head_max * x.context_tokens

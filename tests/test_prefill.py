@@ -1,0 +1,44 @@
+"""Prefill in Transformers: peaks of the real library under fake tensors (source transformers-step-oracle), weights included.
+
+tests/oracle/prefill.csv holds one row per run: a prompt's forward that asks for the last token's logits, encoders for all.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+PEAKS = list(csv.DictReader((Path(__file__).parent / "oracle" / "prefill.csv").read_text(encoding="utf-8").splitlines()))
+TOLERANCE = 0.005
+
+
+@pytest.fixture(scope="module")
+def answers(footprints):
+    scenarios = [
+        {name: row[name] for name in ("model_id", "dtype_id", "attention")}
+        | {name: int(row[name]) for name in ("context_tokens", "sequences")}
+        | {"engine_id": "transformers"}
+        for row in PEAKS
+    ]
+    return footprints(scenarios)
+
+
+def test_peaks_of_prefill_are_those_of_the_library(answers):
+    outside = []
+    for row, answer in zip(PEAKS, answers, strict=True):
+        peak, predicted = int(row["peak_bytes"]), answer["total_bytes"] - answer["overhead_bytes"]
+        if abs(predicted / peak - 1) > TOLERANCE:
+            outside.append((row["model_id"], row["dtype_id"], row["attention"], row["context_tokens"], predicted / peak - 1))
+    assert not outside
+
+
+def test_half_of_the_activations_are_within_a_thousandth_of_the_peak(answers):
+    """Weights hide what is wrong with activations; most rows must be far better than the tolerance."""
+    errors = sorted(
+        abs((answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1)
+        for row, answer in zip(PEAKS, answers, strict=True)
+    )
+    assert errors[len(errors) // 2] < 0.0002
+    assert errors[int(len(errors) * 0.9)] < 0.002
