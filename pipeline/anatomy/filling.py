@@ -40,9 +40,11 @@ def fillings(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
     """The anatomies of the config with one thing filled in, each with words for what that is."""
     for what, changes in _changes(record, anatomy):
         try:
-            yield what, read_config({**record.config, **changes})
+            filled = read_config({**record.config, **changes})
         except (UnknownAnatomy, ContradictoryConfig):
             continue
+        if (filled.tensors, filled.stored_extra) != (anatomy.tensors, anatomy.stored_extra):
+            yield what, filled
 
 
 def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:

@@ -42,15 +42,16 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
         top.linear("head", hidden, label_count(fields))
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    extra = {} if name else {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
+    bare = BARE.get(fields.text("model_type"))
+    head = {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
     return assemble(
         fields,
         [*parts, top],
         hidden=hidden,
         layers=parts[0].layers,
         vocab_size=vocabulary,
-        architecture=name or BARE.get(fields.text("model_type")),
-        stored_extra=extra,
+        architecture=name or bare,
+        stored_extra={} if name or bare else head,
     )
 
 

@@ -1,0 +1,89 @@
+"""What a source leaves out of a config is filled in only where the published total then equals the count, and is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.filling import fillings, without
+from pipeline.anatomy.grade import grade
+from pipeline.hub.record import Record
+
+BERT = {"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+BERT |= {
+    "num_attention_heads": 4,
+    "vocab_size": 500,
+    "max_position_embeddings": 100,
+    "type_vocab_size": 2,
+    "num_labels": 5,
+}
+HEAD = 64 * 65 + 2 * 64 + 500  # a dense layer, a norm, a bias over the vocabulary
+POOLER = 64 * 65
+
+
+def graded(config, total, kind="reconstructed", **changes):
+    record = Record("org/model", config=config, config_kind=kind, stored_parameter_count=total)
+    record = replace(record, parameters_kind="exact_safetensors", **changes)
+    return grade(record, read_config(config))
+
+
+def bare(config):
+    return read_config(config | {"architectures": ["BertModel"]}).parameter_count
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (HEAD - POOLER, "the class BertForMaskedLM"),
+        (5 * 65, "the class BertForSequenceClassification"),
+        (-POOLER, "The checkpoint leaves out the pooler"),
+    ],
+)
+def test_the_class_of_a_config_that_names_none_is_told_by_the_total(difference, words):
+    found = graded(BERT, bare(BERT) + difference)
+    assert found.grade == "matched" and words in found.note
+    assert found.anatomy.parameter_count == bare(BERT) + difference
+
+
+def test_a_class_that_the_config_names_is_not_filled_in():
+    config = BERT | {"architectures": ["BertModel"]}
+    assert graded(config, bare(BERT) + HEAD - POOLER).grade == "unknown"
+
+
+def test_rows_of_positions_for_padding_are_only_filled_into_tables_of_a_library():
+    config = {key: value for key, value in BERT.items() if key != "type_vocab_size"} | {"model_type": "mpnet"}
+    total = read_config(config).parameter_count + 2 * 64
+    found = graded(config, total, "library_defaults")
+    assert found.grade == "matched" and "102 rows of positions" in found.note
+    assert graded(config, total, "verbatim").grade != "matched"
+
+
+def test_what_changes_nothing_is_no_filling():
+    record = Record("org/model", config=BERT, config_kind="reconstructed")
+    anatomy = read_config(BERT)
+    for what, filled in fillings(record, anatomy):
+        assert (filled.tensors, filled.stored_extra) != (anatomy.tensors, anatomy.stored_extra), what
+    assert not any("attention_bias" in what for what, _ in fillings(record, anatomy))
+
+
+def test_a_config_of_its_own_that_had_to_be_filled_in_is_no_longer_exact():
+    config = {"model_type": "gpt_neox", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    config |= {"num_attention_heads": 2, "vocab_size": 500, "max_position_embeddings": 64, "tie_word_embeddings": False}
+    total = read_config(config | {"rotary_pct": 1.0}).parameter_count
+    frequencies = read_config(config | {"rotary_pct": 1.0}).stored_extra["rotary frequencies"]
+    found = graded(config, total + frequencies, "verbatim")
+    assert found.grade == "matched" and "rotary positions over whole heads" in found.note
+
+
+def test_a_sibling_with_another_head_is_read_without_it():
+    llama = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    llama |= {"num_attention_heads": 4, "vocab_size": 500, "tie_word_embeddings": False}
+    judge = llama | {"architectures": ["LlamaForSequenceClassification"]}
+    total = read_config(llama | {"architectures": ["LlamaForCausalLM"]}).parameter_count
+    found = graded(judge, total, "sibling")
+    assert found.grade == "matched" and found.anatomy.parameter_count == total
+
+
+def test_parts_are_left_out_with_their_biases():
+    anatomy = read_config(BERT | {"architectures": ["BertModel"]})
+    assert anatomy.parameter_count - without(anatomy, "pooler").parameter_count == POOLER
