@@ -173,7 +173,8 @@ FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compare
 _PREDICTIONS = """
 INSERT INTO prediction BY NAME
 WITH moment AS (
-    SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason
+    SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason,
+        f.total_bytes, f.error_band
     FROM measured_moment AS a
     CROSS JOIN constants AS k
     LEFT JOIN moment_answer AS f ON {same}
@@ -181,28 +182,44 @@ WITH moment AS (
     LEFT JOIN weight AS w ON w.model_id = a.model_id AND w.dtype_id = a.dtype_id
 ),
 peak AS (
-    SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted, any_value(unknown_reason) AS unknown_reason
+    SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted,
+        max(total_bytes) AS total_bytes, any_value(error_band) AS error_band, any_value(unknown_reason) AS unknown_reason
     FROM moment GROUP BY measured_id
 )
 SELECT
     s.measured_id, s.phase_id, s.engine_id, coalesce(s.model_id, measured.model_id) AS model_id, s.dtype_id, s.context_tokens,
     s.generated_tokens, s.sequences, s.sharding, s.gpu_count, s.compared_with, peak.predicted AS predicted_bytes,
     peak.predicted / coalesce(measured.value_bytes, measured.value) - 1 AS error,
+    peak.total_bytes, peak.error_band,
     coalesce(s.reason, if(peak.predicted IS NULL, coalesce(peak.unknown_reason, 'the footprint is not known'), NULL)) AS reason
 FROM measured_scenario AS s
 JOIN measured USING (measured_id)
 LEFT JOIN peak USING (measured_id)
 """
 
+# A peak on the card is what was measured, and the context of the process where the allocator was asked.
 _ACCURACY = """
 INSERT INTO accuracy BY NAME
+WITH peak AS (
+    SELECT measured_id, total_bytes * (1 + error_band) AS claimed,
+        value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
+    FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
+    WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
+),
+judged AS (
+    SELECT measured_id, count(*) AS verdicts,
+        count(*) FILTER (claimed <= capacity_bytes AND needed > capacity_bytes) AS wrong_fits,
+        count(*) FILTER (claimed > capacity_bytes AND needed <= capacity_bytes) AS needless_refusals
+    FROM peak CROSS JOIN gpu GROUP BY measured_id
+)
 SELECT
     metric, coalesce(p.phase_id, measured.phase) AS phase_id, coalesce(p.engine_id, 'not read') AS engine_id,
     coalesce(strict_set, 'other') AS strict_set,
     count(*) AS measured_count, count(error) AS row_count,
     median(abs(error)) AS median_error, quantile_cont(abs(error), 0.95) AS p95_error,
-    min(error) AS worst_under, max(error) AS worst_over
-FROM prediction AS p JOIN measured USING (measured_id)
+    min(error) AS worst_under, max(error) AS worst_over,
+    sum(verdicts) AS verdict_count, sum(wrong_fits) AS wrong_fits_count, sum(needless_refusals) AS needless_refusal_count
+FROM prediction AS p JOIN measured USING (measured_id) LEFT JOIN judged USING (measured_id)
 GROUP BY ALL
 """
 
@@ -213,8 +230,13 @@ def shown(connection: duckdb.DuckDBPyConnection) -> str:
         f"{'metric':18}{'phase':15}{'engine':18}{'set':6}{'rows':>9}{'median':>9}{'p95':>9}{'under':>9}{'over':>9}"
     ]
     for row in connection.execute("FROM accuracy ORDER BY metric, phase_id, engine_id, strict_set").fetchall():
-        figures = "".join("        –" if x is None else f"{100 * x:8.2f}%" for x in row[6:])
-        lines.append(f"{row[0]:18}{row[1]:15}{row[2]:18}{row[3]:6}{f'{row[5]}/{row[4]}':>9}{figures}")
+        figures = "".join("        –" if x is None else f"{100 * x:8.2f}%" for x in row[6:10])
+        verdicts = (
+            "".join(f"{100 * n / row[10]:{width}.2f}%" for n, width in zip(row[11:], (11, 8), strict=True))
+            if row[10]
+            else ""
+        )
+        lines.append(f"{row[0]:18}{row[1]:15}{row[2]:18}{row[3]:6}{f'{row[5]}/{row[4]}':>9}{figures}{verdicts}")
     lines.append("\nNot compared:")
     reasons = "SELECT count(*) AS rows, reason FROM prediction WHERE reason IS NOT NULL GROUP BY reason ORDER BY rows DESC, reason"
     lines += [f"{count:5}  {reason}" for count, reason in connection.execute(reasons).fetchall()]

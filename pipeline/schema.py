@@ -116,7 +116,7 @@ FACTS = _tables(
         "optimizer",
         "Optimizers: the bytes of state per trained parameter.",
         "optimizer_id",
-        "optimizer_id name state_bytes_per_parameter? state_count follows_parameter_dtype step_copies "
+        "optimizer_id name state_bytes_per_parameter? state_form state_count follows_parameter_dtype step_copies "
         "step_largest_fp32_copies note? source",
     ),
     _table(
@@ -285,14 +285,15 @@ PUBLISHED = _tables(
         "Every measurement with what the formulas say for the same scenario, or the reason why it is not compared.",
         "measured_id",
         "measured_id phase_id? engine_id? model_id dtype_id? context_tokens? generated_tokens? sequences? sharding? gpu_count? "
-        "compared_with? predicted_bytes? error? reason?",
+        "compared_with? predicted_bytes? error? total_bytes? error_band? reason?",
     ),
     _table(
         "accuracy",
         "Our error against the measurements, by metric, phase and engine. strict_set A: every input is known, B: one is "
         "uncertain, other: context only. Rows without a prediction are counted, with the reasons in `prediction`.",
         "metric phase_id engine_id strict_set",
-        "metric phase_id engine_id strict_set measured_count row_count median_error? p95_error? worst_under? worst_over?",
+        "metric phase_id engine_id strict_set measured_count row_count median_error? p95_error? worst_under? worst_over? "
+        "verdict_count? wrong_fits_count? needless_refusal_count?",
     ),
     _table(
         "rejected",

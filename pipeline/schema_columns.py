@@ -157,6 +157,7 @@ meaning | string | What it is
 optimizer_id | string | Optimizer
 state_bytes_per_parameter | number>=0 | Bytes of optimizer state per trained parameter
 state_count | integer>=0 | States per parameter
+state_form | string | What its states are for: elementwise, factored (rows and columns), blockwise, or matrices (AdamW for the rest)
 follows_parameter_dtype | boolean | Whether the states take the dtype of the parameter that they belong to
 follows_parameter_dtype | boolean | Whether the states have the dtype of the trained weights where precision is pure
 step_largest_fp32_copies | number>=0 | fp32 copies of the largest parameter that exist only during the step
@@ -242,6 +243,9 @@ generated_tokens | integer>=0 | Tokens that were generated after the prompt
 predicted_bytes | integer>=0 | What the formulas say, in the unit of the measurement
 error | number | predicted ÷ measured − 1
 measured_count | integer>=0 | Measurements of this kind, compared or not
+verdict_count | integer>=0 | Verdicts on one card that a measurement can judge: each measured peak on each card of the book
+wrong_fits_count | integer>=0 | Verdicts of fits where the measured peak and a process's context are more than the card gives
+needless_refusal_count | integer>=0 | Verdicts of tight or no where they are less
 row_count | integer>=0 | Measurements compared
 median_error | number | Median of |predicted ÷ measured − 1|
 p95_error | number | 95th percentile of |predicted ÷ measured − 1|

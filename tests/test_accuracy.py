@@ -71,6 +71,17 @@ def test_accuracy_counts_every_measurement_once(compared):
     assert counted == expected
 
 
+def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
+    """What the allocator reported, and the process's context, on every card of the book."""
+    verdicts, wrong, needless = compared.execute(
+        "SELECT sum(verdict_count), sum(wrong_fits_count), sum(needless_refusal_count) FROM accuracy "
+        "WHERE phase_id = 'inference' AND metric = 'peak_allocated'"
+    ).fetchall()[0]
+    assert verdicts > 5_000
+    assert wrong == 0
+    assert needless < 0.05 * verdicts
+
+
 def test_filling_again_changes_nothing(compared):
     before = compared.execute("FROM accuracy ORDER BY ALL").fetchall()
     fill_accuracy(compared)
