@@ -36,6 +36,7 @@ WITH mixer AS (
         coalesce(max(kv_head_count), 0)::BIGINT AS kv_head_max,
         coalesce(max(head_dim), 0)::BIGINT AS head_dim_max,
         coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
+        coalesce(bool_and(mechanism = 'bidirectional'), false) AS is_encoder,
         coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads
     FROM attention_layer WHERE component IN ('text', 'encoder', 'decoder')
     GROUP BY model_id
@@ -88,6 +89,11 @@ census AS (
         coalesce(sum(element_count) FILTER (operator = 'expert'), 0)::BIGINT AS expert_elements,
         coalesce(sum(element_count) FILTER (tensor_class = 'head' AND operator LIKE 'linear%'), 0)::BIGINT AS head_elements,
         coalesce(max(element_count) FILTER (role = 'embedding'), 0)::BIGINT AS embedding_elements,
+        -- what optimizers tell apart: rows and columns of matrices with whole vectors, matrices of the layers, tensors below 4096 elements
+        sum(tensor.layer_count * per_layer_count * (out_features + coalesce(in_features, 0)))::BIGINT AS factored_elements,
+        coalesce(sum(element_count) FILTER (in_features IS NOT NULL AND tensor_class NOT IN ('embedding', 'head')), 0)::BIGINT
+            AS matrix_elements,
+        coalesce(sum(element_count) FILTER (out_features * coalesce(in_features, 1) < 4096), 0)::BIGINT AS small_elements,
         -- a fused tensor of experts is one parameter to the optimizer
         coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT AS largest_linear_elements,
         max(element_count // tensor.layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
@@ -147,8 +153,9 @@ SELECT
     -- how the architecture's code differs from what its anatomy implies; null means that it does not
     coalesce(code.norm_form, model.norm_kind, 'rms') AS norm_form,
     coalesce(code.rotary_form, iif(census.has_learned_positions, 'none', 'rotated')) AS rotary_form,
-    coalesce(code.softmax_form, 'fp32') AS softmax_form,
-    coalesce(code.loss_form, 'fp32') AS loss_form,
+    -- encoders of the first generation take softmax and loss in the precision of the model
+    coalesce(code.softmax_form, iif(mixer.is_encoder, 'compute', 'fp32')) AS softmax_form,
+    coalesce(code.loss_form, iif(mixer.is_encoder, 'compute', 'fp32')) AS loss_form,
     coalesce(code.attention_form, 'grouped') AS attention_form,
     coalesce(code.has_score_cap, false) AS has_score_cap,
     coalesce(code.has_logit_cap, false) AS has_logit_cap,

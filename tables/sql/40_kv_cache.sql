@@ -6,8 +6,9 @@
 -- Units: bytes per GPU. elements_per_token is 2 × kv_heads × head_dim, or the latent of MLA; cross-attention caches the
 --   encoder's tokens, here as many as the context.
 -- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
---   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them first; vLLM rounds to blocks and keeps
---   window − 1 + batched tokens of a windowed layer; llama.cpp rounds the cells to a multiple and keeps window + micro-batch.
+--   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them
+--   before it caches them; vLLM rounds to blocks and keeps window − 1 + batched tokens of a windowed layer; llama.cpp rounds the
+--   cells to a multiple and keeps window + micro-batch.
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
 --   splits take the GPU with the most layers.
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.

@@ -30,8 +30,21 @@ END;
 CREATE OR REPLACE MACRO gradients_bytes(m, x) AS
     ceil(trained_elements(m, x) * trained_bytes_each(x) / shards(x, 'gradients'))::BIGINT;
 
-CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil(trained_elements(m, x) * (
-    -- states of the plain optimizers have the precision of the parameter they belong to
-    iif(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter)
-    + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4, 0)
+-- States of plain optimizers have the precision of the parameter they belong to where precision is pure.
+CREATE OR REPLACE MACRO state_bytes_each(x, o) AS
+    iif(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter);
+
+-- elementwise: so many bytes an element. factored: a row and a column of fp32 for every matrix, all of a vector. blockwise: tensors below
+-- 4096 elements keep fp32. matrices: one state for matrices, AdamW's two for embeddings, head and vectors.
+CREATE OR REPLACE MACRO optimizer_states(m, x, o) AS CASE
+    WHEN o.state_form = 'factored' AND x.is_adapter THEN 4 * (trained_elements(m, x) / x.lora_rank
+        + 2 * x.lora_rank * iif(x.lora_targets = 'attention', m.lora_attention_module_count, m.lora_linear_module_count))
+    WHEN o.state_form = 'factored' THEN 4 * m.factored_elements
+    WHEN o.state_form = 'matrices' AND NOT x.is_adapter THEN state_bytes_each(x, o) * (2 * m.parameter_count - m.matrix_elements)
+    ELSE trained_elements(m, x) * state_bytes_each(x, o)
+        + iif(o.state_form = 'blockwise' AND NOT x.is_adapter, m.small_elements * (4 * o.state_count - o.state_bytes_per_parameter), 0)
+END;
+
+CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil((optimizer_states(m, x, o)
+    + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4 * m.parameter_count, 0)
 ) / shards(x, 'optimizer'))::BIGINT;

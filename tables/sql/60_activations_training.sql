@@ -95,7 +95,8 @@ CREATE OR REPLACE MACRO activation_tensors(activation, x) AS CASE
     WHEN activation = 'relu' THEN 1
     WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated') THEN iif(x.precision = 'amp', 8, 5)
     WHEN activation = 'quick_gelu' THEN 3
-    WHEN activation = 'xielu' THEN 6
+    WHEN activation = 'relu2' AND x.precision = 'amp' THEN 4
+    WHEN activation = 'xielu' THEN CASE WHEN x.precision = 'amp' THEN 8.5 WHEN x.is_adapter THEN 4.5 ELSE 6 END
     ELSE 2
 END;
 

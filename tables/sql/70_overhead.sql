@@ -1,7 +1,8 @@
 -- What lies outside the framework's live tensors, so that the total is what the driver shows for the process.
 --
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
---     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of all that it holds
+--     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, in inference a share
+--       of all that it holds, in training of what every step allocates anew, activations and gradients
 --     + vLLM, SGLang: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
 --     + ddp: the gradient buckets, a second copy of the gradients
 --
@@ -25,7 +26,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
     k.process_context_bytes + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
-            k.cublas_workspace_bytes + allocated * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
+            k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(x.m, x)
             + allocated * k.unused_blocks_inference
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(x.m, x)
