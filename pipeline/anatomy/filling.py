@@ -86,6 +86,8 @@ def _nested_defaults(record: Record) -> Iterator[tuple[str, dict]]:
     text, vision = record.config.get("text_config"), record.config.get("vision_config")
     if record.config_kind not in _TABLES or not isinstance(text, Mapping) or not isinstance(vision, Mapping):
         return
+    if text.get("vocab_size") == 32000:  # LLaVA's converted files add tokens for images and round up
+        yield "a vocabulary of 32,064", {"text_config": {**text, "vocab_size": 32064}}
     if "index_kpool" in text and "out_hidden_size" in vision:  # SGLang names pools of 4 keys for GLM-5.3-Flash
         own = {"text_config": {**text, "index_kpool": 4}}
         own["vision_config"] = {**vision, "out_hidden_size": text.get("hidden_size")}

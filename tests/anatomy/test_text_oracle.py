@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from pipeline.anatomy import UnknownAnatomy, read_config
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.rows import OPERATORS, TENSOR_CLASSES
+from pipeline.hub.snapshot import newest_snapshot
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 
 
 @cache
 def rows(name: str) -> list[dict[str, str]]:
+    csv.field_size_limit(sys.maxsize)
     with (ORACLE / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -80,6 +83,30 @@ def test_exceptions_are_still_exceptional():
         except UnknownAnatomy:
             continue
         assert found != int(row["parameter_count"]), row["model_type"]
+
+
+def test_every_architecture_of_the_snapshot_is_held_or_excused():
+    """What the bundled snapshot has and a reader describes is compared with the library, or a row says why it cannot be."""
+    held = {*model_types("parameters"), *model_types("parameters_multimodal")}
+    reasons = {row["model_type"]: row["reason"] for row in rows("exceptions") if row["table"] == "snapshot"}
+    described = set()
+    for record in newest_snapshot().records:
+        try:
+            anatomy = read_config(record.config) if record.config else None
+        except (UnknownAnatomy, ContradictoryConfig):
+            continue
+        if anatomy and record.config_kind not in ("partial", "assumed"):
+            described.add(record.config.get("model_type") or record.config["_class_name"])
+    assert described - held == set(reasons), "a row for each, and none for what is held"
+    assert all(len(reason) > 10 for reason in reasons.values())
+
+
+def test_dimensions_at_the_top_of_a_config_that_nests_them_are_a_reason():
+    """Sources that list dims only leave out the language model's own config, and the tower's: no count is made of them."""
+    for model_type in ("qwen3_5", "qwen3_5_moe", "qwen3_vl", "mistral3"):
+        dims = {"hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000}
+        with pytest.raises(UnknownAnatomy, match="has no"):
+            read_config({"model_type": model_type, **dims, "num_key_value_heads": 2, "head_dim": 64})
 
 
 def test_rows_use_the_published_vocabulary():

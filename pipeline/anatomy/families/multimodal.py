@@ -97,6 +97,7 @@ class Plan:
     text_ties: bool = False  # a language model that ties makes the whole tie (files of transformers 4)
     text_names: tuple[str, ...] = ("text_config",)
     newline: bool = False  # one learned vector that ends a row of patches
+    towers: int = 1  # the same again, for video
 
 
 # Towers whose class the parent chooses by the nested model_type; every other parent builds its own class whatever it says.
@@ -118,7 +119,7 @@ PLANS = {
     "llava_next_video": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
     "llava_onevision": Plan("siglip_vision_model", "qwen2", p.llava, text_ties=True, newline=True),
     "vipllava": Plan("llava_clip", "llama", p.vipllava),
-    "video_llava": Plan("clip_vision_model", "llama", p.llava, text_ties=True),
+    "video_llava": Plan("clip_vision_model", "llama", p.llava, towers=2),
     "idefics2": Plan("idefics2_vision", "mistral", p.idefics2),
     "idefics3": Plan("idefics3_vision", "llama", p.idefics3),
     "smolvlm": Plan("smolvlm_vision", "llama", p.idefics3),
@@ -156,7 +157,7 @@ def read_vision_language(fields: Fields) -> Anatomy:
     if plan.tower not in OPEN:
         vision = Fields({**vision.config, "model_type": plan.tower}, vision.where)
     tower = vision_tower(vision, plan.tower)
-    parts = [*tower, plan.project(fields, vision, tower, text.hidden_size)]
+    parts = [*tower * plan.towers, plan.project(fields, vision, tower, text.hidden_size)]
     if plan.newline:
         parts[-1].vector(text.hidden_size, "image_newline")
     elif plan.tower == "llava_clip":  # LLaVA 1.6 under the model_type of 1.5
