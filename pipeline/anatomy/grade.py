@@ -135,6 +135,7 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     note = [f"{_basis(record)}, {agrees}"]
     if what:
         note.append(what)
+    note += _scope(held)
     if not own:
         theirs = ": they are the sibling's" if record.config_kind == "sibling" else ""
         note.append(f"Windows and context leave no trace in a count{theirs}")
@@ -151,10 +152,17 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     )
 
 
+def _scope(anatomy: Anatomy) -> tuple[str, ...]:
+    """Of a diffusion pipeline totals count the denoiser alone, and so do we."""
+    if {t.tensor_class for t in anatomy.tensors} == {"denoiser"}:
+        return ("The denoiser alone: text encoders and the autoencoder come on top",)
+    return ()
+
+
 def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     if record.config_kind not in OWN_CONFIG:
         return Graded("unknown", f"{_basis(record)}, and no exact total is published that could confirm it")
-    note = f"{_basis(record)}; no exact total is published to compare with"
+    note = ". ".join((f"{_basis(record)}; no exact total is published to compare with", *_scope(anatomy)))
     return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
 
 
