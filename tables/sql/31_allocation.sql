@@ -1,4 +1,5 @@
--- What PyTorch's allocator rounds large weights up to: added to `shape` as one column per size of an element.
+-- What PyTorch's allocator rounds large weights up to: added to `shape` as one column per size of an element, and which models hold
+-- gate and up in one matrix.
 --
 --   rounding = Σ over tensors of at least 10 MiB: their size rounded up to 2 MiB − size, where that is no more than 1 MiB
 --
@@ -13,6 +14,7 @@ CREATE OR REPLACE MACRO block_rounding(bytes) AS CASE
     ELSE 0
 END;
 
+ALTER TABLE shape ADD COLUMN has_fused_gate BOOLEAN DEFAULT false;
 ALTER TABLE shape ADD COLUMN rounding_16_bit BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_32_bit BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_merged_16_bit BIGINT;
@@ -43,6 +45,10 @@ FROM (
             GROUP BY model_id) USING (model_id)
 ) AS sums
 WHERE sums.model_id = shape.model_id;
+
+-- gate and up projection in one matrix, whose output stays whole while its halves are multiplied
+UPDATE shape SET has_fused_gate = true
+WHERE model_id IN (SELECT model_id FROM tensor WHERE role = 'ffn_gate_up' AND component IN ('text', 'decoder'));
 
 -- of the weights of a scenario on one GPU
 CREATE OR REPLACE MACRO rounding_bytes(m, x) AS CASE

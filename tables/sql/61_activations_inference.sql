@@ -15,7 +15,7 @@
 -- Not covered: recurrent layers in transformers, images and audio, speculative decoding, prefix caching, other micro-batches.
 
 -- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input and output,
--- written-out forms keep their terms. A gated block ends on gate, up and product.
+-- written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both halves, gate and product.
 CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_gated, 3, 2), CASE
     WHEN activation IN ('gelu_new', 'gelu_new_gated', 'gated-gelu') THEN 4
     WHEN activation = 'gelu_tanh' THEN 5
@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS iif(m.routed_max = 0, 0,
 ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max);
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * hidden_tensors(m) * m.hidden_size + greatest(
-    x.compute_bytes * wide_tensors(m.activation, true) * m.gated_max,
+    x.compute_bytes * greatest(wide_tensors(m.activation, true), iif(m.has_fused_gate, 4, 3)) * m.gated_max,
     x.compute_bytes * wide_tensors(m.activation, false) * m.plain_max,
     x.compute_bytes * (m.hidden_size + 3 * m.shared_max),
     routed_bytes_per_token(m, x));

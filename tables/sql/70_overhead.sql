@@ -1,8 +1,8 @@
 -- What lies outside the framework's live tensors, so that the total is what the driver shows for the process.
 --
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
---     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, in inference a share
---       of all that it holds, in training of what every step allocates anew, activations and gradients
+--     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
+--       what every step allocates anew: activations, and gradients in training
 --     + vLLM, SGLang: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
 --     + ddp: the gradient buckets, a second copy of the gradients
 --
@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(x.m, x)
-            + allocated * k.unused_blocks_inference
+            + x.activations * k.unused_blocks_inference
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(x.m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
     END
