@@ -34,6 +34,7 @@ _NUMBERS = ("context_tokens", "sequences", "gpu_count", "lora_rank", "generated_
 COMPARED = {
     "allocated": "f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
+    "with_adapters": "f.weights_bytes + f.adapters_bytes",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
     "resident": "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + rounding_bytes(m, f)::BIGINT",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
