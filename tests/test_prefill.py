@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-PEAKS = list(csv.DictReader((Path(__file__).parent / "oracle" / "prefill.csv").read_text(encoding="utf-8").splitlines()))
+PEAKS = list(
+    csv.DictReader((Path(__file__).parent / "oracle" / "prefill.csv").read_text(encoding="utf-8").splitlines())
+)
 TOLERANCE = 0.005
 
 
@@ -30,7 +32,9 @@ def test_peaks_of_prefill_are_those_of_the_library(answers):
     for row, answer in zip(PEAKS, answers, strict=True):
         peak, predicted = int(row["peak_bytes"]), answer["total_bytes"] - answer["overhead_bytes"]
         if abs(predicted / peak - 1) > TOLERANCE:
-            outside.append((row["model_id"], row["dtype_id"], row["attention"], row["context_tokens"], predicted / peak - 1))
+            outside.append(
+                (row["model_id"], row["dtype_id"], row["attention"], row["context_tokens"], predicted / peak - 1)
+            )
     assert not outside
 
 
