@@ -62,12 +62,14 @@ def build(model_row: dict[str, str], row: dict[str, str]):
 
     config = json.loads(model_row["config_json"])
     settings = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
-    named = {"dtype": getattr(torch, DTYPES[row["dtype_id"]])}
+    named = {"dtype": getattr(torch, DTYPES.get(row["dtype_id"], "bfloat16"))}
     named["attn_implementation"] = "eager" if row["attention"] == "eager" else "sdpa"
     if model_row["experts_implementation"]:
         named["experts_implementation"] = model_row["experts_implementation"]
     with torch.device("meta"):
         model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
+        if row["phase_id"] == "qlora":
+            quantise(model)
         if row["lora_rank"]:
             model = with_adapters(model, row)
     model.train()
@@ -76,6 +78,39 @@ def build(model_row: dict[str, str], row: dict[str, str]):
         if row["lora_rank"]:
             model.enable_input_require_grads()
     return model
+
+
+def quantise(model) -> None:
+    """Linear layers but the head hold 4.5 bits a weight and unpack it to multiply; the rest is fp32, as peft's preparation makes it."""
+    import torch
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value, packed, shape):
+            ctx.save_for_backward(packed)
+            ctx.shape = shape
+            return value @ torch.empty(shape, dtype=value.dtype, device=value.device).t()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient @ torch.empty(ctx.shape, dtype=gradient.dtype, device=gradient.device), None, None
+
+    class Packed(torch.nn.Linear):
+        def forward(self, value):
+            shape = (self.out_features, self.in_features)
+            return Product.apply(value.to(torch.bfloat16), self.weight, shape).to(value.dtype)
+
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is torch.nn.Linear and name not in ("lm_head", "embed_out"):
+                packed = Packed(child.in_features, child.out_features, bias=child.bias is not None)
+                weight = torch.empty(child.weight.numel() * 9 // 16, dtype=torch.uint8)
+                packed.weight = torch.nn.Parameter(weight, requires_grad=False)
+                setattr(module, name, packed)
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+        if parameter.dtype != torch.uint8:
+            parameter.data = parameter.data.to(torch.float32)
 
 
 def with_adapters(model, row: dict[str, str]):
