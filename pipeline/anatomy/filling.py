@@ -33,6 +33,7 @@ _CLASSES = {
     "text": ("Model", "ForMaskedLM", "ForSequenceClassification"),
 }
 _PADDED = ("mpnet", "roberta", "xlm-roberta", "camembert")  # positions are counted from the padding index + 1
+_V41_TOWER = {"num_hidden_layers": 32, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 2816}
 _TABLES = ("library_defaults", "library_table")
 
 
@@ -66,7 +67,9 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     if anatomy.model_type == "deepseek_v4" and "dspark_target_layer_ids" not in record.config:
         for rank in (256, 512):
             targets = list(range(max(anatomy.layer_count - 3, 0), anatomy.layer_count))
-            yield "three draft stages", {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
+            draft = {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
+            yield "three draft stages", draft
+            yield "three draft stages and the vision tower of DeepSeek-V4.1", draft | {"vision_config": _V41_TOWER}
     if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
         yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
     if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:

@@ -119,7 +119,7 @@ def explain_total(
         if explanation:
             found.append(explanation)
     if not found:
-        return None
+        return _explain_by_mix(groups, extras, difference)
     found.sort(key=lambda e: (not _is_of(e.storage, declared), len(e.parts), subsets.index(e.groups)))
     best = found[0]
     rivals = [e for e in found if e.groups == best.groups and len(e.parts) == len(best.parts)]
@@ -207,6 +207,27 @@ def _explain_by(
             size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None
             scales = (storage.name, difference - sum(size for _, size in parts))
             return Explanation((*parts, scales), storage, subset, is_whole, stored_bytes=size)
+    return None
+
+
+def _explain_by_mix(
+    groups: dict[str, list[_Matrices]], extras: Mapping[int, Parts], difference: int
+) -> Explanation | None:
+    """NVFP4 recipes that hold the feed-forward in 4 bits and what else they quantise in 8."""
+    core = frozenset(g for g in _CORE if groups.get(g)) - {"indexer"}
+    feed_forward = core & {"feed-forward", "expert", "shared-expert"}
+    eights = [s for s in STORAGES if not s.spared_layers and "fp8" in (s.dtype_id, *s.also)]
+    for low in dict.fromkeys((feed_forward, feed_forward - {"shared-expert"}, core & {"expert"})):
+        for high in (core - low, (core - low) | ({"head"} & set(groups))):
+            for four in [s for s in STORAGES if s.dtype_id == "nvfp4"] if low and high else ():
+                packed = sum(m.count * four.extra(m.out, m.into) for g in low for m in groups[g])
+                for eight in eights:
+                    scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
+                    parts = extras.get(difference - packed - scales)
+                    if parts is not None:
+                        kept = f"{eight.name} (8 bits: {', '.join(sorted(high - {'attention-output'}))})"
+                        parts = (*parts, (kept, scales), (four.name, packed))
+                        return Explanation(parts, four, low - {"attention-output"}, is_ambiguous=True)
     return None
 
 

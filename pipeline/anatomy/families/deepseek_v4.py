@@ -14,6 +14,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.towers import Part, add_parts, layer_count
 
 WINDOW, HEAVY, SPARSE = "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"
 KIND_OF_RATIO = {0: WINDOW, 4: SPARSE, 128: HEAVY}
@@ -51,8 +52,13 @@ def deepseek_v4(fields: Fields) -> Anatomy:
     decoder.norm(layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
-    store_prediction_layers(decoder, fields)
-    return decoder.build(has_flash_attention=False, attention_dropout=dropout(fields, "attention_dropout"))
+    stages = store_prediction_layers(decoder, fields)
+    vision = fields.inner("vision_config")
+    if vision is not None:  # the router has a bias for images in every layer, and hash layers have one for text too
+        experts = routed_experts(fields)
+        decoder.store("router biases for images", (layers + stages + hashed) * experts)
+    text = decoder.build(has_flash_attention=False, attention_dropout=dropout(fields, "attention_dropout"))
+    return text if vision is None else add_parts(fields, text, tower(vision, decoder.hidden, vectors=4))
 
 
 def hyper_connections(decoder: Decoder, fields: Fields) -> None:
@@ -69,12 +75,12 @@ def hyper_head(decoder: Decoder, fields: Fields) -> None:
     decoder.vector("hyper_connection", 1, streams + 1, tensor_class="other")
 
 
-def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
+def store_prediction_layers(decoder: Decoder, fields: Fields) -> int:
     """What checkpoints hold to predict further tokens: layers of window attention that end in a head of their own.
 
     Each has two projections [h, h] and three norms. A checkpoint with `dspark_target_layer_ids` has a draft of as many
     stages instead: [h, stages·h] and a norm at its start, and at its end a norm, a Markov head (two matrices of the
-    vocabulary by its rank) and a confidence of h + rank. Source: SGLang's DeepseekV4ForCausalLMDSpark; the published
+    vocabulary by its rank) and a confidence of h + rank. Returns the number of layers or stages. Source: SGLang's DeepseekV4ForCausalLMDSpark; the published
     totals of DeepSeek-V4-Flash, Pro, Flash-0731 and Pro-DSpark agree.
     """
     hidden, count = decoder.hidden, fields.count("num_nextn_predict_layers", default=1, least=0)
@@ -102,6 +108,7 @@ def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
         decoder.store("multi-token prediction layers", count * (sum(t.element_count for t in one.tensors) + bias))
         decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * hidden)
     decoder.predicting = one.tensors * (1 if targets else count)
+    return len(targets) or count
 
 
 def attend(decoder: Decoder, fields: Fields, types: list[str]) -> None:
@@ -185,3 +192,21 @@ def routed_experts(fields: Fields) -> int:
 
 def chosen_experts(fields: Fields) -> int:
     return fields.count("num_experts_per_tok", default=6)
+
+
+def tower(fields: Fields, text: int, *, vectors: int = 3) -> list[Part]:
+    """A ViT with RMS norms, rotary positions and gated feed-forwards; two matrices from joined patches to the text's width,
+    and vectors that start an image, end its rows and end it (and a fourth that pads)."""
+    part, joint = Part("vision", "vision-tower"), Part("projector", "projector")
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    patch, side = fields.count("patch_size", default=14), fields.count("downsample_ratio", default=3)
+    part.linear("patch_embedding", 3 * patch * patch, hidden)
+    part.mixer(layers, hidden, fields.count("num_attention_heads"), fused=True)
+    part.mlp(layers, hidden, fields.count("intermediate_size"), gated=True, bias=False)
+    part.norm(hidden, layers=layers, count=2, bias=False)
+    part.norm(hidden, bias=False)
+    part.hidden, part.layers = hidden, layers
+    joint.linear("projector_up", side * side * hidden, text)
+    joint.linear("projector_down", text, text)
+    joint.vector(text, "image_newline", count=vectors)
+    return [part, joint]

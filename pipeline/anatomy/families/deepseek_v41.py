@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.deepseek_v4 import WINDOW, attend, hyper_connections
+from pipeline.anatomy.families.deepseek_v4 import WINDOW, attend, hyper_connections, tower
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers import Part, add_parts, layer_count, nested
+from pipeline.anatomy.towers import add_parts, nested
 
 MOST_RATIO = 4096  # tokens in one compressed entry
 
@@ -131,21 +131,3 @@ def store_draft(decoder: Decoder, fields: Fields) -> None:
     one.vector("confidence", 1, rank)
     decoder.store("draft stages", sum(t.element_count for t in one.tensors))
     decoder.predicting = one.tensors
-
-
-def tower(fields: Fields, text: int) -> list[Part]:
-    """A ViT with RMS norms, rotary positions and gated feed-forwards; two matrices from joined patches to the text's width,
-    and vectors that start an image, end its rows and end it."""
-    part, joint = Part("vision", "vision-tower"), Part("projector", "projector")
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    patch, side = fields.count("patch_size", default=14), fields.count("downsample_ratio", default=3)
-    part.linear("patch_embedding", 3 * patch * patch, hidden)
-    part.mixer(layers, hidden, fields.count("num_attention_heads"), fused=True)
-    part.mlp(layers, hidden, fields.count("intermediate_size"), gated=True, bias=False)
-    part.norm(hidden, layers=layers, count=2, bias=False)
-    part.norm(hidden, bias=False)
-    part.hidden, part.layers = hidden, layers
-    joint.linear("projector_up", side * side * hidden, text)
-    joint.linear("projector_down", text, text)
-    joint.vector(text, "image_newline", count=3)
-    return [part, joint]
