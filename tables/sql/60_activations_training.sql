@@ -24,7 +24,9 @@ CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_hea
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
 -- bytes of an element between the layers
-CREATE OR REPLACE MACRO residual_bytes(x) AS iif(x.is_autocast, 4, x.compute_bytes);
+-- (QLoRA's preparation holds embeddings and norms in fp32: so is all that flows between the layers, and into their activations)
+CREATE OR REPLACE MACRO residual_bytes(x) AS iif(x.is_autocast OR is_prepared(x), 4, x.compute_bytes);
+CREATE OR REPLACE MACRO is_prepared(x) AS x.phase_id = 'qlora' AND x.precision <> 'pure';
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
 -- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
@@ -107,7 +109,7 @@ CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
-    x.compute_bytes * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
+    iif(is_prepared(x), 4, x.compute_bytes) * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
     + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
@@ -124,11 +126,17 @@ CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
     WHEN 'broadcast' THEN 8 * c.heads * x.context_tokens + 8 * c.context
     ELSE 0 END;
 
--- inputs of the adapted layers in the adapter's precision, and the rank-wide products
-CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS iif(NOT x.is_adapter, 0,
-    iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * iif(x.lora_targets = 'attention' OR x.has_adapted_experts,
-        m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count,
-        m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count));
+-- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy, but where the input
+-- has that precision already: then layers that read the same norm share it.
+CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS CASE
+    WHEN NOT x.is_adapter THEN 0
+    WHEN x.lora_targets = 'attention' OR x.has_adapted_experts THEN iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * (
+        m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count
+        - iif(x.compute_bytes = 4 AND NOT m.has_fused_qkv, 2 * m.layer_count * m.hidden_size, 0))
+    ELSE iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * (
+        m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count
+        - iif(x.compute_bytes = 4, m.hidden_input_sum - m.norm_output_sum, 0))
+END;
 
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
@@ -169,6 +177,8 @@ CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS iif(x.checkpointing = 'full',
 CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
 -- (where autocast runs the log-softmax in 16 bits and the loss in fp32, both are kept)
 CREATE OR REPLACE MACRO kept_per_logit(m, x) AS loss_bytes(m, x)
+    -- a loop that keeps the model's outputs keeps the logits
+    + iif(x.engine_id = 'pytorch-loop', x.compute_bytes, 0)
     + iif(m.loss_form = 'compute' AND x.precision = 'amp', 2, 0) + iif(m.has_logit_cap, x.compute_bytes, 0);
 CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
     iif(m.loss_form = 'compute' AND x.precision = 'amp', 4, 2 * loss_bytes(m, x));
@@ -184,4 +194,6 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
 -- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s) AS step_tokens(x) * (kept_by_layers(m, x, s) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
     + iif(x.is_autocast, 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+    -- (autocast's copy of a head that is not quantised)
+    + iif(is_prepared(x) AND x.precision = 'amp', 2 * m.vocab_size * m.hidden_size, 0)
     + iif(x.has_adapted_experts AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);

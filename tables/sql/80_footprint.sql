@@ -24,7 +24,7 @@ END::BIGINT;
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's preparation
 -- holds in fp32 what stays unquantised (embeddings, head, norms).
 CREATE OR REPLACE MACRO trained_weights(w, m, x) AS CASE
-    WHEN x.phase_id = 'qlora' AND x.precision = 'amp' THEN
+    WHEN x.phase_id = 'qlora' AND x.precision <> 'pure' THEN
         sharded_weights(w, m, x) + ceil(w.unquantised_bytes / shards(x, 'weights'))::BIGINT
     WHEN x.is_adapter THEN sharded_weights(w, m, x)
     WHEN x.precision = 'amp' AND x.dtype_id <> 'fp32' THEN 2 * sharded_weights(w, m, x)
@@ -104,7 +104,8 @@ x AS (
     SELECT
         scenario.*,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
-        iif(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp', 4, 2) AS compute_bytes,
+        iif(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp' OR scenario.phase_id = 'qlora' AND precision = 'mixed', 4, 2)
+            AS compute_bytes,
         CASE
             WHEN scenario.phase_id IN ('lora', 'qlora') THEN iif(precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
             WHEN precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
@@ -128,10 +129,10 @@ part AS (
         iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS gradients,
         iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS optimizer,
         adapter_elements(m, x) * adapter_bytes_each(x) AS adapters,
-        -- ZeRO-3 gathers the running layer and the next one; QLoRA unpacks one matrix
+        -- ZeRO-3 gathers the running layer and the next one; QLoRA unpacks one matrix of the layer that runs
         iif(x.sharding = 'zero3', least(2.0 * m.largest_layer_elements * x.compute_bytes,
-            w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0)
-            + iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS gathered,
+            w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0) AS gathered,
+        iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS dequantised,
         iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
         communication_bytes(x, k) AS communication,
         error_band(x, k) AS error_band,
@@ -150,16 +151,16 @@ kernel AS (
         iif(x.phase_id = 'inference', NULL, with_kernels(x.m, x)) AS mixers
     FROM precision AS x
 ),
-layer AS (SELECT x.*, if(x.phase_id = 'inference', NULL, kept_parts(x.m, x, x.mixers)) AS parts FROM kernel AS x),
+layer AS (SELECT x.*, iif(x.phase_id = 'inference', NULL, kept_parts(x.m, x, x.mixers)) AS parts FROM kernel AS x),
 summed AS (SELECT x.*, kept_sums(x.m, x, x.parts) AS s FROM layer AS x),
 kept AS (SELECT x.*, kept_bytes(x.m, x, x.s) AS kept, layer_work(x.m, x, x.s) AS work FROM summed AS x),
 moment AS (
     SELECT
         x.*,
-        if(x.phase_id = 'inference', NULL, {
+        iif(x.phase_id = 'inference', NULL, {
             'loss': loss_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
             'forward': forward_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
-            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered,
+            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered + dequantised,
             'end': end_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
             'optimizer': optimizer_moment(x.m, x, weights + adapters, gradients, optimizer, x.opt)
         }) AS moments
