@@ -9,13 +9,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish test check check-full accuracy lint serve bench lock clean browser
+.PHONY: help publish crawl test check check-full accuracy lint serve bench lock clean browser
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-publish: $(READY) ## Build tables and site from the newest snapshot into build/
+publish: $(READY) ## Build tables and site into build/, from the Hub where it answers, else from the newest snapshot
 	@$(BIN)/python -m pipeline publish
+
+crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on where the last crawl stopped
+	@$(BIN)/python -m pipeline crawl
 
 test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
 	@$(BIN)/python -m pytest

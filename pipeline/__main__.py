@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from pipeline import build, console, publish, serve, sources
 from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
+from pipeline.hub.journal import JournalError
+from pipeline.hub.settings import WINDOW_SECONDS, Settings
 from pipeline.hub.snapshot import SnapshotError, newest_snapshot
+from pipeline.hub.traffic import HubError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,6 +23,22 @@ def main(arguments: list[str] | None = None) -> int:
     make.add_argument(
         "--output", type=Path, default=publish.ROOT / "build", help="folder to publish to (default: build)"
     )
+    make.add_argument(
+        "--no-crawl",
+        action="store_true",
+        help="publish from the last snapshot, without asking the Hub (or ALMANAC_CRAWL=0)",
+    )
+    hub = commands.add_parser("crawl", help="refresh the snapshot from the Hub; goes on where the last one stopped")
+    hub.add_argument("--models", type=int, metavar="N", help="most downloaded models to list (default: 5000)")
+    hub.add_argument("--budget", type=int, metavar="N", help="requests to make at most; what is then read is written")
+    hub.add_argument("--dry-run", action="store_true", help="read the lists, say what would be asked, write nothing")
+    hub.add_argument("--again", action="store_true", help="read models too whose commit has not changed")
+    hub.add_argument(
+        "--rate", type=float, metavar="N", help="requests per second, instead of the Hub's published limits"
+    )
+    hub.add_argument("--threads", type=int, metavar="N", help="models to read at a time (default: 8)")
+    hub.add_argument("--output", type=Path, metavar="FOLDER", help="folder of the snapshot (default: tables/hub)")
+    hub.add_argument("--work", type=Path, metavar="FOLDER", help="folder of an unfinished crawl (default: .cache/hub)")
     show = commands.add_parser(
         "source", help="show where a fact is from, for example gpu/rtx-4090 or constant/cuda_gap_ratio"
     )
@@ -34,7 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     asked = parser.parse_args(arguments)
     try:
+        if asked.command == "crawl":
+            return console.crawl(_settings(asked))
         if asked.command == "publish":
+            if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
+                console.refresh(Settings())
             console.publish(newest_snapshot(), asked.output)
         elif asked.command == "source":
             print("\n".join(sources.source_of(asked.fact)))
@@ -46,13 +70,29 @@ def main(arguments: list[str] | None = None) -> int:
             console.compare(newest_snapshot())
         else:
             serve.serve(asked.site, asked.port)
-    except (FactError, SnapshotError, publish.PublishError, LookupError, OSError) as error:
+    except (FactError, SnapshotError, publish.PublishError, HubError, JournalError, LookupError, OSError) as error:
         print(f"error: {error.args[0] if isinstance(error, LookupError) and error.args else error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted: what was published is untouched", file=sys.stderr)
         return 130
     return 0
+
+
+def _settings(asked: argparse.Namespace) -> Settings:
+    """What the command line says; the rest by default."""
+    given = {
+        "model_count": asked.models,
+        "budget": asked.budget,
+        "threads": asked.threads,
+        "folder": asked.output,
+        "work": asked.work,
+        "is_dry_run": asked.dry_run,
+        "is_again": asked.again,
+    }
+    if asked.rate:
+        given["rates"] = dict.fromkeys(("api", "file"), asked.rate * WINDOW_SECONDS)
+    return Settings(**{name: value for name, value in given.items() if value is not None})
 
 
 if __name__ == "__main__":

@@ -64,15 +64,22 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
         try:
             graded = _read(record)
         except ContradictoryConfig as reason:
-            rows["rejected"].append(
-                {"model_id": record.model_id, "reason": str(reason), "sources": ";".join(record.source_ids)}
-            )
+            _reject(rows["rejected"], record, str(reason))
             continue
         rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
         if graded.anatomy:
             for name, kind in _PARTS:
                 rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
     return {name: _frame(name, rows[name]) for name in ("model", "rejected", *(name for name, _ in _PARTS))}
+
+
+def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
+    """One row per model: a crawl may have rejected a newer commit of it already."""
+    before = next((row for row in rows if row["model_id"] == record.model_id), None)
+    if before:
+        before["reason"] = f"{before['reason']}; {reason}"
+    else:
+        rows.append({"model_id": record.model_id, "reason": reason, "sources": ";".join(record.source_ids)})
 
 
 def _read(record: Record) -> Graded:

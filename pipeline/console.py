@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 from collections.abc import Iterator
@@ -13,7 +14,14 @@ from pipeline import accuracy, build, checks, manifest
 from pipeline import publish as publishing
 from pipeline.anatomise import anatomise
 from pipeline.facts import read_facts, read_measured
+from pipeline.hub.crawl import Crawled
+from pipeline.hub.crawl import crawl as crawl_hub
+from pipeline.hub.journal import JournalError
+from pipeline.hub.reach import why_unreachable
+from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot
+from pipeline.hub.store import Store
+from pipeline.hub.traffic import HubError
 from pipeline.progress import bar
 
 
@@ -24,6 +32,46 @@ def publish(snapshot: Snapshot, output: Path) -> None:
     done = publishing.publish(snapshot, bar, output)
     seconds = time.monotonic() - started
     print("\n".join(_summary(done, seconds)), flush=True)
+
+
+def crawl(settings: Settings) -> int:
+    """Crawls with a bar for lists and models, and a summary. Returns the exit status: 0 whole, 3 partial."""
+    started = time.monotonic()
+    done = crawl_hub(settings, bar)
+    if settings.is_dry_run:
+        print(f"asked {sum(done.requests.values()):,} requests for the lists; nothing was written", flush=True)
+        return 0
+    print("\n".join(_crawl_summary(done, time.monotonic() - started)), flush=True)
+    return 3 if done.is_partial else 0
+
+
+def refresh(settings: Settings) -> None:
+    """Crawls before a publish where the Hub answers; otherwise says in one line why the last snapshot is used."""
+    if Store(settings.folder).is_whole(datetime.date.today().isoformat()):
+        print("The snapshot is of today: the Hub is not asked again.", flush=True)
+        return
+    problem = why_unreachable(settings.endpoint)
+    if problem:
+        print(f"The Hub does not answer ({problem}): publishing from the last snapshot.", flush=True)
+        return
+    print("Crawling the Hub first (Ctrl-C stops it, and the next run goes on; --no-crawl leaves it out).", flush=True)
+    try:
+        crawl(settings)
+    except (HubError, JournalError, OSError) as error:
+        print(f"The crawl failed ({error}): publishing from the last snapshot.", flush=True)
+
+
+def _crawl_summary(done: Crawled, seconds: float) -> Iterator[str]:
+    asked = ", ".join(f"{kind} {count:,}" for kind, count in sorted(done.requests.items()))
+    yield ""
+    yield f"  listed       {done.listed:,} models: {done.unchanged:,} unchanged, {done.read + done.resumed:,} read"
+    yield f"  written      {done.written:,} records to {_shown(done.folder)}"
+    yield f"  rejected     {done.rejected:,}, each with its reason in rejected.csv; gone from the Hub {done.removed:,}"
+    yield f"  requests     {sum(done.requests.values()):,} ({asked or 'none'}) in {seconds:.1f} s"
+    if done.is_partial:
+        yield f"  partial      {done.pending:,} models are left; the next crawl goes on with them"
+    for problem in done.problems[:5]:
+        yield f"               {problem}"
 
 
 def check(database: Path) -> int:

@@ -14,7 +14,8 @@ LARGEST_TOTAL = 10**15  # elements or bytes; a thousand times the largest model
 LONGEST_TEXT = 2000
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}"
 _MODEL_ID = re.compile(rf"{_NAME}/{_NAME}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# control characters, marks that turn the direction of text, halves of characters
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,17 @@ class Record:
     library: str | None = None
     license: str | None = None
     is_gated: bool | None = None
+    is_private: bool | None = None
     created_at: str | None = None
     last_modified: str | None = None
+    removed_at: str | None = None  # date of the crawl that first found the model gone
     base_model_id: str | None = None
     stored_parameter_count: int | None = None  # elements; only totals of EXACT_KINDS
     approximate_parameter_count: int | None = None  # elements, rounded or estimated
     parameters_kind: str | None = None
     parameters_by_dtype: Mapping[str, int] | None = None  # elements by safetensors dtype
+    gguf_file: str | None = None  # the file that elements_by_gguf_type is of
+    elements_by_gguf_type: Mapping[str, int] | None = None  # elements by ggml type
     config: Mapping[str, Any] | None = None
     config_kind: str | None = None
     config_source: str | None = None
@@ -115,8 +120,13 @@ def _counts(value: Any) -> str | None:
     return None if fits else "not element counts by dtype"
 
 
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "neither true nor false"
+
+
 _SPECIAL: dict[str, Callable[[Any], str | None]] = {
-    "is_gated": lambda value: None if isinstance(value, bool) else "neither true nor false",
+    "is_gated": _flag,
+    "is_private": _flag,
     "stored_parameter_count": _whole(1),
     "approximate_parameter_count": _whole(1),
     "context_length_reported": _whole(1),
@@ -126,6 +136,7 @@ _SPECIAL: dict[str, Callable[[Any], str | None]] = {
     "parameters_kind": _one_of("parameters_kind"),
     "config_kind": _one_of("config_kind"),
     "parameters_by_dtype": _counts,
+    "elements_by_gguf_type": _counts,
     "config": lambda value: None if isinstance(value, dict) else "not an object",
     "config_inferred_fields": _texts,
     "sources": _texts,

@@ -18,6 +18,8 @@ from typing import Any
 from pipeline.hub.record import Record, is_model_id, read_record, shown, text_problem
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "tables" / "hub"
+UNFINISHED = ".crawl-next"  # where a crawl writes before it renames
+REJECTED_COLUMNS = ("model_id", "revision", "reason", "sources")
 
 
 class SnapshotError(ValueError):
@@ -67,15 +69,26 @@ class Snapshot:
 
 
 def newest_snapshot(folder: Path = FOLDER) -> Snapshot:
-    """The snapshot with the latest date among the folder itself and its subfolders. Raises SnapshotError."""
-    found = [(_about(path), path.parent) for path in (folder / "snapshot.json", *folder.glob("*/snapshot.json"))]
-    dated = [(about["snapshot_date"], about, where) for about, where in found if about]
+    """The snapshot with the latest date among the folder itself and its subfolders. Raises SnapshotError.
+
+    Of one day's snapshots a crawl goes before the bundled one. A crawl's folder is renamed when it is whole, so what is found
+    is whole too, `.crawl-previous` included, which stands alone for the moment between two renames.
+    """
+    paths = [folder / "snapshot.json", *(folder / name / "snapshot.json" for name in _subfolders(folder))]
+    found = [(_about(path), path.parent) for path in paths]
+    dated = [
+        ((about["snapshot_date"], str(about.get("crawled_at", ""))), about, where) for about, where in found if about
+    ]
     if not dated:
         raise SnapshotError(
             f"no snapshot of the Hub in {folder}: it has no readable snapshot.json with a snapshot_date"
         )
-    date, about, where = max(dated, key=lambda found: found[0])
+    (date, _), about, where = max(dated, key=lambda found: found[0])
     return _read(where, date, about)
+
+
+def _subfolders(folder: Path) -> list[str]:
+    return sorted(path.parent.name for path in folder.glob("*/snapshot.json") if path.parent.name != UNFINISHED)
 
 
 def _about(path: Path) -> dict[str, Any] | None:
@@ -107,10 +120,12 @@ def _read(folder: Path, date: datetime.date, about: Mapping[str, Any]) -> Snapsh
             model_id = raw.get("model_id") if isinstance(raw, dict) else None
             known = is_model_id(model_id)
             reject(model_id if known else place, reason if known else f"{reason} ({shown(model_id)})", _cited(raw))
+    for row in read_rejected(folder / "rejected.csv"):
+        reject(row["model_id"], row["reason"], row["sources"])
     expected = about.get("record_count")
     if isinstance(expected, int) and not records and expected:
         raise SnapshotError(f"{folder} should hold {expected} models, but none can be read")
-    popularity = dict(_popularity(folder / "popularity.csv", reject))
+    popularity = dict(read_popularity(folder / "popularity.csv", reject))
     return Snapshot(
         folder,
         date,
@@ -119,6 +134,17 @@ def _read(folder: Path, date: datetime.date, about: Mapping[str, Any]) -> Snapsh
         popularity,
         tuple(rejected[key] for key in sorted(rejected)),
     )
+
+
+def read_rejected(path: Path) -> Iterator[dict[str, str]]:
+    """Rows of rejected.csv: the models that a crawl could not take, at which commit and why."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        for row in csv.DictReader(file):
+            values = [row.get(name) or "" for name in REJECTED_COLUMNS]
+            if values[0] and values[2] and None not in row and not any(map(text_problem, values)):
+                yield dict(zip(REJECTED_COLUMNS, values, strict=True))
 
 
 def _lines(paths: Iterable[Path], folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -147,7 +173,7 @@ def _parse(line: bytes) -> tuple[Any, str | None]:
         return None, f"not readable as JSON: {str(error)[:120]}"
 
 
-def _popularity(path: Path, reject: Callable[[str, str], None]) -> Iterator[tuple[str, Popularity]]:
+def read_popularity(path: Path, reject: Callable[[str, str], None]) -> Iterator[tuple[str, Popularity]]:
     """Rows of popularity.csv; a row that cannot be read is rejected by its line."""
     names = ["model_id", "downloads_30d", "likes", "facts_as_of"]
     if not path.exists():
