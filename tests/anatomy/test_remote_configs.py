@@ -76,6 +76,7 @@ def test_every_field_missing_or_wrong(model_type):
         ("deepseek-ai/DeepSeek-V4-Flash", 284_332_230_231, "multi-token prediction layers (+6,610,048,891)"),
         ("deepseek-ai/DeepSeek-V4-Pro-DSpark", 1_572_997_179_491, "draft stages (+77,498,408,103)"),
         ("deepseek-ai/DeepSeek-V4-Flash-Base", 284_332_230_231, "one scale per block of 128 × 128 (+17,669,120)"),
+        ("deepseek-ai/DeepSeek-V4-Flash-Vision-Exp", 284_798_623_319, "router biases for images (+12,544)"),
         ("deepseek-ai/DeepSeek-V4.1-Flash", 748_979_953_264, "draft stages (+14,225,362,530)"),
         ("Qwen/Qwen3.8-Flash-Next", 177_392_830_576, "n-gram hash tables (+35)"),
         ("zai-org/GLM-5.3-Flash", 313_890_426_878, "multi-token prediction layers (+7,432,592,416)"),
@@ -85,6 +86,9 @@ def test_every_field_missing_or_wrong(model_type):
             405_853_388_800,
             "all layers but the first and the last (+15,237,120)",
         ),
+        ("facebook/sam3", 859_921_848, "position frequencies (+512)"),
+        ("unsloth/gemma-4-12b-it-NVFP4", 11_959_730_176, "4-bit floats counted in pairs, a scale per 16 and two"),
+        ("unsloth/Qwen3.6-35B-A3B-NVFP4-Fast", 35_107_181_936, "(8 bits: attention, head, recurrent) (+791,040)"),
     ],
 )
 def test_published_totals_come_out_to_the_element(model_id, count, words):
