@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline.accuracy import fill_accuracy
 from pipeline.anatomise import anatomise
 from pipeline.compatibility import write_compatibility
 from pipeline.facts import TABLES, read_facts, read_measured
@@ -45,6 +46,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         connection.execute("USE almanac")
         load(connection, facts, frames)
         run_sql(connection)
+        fill_accuracy(connection)
         fill_footprints(connection, facts["scenario_set"], progress)
         _comment(connection)
         counts = _export(connection, folder, progress)
