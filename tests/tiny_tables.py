@@ -101,6 +101,30 @@ def _components(billions, dtype, phase, context, sequences, checkpointing, count
     }
 
 
+# A formula with the real one's outline: steps, a join that may miss, scalar macros, a reason.
+FORMULAS = """
+create or replace table shape as select model_id, parameter_count, max_context_tokens, [{'layers': 32, 'elements': 2048}] as caches
+    from model where parameter_count is not null;
+create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes from shape, dtype;
+create or replace table kv_dtype as select * from (values ('bf16', 16), ('fp8', 8)) as t(kv_dtype_id, element_bits);
+create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
+create macro footprints(relation) as table
+with asked as (from query_table(relation)),
+x as (select coalesce(asked.context_tokens, 8192) as context_tokens, coalesce(asked.sequences, 1) as sequences,
+    coalesce(asked.gpu_count, 1) as gpu_count, asked.* exclude (context_tokens, sequences, gpu_count),
+    coalesce(asked.engine_id, d.engine_id) as engine_used
+    from asked left join dtype as d on d.dtype_id = asked.dtype_id left join engine as e on e.engine_id = asked.engine_id),
+part as (select x.*, w.weights_bytes as weights, kv_cache_bytes(m, x) * x.sequences * kv.element_bits // 8 as kv,
+    case when x.context_tokens < 1 then 'a context starts at 1' end as unknown_reason
+    from x left join shape as m on m.model_id = x.model_id left join weight as w on w.model_id = x.model_id and w.dtype_id = x.dtype_id
+    left join kv_dtype as kv on kv.kv_dtype_id = coalesce(x.kv_dtype_id, 'bf16') left join optimizer as o on o.optimizer_id = x.optimizer_id
+    left join phase as p on p.phase_id = x.phase_id)
+select model_id, engine_used as engine_id, context_tokens, sequences, gpu_count, weights as weights_bytes, kv as kv_cache_bytes,
+    case when unknown_reason is null then weights + kv end as total_bytes, 0.04 as error_band, null as peak_moment, unknown_reason
+from part;
+"""
+
+
 def footprints(scenarios=None, counts=COUNTS):
     for model_id, (billions, *_rest) in MODELS.items():
         for (dtype, engine, phase, context, sequences, optimizer, checkpointing), count in product(
@@ -255,6 +279,8 @@ def build(folder: Path) -> Path:
         connection.execute("create table almanac.ladder as from almanac.footprint limit 0")
         connection.register("ladder_rows", pl.DataFrame(list(ladder()), infer_schema_length=None).to_arrow())
         connection.execute("insert into almanac.ladder by name from ladder_rows")
+        connection.execute("use almanac")
+        connection.execute(FORMULAS)
         wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
         connection.execute(f"create table almanac.constants as select {wide}")
     return folder

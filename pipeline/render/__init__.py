@@ -57,7 +57,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
         "scenarios.json": slices.scenarios(book, prose.opening()),
         "models.json": slices.models(book, pages.paths),
         "compare.json": prose.compare.data(),
-    }
+    } | pages.calculator.files()
     slice_bytes = slices.write_slices(book, site_dir)
     for name, text in data.items():
         (site_dir / "data" / name).write_text(text)

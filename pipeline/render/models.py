@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pipeline.render import modelfiles, paths, words
 from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.calculator import Calculator
 from pipeline.render.environment import environment
 from pipeline.render.reach import Reach
 from pipeline.render.relatives import Relatives, packed
@@ -41,6 +42,7 @@ class ModelPages:
         self.places = {scenario: i for i, scenario in enumerate(shown)}
         self.parts = components(book.folder, shown) if shown else {}
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
+        self.calculator = Calculator(book.folder)
         self.relatives, self.reach = Relatives(book.models), Reach(book, self.contexts)
 
     def _training_rows(self, context: int) -> list[Scenario]:
@@ -112,7 +114,8 @@ class ModelPages:
         }
         limits = self.reach.as_rows(number, self.inference.get(context, []))
         where = smallest_for_badge(self.book, number, context) if known else None
-        return {
+        formula = self.calculator.of_model(model["model_id"])
+        return ({"formula.json": formula} if formula else {}) | {
             "model.json": modelfiles.as_json(
                 model, self.paths[model["model_id"]], self._answer(number), tables, limits
             ),

@@ -73,11 +73,15 @@ class Prose:
     def slot_gpus(self, _argument) -> str:
         return self._render("gpus.html", gpus=self.book.gpus)
 
+    def slot_calculator(self, _argument) -> str:
+        return self._render("calculator.html", has_formulas=bool(self.pages.calculator.module))
+
     def slot_compare(self, _argument) -> str:
         return self.compare.body()
 
     def slot_accuracy(self, _argument) -> str:
-        rows = self.book["accuracy"]
+        order = lambda r: (r["phase_id"], r["engine_id"], r["metric"], r.get("strict_set") or "")  # noqa: E731
+        rows = sorted((r for r in self.book["accuracy"] if r["row_count"]), key=order)
         found = errors.compared(self.book, self.pages.paths)
         return self._render(
             "accuracy.html",

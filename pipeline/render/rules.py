@@ -12,7 +12,7 @@ from pipeline.render.book import Book
 from pipeline.render.models import ModelPages
 
 EDGES = (-0.5, -0.25, -0.1, -0.03, 0.03, 0.1, 0.25, 0.5, 1.0)
-LABELS = ("below −50 %", "−50", "−25", "−10", "±3", "+10", "+25", "+50", "+100", "above")
+LABELS = ("< −50", "−50", "−25", "−10", "±3", "+10", "+25", "+50", "+100", "> +100")
 NEAR = 0.1
 
 
@@ -143,5 +143,6 @@ class Rules:
 
 
 def _percent(error: float) -> str:
-    text = words.count(round(100 * error)) if abs(error) >= 100 else f"{100 * error:+.0f}"
+    rounded = round(100 * error)
+    text = words.count(rounded) if abs(error) >= 100 else f"{rounded:+d}" if rounded else "0"
     return f"{text.replace('-', '−')} %"

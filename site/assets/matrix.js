@@ -76,7 +76,7 @@ function controls() {
       const before = opening();
       state.phase = id;
       if (opening() !== before) state.context = opening().context; // 8k is a chat, but a long sample to train on
-      refresh({ slice: true, rebuild: true }).then(() => form.querySelector("[name=phase]:checked").focus());
+      refresh({ slice: true, rebuild: true });
     });
     return a.h("label", {}, radio, a.h("span", {}, name));
   }));
@@ -99,6 +99,7 @@ function controls() {
     refresh({ rebuild: true });
   });
   myCard.className = "my-card";
+  const held = form.contains(document.activeElement) ? document.activeElement.name : null;
   form.replaceChildren(
     a.h("div", { class: "controls first" }, myCard, phases),
     a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search), more),
@@ -109,6 +110,7 @@ function controls() {
       ...axis("optimizer", "Optimizer"), ...axis("checkpointing", "Checkpointing"),
       choose("cards", "Cards", a.SETS, () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); })));
   form.hidden = false;
+  if (held) (form.querySelector(`[name="${held}"]:checked`) ?? form.querySelector(`[name="${held}"]`))?.focus();
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 
@@ -164,6 +166,34 @@ function sort(out) {
 // ---- the table: a window of rows that are reused while one scrolls
 const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 let list = [], table, body, above, below, pool = [], rowHeight = 28, headHeight = 0;
+// Of many cards only those in sight have cells, between two spacers; the cells are reused while one scrolls sideways.
+const CARD = 96, SPARE = 4;
+let part = [], partFrom = 0, spacers = [];
+function partSize() {
+  const inSight = Math.ceil(Math.max(wrap.clientWidth, 300) / CARD) + 2 * SPARE;
+  return list.length > inSight + 8 ? inSight : list.length;
+}
+function takePart() {
+  const size = partSize();
+  const from = size === list.length ? 0 : Math.max(0, Math.min(Math.floor(wrap.scrollLeft / CARD) - SPARE, list.length - size));
+  if (part.length === size && Math.abs(from - partFrom) < SPARE - 1 && part[0] === list[partFrom]) return false;
+  [part, partFrom] = [list.slice(from, from + size), from];
+  return true;
+}
+function headPart() {
+  const head = table.tHead.rows[0];
+  while (head.cells.length > ORDER.length) head.lastChild.remove();
+  spacers = [partFrom, list.length - partFrom - part.length].map((n) => {
+    const cell = a.h("td", { class: "spacer", "aria-hidden": "true", hidden: !n });
+    cell.style.minWidth = cell.style.width = `${n * CARD}px`;
+    return cell;
+  });
+  head.append(spacers[0], ...part.map((g, j) => {
+    const cell = a.gpuHead(g, state.gpu, base);
+    cell.setAttribute("aria-colindex", ORDER.length + partFrom + j + 1);
+    return cell;
+  }), spacers[1]);
+}
 function build() {
   list = a.cards(world, state.cards, state.gpu);
   pool = [];
@@ -181,11 +211,14 @@ function build() {
     });
     head.append(a.h("th", { scope: "col", class: key === "name" ? "" : "n", "aria-sort": sorted === key ? (direction === "up" ? "ascending" : "descending") : false }, button));
   }
-  head.append(...list.map((g) => a.gpuHead(g, state.gpu, base)));
   head.setAttribute("aria-rowindex", "1");
   const spacer = () => a.h("tbody", { "aria-hidden": "true" }, a.h("tr", {}, a.h("td", { colSpan: list.length + 4 })));
   [above, body, below] = [spacer(), a.h("tbody"), spacer()];
   table.append(above, body, below);
+  part = [];
+  takePart();
+  table.classList.toggle("many", part.length < list.length);
+  headPart();
   wrap.replaceChildren(table);
   headHeight = table.tHead.offsetHeight;
 }
@@ -193,11 +226,16 @@ function grow() {
   const link = a.h("a");
   const row = a.h("tr", {}, a.h("th", { scope: "row" }, link));
   const facts = [0, 1, 2].map(() => row.appendChild(a.h("td", { class: "n" }, "")));
-  const cells = list.map((g) => row.appendChild(a.h("td", { class: g.id === state.gpu ? "v mine" : "v" }, "")));
+  const gap = row.appendChild(a.h("td", { class: "spacer", "aria-hidden": "true" }));
+  const cells = part.map((g) => row.appendChild(a.h("td", { class: g.id === state.gpu ? "v mine" : "v" }, "")));
   body.append(row);
-  pool.push({ row, link, facts, cells, keys: new Array(list.length).fill(null), model: -1, totals: null, merged: false });
+  pool.push({ row, link, facts, gap, cells, keys: new Array(part.length).fill(null), model: -1, totals: null, merged: false });
 }
 function draw() {
+  if (takePart()) {
+    headPart();
+    for (const p of pool) p.model = -1;
+  }
   const n = view.length;
   const visible = Math.ceil(innerHeight / rowHeight) + 8;
   const from = Math.max(0, Math.min(Math.floor((wrap.scrollTop - headHeight) / rowHeight) - 4, n - visible));
@@ -214,6 +252,7 @@ function draw() {
 }
 function fill(p, model, position) {
   p.row.setAttribute("aria-rowindex", position + 2);
+  p.gap.hidden = !partFrom;
   if (p.model === model && p.totals === totals) return;
   Object.assign(p, { model, totals });
   const at = model * world.width;
@@ -224,14 +263,14 @@ function fill(p, model, position) {
   p.facts[0].textContent = a.short(models.size[model]);
   p.facts[1].textContent = unknown ? "–" : a.gib(totals[at]);
   p.facts[2].textContent = a.short(models.downloads[model]);
-  if (unknown !== p.merged && list.length) {
+  if (unknown !== p.merged && part.length) {
     p.merged = unknown;
-    p.cells[0].colSpan = unknown ? list.length : 1;
+    p.cells[0].colSpan = unknown ? part.length : 1;
     p.cells.forEach((c, j) => { c.hidden = unknown && j > 0; });
     p.keys.fill(null);
   }
   if (unknown) {
-    if (list.length) {
+    if (part.length) {
       p.cells[0].className = "v-unknown";
       p.cells[0].textContent = `unknown: ${a.shown(a.reasonText(world, totals, at, scenario.context, models.context[model], reason(model)))}`;
       p.cells[0].title = p.cells[0].textContent;
@@ -239,7 +278,7 @@ function fill(p, model, position) {
     }
     return;
   }
-  list.forEach((g, j) => {
+  part.forEach((g, j) => {
     const verdict = a.judge(totals, at, world.counts, g.capacity);
     const text = a.verdictText(verdict);
     if (p.keys[j] === text) return;

@@ -56,9 +56,10 @@ def test_the_address_holds_the_state(open_page):
 def test_a_phase_changes_the_numbers_and_the_questions(open_page):
     page = open_page()
     before = page.locator(f"{ROW} td.n").all_text_contents()
+    drawn = page.locator("#matrix").inner_text()
     page.get_by_text("Full fine-tune", exact=True).click()
     page.wait_for_selector("select[name=checkpointing]")
-    page.wait_for_function("before => document.querySelector('#matrix').innerText !== before", arg="")
+    page.wait_for_function("drawn => document.querySelector('#matrix').innerText !== drawn", arg=drawn)
     assert page.locator(f"{ROW} td.n").all_text_contents() != before
     assert page.locator("select[name=dtype]").input_value() == "bf16"
 

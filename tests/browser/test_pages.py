@@ -19,6 +19,9 @@ PAGES = [
     "method/kv-cache/",
     "accuracy/",
     "about/",
+    "compare/",
+    "calculator/?model=acme/Alpha-7B-Instruct",
+    "method/rules-of-thumb/",
 ]
 
 

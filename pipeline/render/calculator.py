@@ -1,0 +1,83 @@
+"""What the calculator reads: the formulas as a module, the small tables that they ask, and the rows of one model."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from pipeline.render.mirror import Mirror, Untranslatable
+
+KEY = "model_id"
+# Of the table `model` the formulas ask only why nothing is known.
+COLUMNS = {"model": ("model_id", "anatomy_note")}
+
+
+def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
+    """The tables without a model: dtypes, engines, optimizers, constants."""
+    return {name: _rows(connection, name) for name in sorted(names) if not _has_models(connection, name)}
+
+
+def model_tables(
+    connection: duckdb.DuckDBPyConnection, names: Iterable[str], models: Iterable[str] | None = None
+) -> dict[str, dict[str, list[dict]]]:
+    """Rows by model and table, nulls left out."""
+    found: dict[str, dict[str, list[dict]]] = defaultdict(dict)
+    wanted = None if models is None else set(models)
+    of_models = [name for name in sorted(names) if _has_models(connection, name)]
+    for name in of_models:
+        for row in _rows(connection, name):
+            if wanted is None or row[KEY] in wanted:
+                found[row[KEY]].setdefault(name, []).append(row)
+    for tables in found.values():
+        for name in of_models:
+            tables.setdefault(name, [])
+    return found
+
+
+def _has_models(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    query = "SELECT 1 FROM information_schema.columns WHERE table_name = ? AND column_name = ? LIMIT 1"
+    return bool(connection.execute(query, [name, KEY]).fetchall())
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
+    columns = ", ".join(COLUMNS.get(name, ("*",)))
+    result = connection.execute(f"SELECT {columns} FROM {name} ORDER BY ALL")
+    names = [column[0] for column in result.description]
+    return [
+        {k: v for k, v in zip(names, row, strict=True) if v is not None and not hasattr(v, "isoformat")}
+        for row in result.fetchall()
+    ]
+
+
+class Calculator:
+    """The formulas of a published database for the browser; without formulas in it, nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.module, self.shared, self.own = "", {}, {}
+        with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+            mirror = Mirror(connection)
+            try:
+                self.module = mirror.module()
+            except Untranslatable:
+                # the page says that it has no formulas; the suite's test of the mirror says why
+                pass
+            else:
+                self.shared = shared_tables(connection, mirror.tables)
+                self.own = model_tables(connection, mirror.tables)
+
+    def files(self) -> dict[str, str]:
+        """What all scenarios share, by name."""
+        return {"formulas.js": self.module, "calculator.json": _json(self.shared)} if self.module else {}
+
+    def of_model(self, model_id: str) -> str | None:
+        """A model's own rows; None for one whose shape is not known."""
+        tables = self.own.get(model_id)
+        return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in COLUMNS) else None
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,160 @@
+// The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL.
+const search = new URL(import.meta.url).search;
+const a = await import(`./almanac.js${search}`);
+const [{ footprints }, shared, world, models] = await Promise.all([
+  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.load("data/models.json"),
+]);
+const root = document.getElementById("calc");
+const form = root.querySelector("form");
+const shown = document.getElementById("calculated");
+const PARTS = [
+  ["weights", "Weights", "weights"], ["kv_cache", "KV cache", "kv-cache"], ["kv_padding", "KV padding", "kv-cache"], ["state", "State", "state"],
+  ["activations", "Activations", "activations"], ["gradients", "Gradients", "gradients"], ["optimizer", "Optimizer", "optimizer"],
+  ["adapters", "Adapters", "adapters"], ["overhead", "Overhead", "overhead"],
+];
+const GIB = 2 ** 30;
+
+// ---- the scenario: in the address, so that it can be sent; an empty field is the default
+const LISTS = {
+  dtype_id: ["Format", () => shared.dtype.map((d) => [d.dtype_id, d.dtype_id])],
+  phase_id: ["Phase", () => world.phases],
+  engine_id: ["Engine", () => shared.engine.map((e) => [e.engine_id, e.name ?? e.engine_id])],
+  kv_dtype_id: ["Cache format", () => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id])],
+  attention: ["Attention", () => words("flash eager")],
+  optimizer_id: ["Optimizer", () => shared.optimizer.map((o) => [o.optimizer_id, o.name ?? o.optimizer_id])],
+  precision: ["Precision", () => words("mixed amp pure")],
+  checkpointing: ["Checkpointing", () => words("none full")],
+  lora_targets: ["LoRA targets", () => words("attention all-linear")],
+  sharding: ["Sharding", () => words("none ddp zero1 zero2 zero3 tp pp")],
+};
+const NUMBERS = { context_tokens: "Context, tokens", sequences: "Sequences", gpu_count: "GPUs", lora_rank: "LoRA rank" };
+const ORDER = ["phase_id", "dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "engine_id", "kv_dtype_id", "attention", "optimizer_id", "checkpointing", "precision", "lora_rank", "lora_targets"];
+const TRAINING = ["optimizer_id", "checkpointing", "precision"], ADAPTER = ["lora_rank", "lora_targets"];
+function words(text) { return text.split(" ").map((w) => [w, w]); }
+const asked = new URLSearchParams(location.search);
+const state = { model: asked.get("model") ?? models.id[models.reason.of.findIndex((r) => r === null)] ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
+for (const key of ORDER) state[key] = asked.get(key) ?? "";
+
+const boxes = {};
+function field(key) {
+  if (LISTS[key]) {
+    const [label, options] = LISTS[key];
+    const first = key === "phase_id" || key === "dtype_id" ? [] : [["", "default"]];
+    const box = a.select(key, label, [...first, ...options()], state[key] || first[0]?.[0] || (key === "phase_id" ? "inference" : "bf16"), (value) => change(key, value));
+    return box;
+  }
+  const input = a.h("input", { type: "number", name: key, min: "1", step: "1", placeholder: "default", inputmode: "numeric" });
+  input.value = state[key];
+  input.addEventListener("input", () => change(key, input.value));
+  return a.h("label", {}, a.h("span", {}, NUMBERS[key]), input);
+}
+function modelField() {
+  const list = a.h("datalist", { id: "model-names" });
+  const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false" });
+  input.value = state.model;
+  const lower = models.id.map((id) => id.toLowerCase());
+  input.addEventListener("input", () => {
+    const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const near = [];
+    for (let i = 0; i < lower.length && near.length < 20; i++) if (terms.every((t) => lower[i].includes(t))) near.push(models.id[i]);
+    list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
+    if (models.id.includes(input.value)) change("model", input.value);
+  });
+  input.addEventListener("change", () => change("model", input.value.trim()));
+  return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
+}
+const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); change("gpu", value); });
+form.append(a.h("div", { class: "controls" }, modelField(), card), a.h("div", { class: "controls" }, ...ORDER.map((key) => (boxes[key] = field(key)))));
+form.addEventListener("submit", (event) => event.preventDefault());
+form.hidden = false;
+function change(key, value) {
+  if (state[key] === value) return;
+  state[key] = value;
+  calculate();
+}
+
+// ---- the answer
+const anatomies = new Map();
+async function anatomy(number) {
+  const path = models.paths[number] ?? models.id[number];
+  if (!anatomies.has(path)) anatomies.set(path, a.load(`models/${path}/formula.json`));
+  return anatomies.get(path);
+}
+function scenario() {
+  const out = { model_id: state.model };
+  for (const key of ORDER) if (state[key] !== "") out[key] = key in NUMBERS ? Math.trunc(+state[key]) : state[key];
+  out.phase_id ??= "inference";
+  out.dtype_id ??= "bf16";
+  return out;
+}
+let turn = 0;
+async function calculate() {
+  const mine = ++turn;
+  const wanted = scenario();
+  const trains = wanted.phase_id !== "inference", adapts = ["lora", "qlora"].includes(wanted.phase_id);
+  for (const key of TRAINING) boxes[key].hidden = !trains;
+  for (const key of ADAPTER) boxes[key].hidden = !adapts;
+  boxes.kv_dtype_id.hidden = trains;
+  const query = new URLSearchParams({ model: state.model });
+  for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && !boxes[key]?.hidden) query.set(key, state[key]);
+  history.replaceState(null, "", `?${query}`);
+  for (const key of [...TRAINING, ...ADAPTER, "kv_dtype_id"]) if (boxes[key].hidden) delete wanted[key];
+  const number = models.id.indexOf(state.model);
+  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`);
+  const known = models.reason.of[number] === null;
+  const own = known ? await anatomy(number) : null;
+  if (mine !== turn) return;
+  if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`);
+  say(footprints({ ...shared, ...own }, wanted), "", number, wanted);
+}
+const gib = (bytes) => a.gib(bytes / 1024);
+function say(row, text, number, wanted) {
+  shown.hidden = false;
+  const known = row?.total_bytes != null;
+  const answer = shown.querySelector(".answer"), fine = shown.querySelector(".fine");
+  answer.classList.toggle("unknown", !known);
+  shown.querySelector(".scroll").hidden = !known;
+  fine.replaceChildren();
+  if (row) {
+    const settled = ["engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id", "precision", "checkpointing", "lora_rank", "lora_targets", "attention", "sharding"]
+      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${key} ${row[key]}`);
+    fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
+    const limit = models.context[number];
+    if (limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
+  }
+  shown.querySelector("pre code").textContent = sql(wanted ?? scenario());
+  if (!known) {
+    answer.textContent = text || `Unknown: ${row.unknown_reason}.`;
+    return;
+  }
+  const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
+  answer.textContent = `${gib(row.total_bytes)} GiB${each}, ± ${Math.round(row.error_band * 100)} %${verdict(row)}.`;
+  const scale = row.total_bytes;
+  shown.querySelector("tbody").replaceChildren(...PARTS.filter(([id]) => row[`${id}_bytes`]).map(([id, name, page]) => {
+    const bytes = row[`${id}_bytes`];
+    return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)),
+      a.h("td", { class: "n x" }, bytes.toLocaleString("en")), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));
+  }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(scale)),
+    a.h("td", { class: "n x" }, scale.toLocaleString("en")), a.h("td")));
+}
+// the same comparison as the macro fits_on
+function verdict(row) {
+  const gpu = world.gpus.find((g) => g.id === state.gpu);
+  if (!gpu) return "";
+  const gives = gpu.capacity * 1024;
+  const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
+  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)}`;
+}
+function bar(id, share) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [name, value] of Object.entries({ class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" })) svg.setAttribute(name, value);
+  const rect = document.createElementNS(svg.namespaceURI, "rect");
+  for (const [name, value] of Object.entries({ class: `c-${id}`, width: (1000 * share).toFixed(1), height: 10 })) rect.setAttribute(name, value);
+  svg.append(rect);
+  return svg;
+}
+function sql({ model_id, ...rest }) {
+  const text = (value) => (typeof value === "number" ? value : `'${String(value).replaceAll("'", "''")}'`);
+  return `FROM footprint_of(${[text(model_id), ...Object.entries(rest).map(([key, value]) => `${key} := ${text(value)}`)].join(", ")});`;
+}
+await calculate();

@@ -1,0 +1,134 @@
+"""The formulas in the browser against the SQL that they are translated from: thousands of random scenarios, to the byte."""
+
+import json
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.render import calculator
+from pipeline.render.mirror import Mirror, Untranslatable
+from pipeline.scenarios import TYPES
+
+pytestmark = pytest.mark.browser
+ASSETS = Path(__file__).parents[2] / "site" / "assets"
+MODELS, EACH = 60, 50
+PARTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters", "overhead")
+OUT = (*(f"{part}_bytes" for part in PARTS), "total_bytes", "error_band", "peak_moment", "unknown_reason")
+# The scenario as it was understood, defaults filled in: what both sides must agree on before any number.
+ASKED = ("model_id", *(name for name in TYPES if name != "model_id"))
+
+
+def scenarios(book, count):
+    """Half of them as a reader would ask, half with anything in any field, so that every reason is met too."""
+    dice = random.Random(20)
+    ids = {
+        name: [r[0] for r in book.execute(f"select {name}_id from {name} order by 1").fetchall()]
+        for name in ("dtype", "engine", "kv_dtype", "optimizer", "phase")
+    }
+    maybe = lambda values: dice.choice([None, *values])  # noqa: E731
+    for _ in range(count):
+        phase = dice.choice(ids["phase"])
+        sane = dice.random() < 0.6
+        dtype = (
+            {"qlora": "nf4"}.get(phase, dice.choice(["bf16", "fp16", "fp32"]))
+            if sane and phase != "inference"
+            else None
+        )
+        yield {
+            "dtype_id": dtype or dice.choice(ids["dtype"]),
+            "phase_id": phase,
+            "engine_id": None if sane else maybe(ids["engine"]),
+            "context_tokens": dice.choice([None, 1, 100, 512, 2048, 4097, 8192, 32768, 131072]),
+            "sequences": dice.choice([1, 1, 2, 3, 8, 33]),
+            "kv_dtype_id": maybe(ids["kv_dtype"]),
+            "optimizer_id": maybe(["adamw", "adamw-8bit", "sgd"] if sane else ids["optimizer"]),
+            "checkpointing": maybe(["none", "full"]),
+            "lora_rank": maybe([4, 64]),
+            "lora_targets": maybe(["attention", "all-linear"]),
+            "precision": maybe(["mixed", "amp", "pure"]),
+            "attention": maybe(["flash", "eager"]),
+            "sharding": maybe(["zero1", "zero2", "zero3", "ddp", "tp", "pp"]),
+            "gpu_count": dice.choice([1, 1, 1, 2, 4, 8, 16]),
+        }
+
+
+def answers(book, asked):
+    """The SQL's rows by the scenario as it was understood."""
+    book.register("mirror_rows", pl.DataFrame(asked, schema_overrides=TYPES, strict=False).to_arrow())
+    book.execute("create or replace temp table mirror_asked as from mirror_rows")
+    book.unregister("mirror_rows")
+    result = book.execute("from footprints('mirror_asked')")
+    names = [column[0] for column in result.description]
+    rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    book.execute("drop table mirror_asked")
+    return {tuple(row[name] for name in ASKED): row for row in rows}
+
+
+def test_the_mirror_says_what_the_sql_says(book, browser):
+    known = [
+        r[0] for r in book.execute("select model_id from shape order by hash(model_id) limit $1", [MODELS]).fetchall()
+    ]
+    asked = [
+        {"model_id": model} | scenario
+        for model in known
+        for scenario in scenarios(book, EACH)
+    ]  # fmt: skip
+    unique = list({json.dumps(s): s for s in asked}.values())
+    expected = answers(book, unique)
+    mirror = Mirror(book)
+    module = mirror.module()
+    shared = calculator.shared_tables(book, mirror.tables)
+    own = calculator.model_tables(book, mirror.tables, known)
+    page = browser.new_page()
+    text = {"/data/formulas.js": module, "/assets/almanac/sql_words.js": (ASSETS / "sql_words.js").read_text(), "/": ""}
+    page.route(
+        "http://mirror.test/**",
+        lambda route: route.fulfill(
+            body=text[route.request.url.removeprefix("http://mirror.test")],
+            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
+        ),
+    )
+    page.goto("http://mirror.test/")
+    found = page.evaluate(
+        """async ([shared, own, asked, names]) => {
+            const { footprints } = await import("/data/formulas.js");
+            return asked.map((s) => {
+                const row = footprints({ ...shared, ...own[s.model_id] }, s);
+                return names.map((n) => row[n] ?? null);
+            });
+        }""",
+        [shared, own, unique, [*ASKED, *OUT]],
+    )
+    page.close()
+    wrong = []
+    for scenario, mine in zip(unique, found, strict=True):
+        row = expected.get(tuple(mine[: len(ASKED)]))
+        if row is None:
+            wrong.append(("understood otherwise", mine[: len(ASKED)], scenario))
+            continue
+        for name, value in zip(OUT, mine[len(ASKED) :], strict=True):
+            beyond = isinstance(value, int) and value > 2**53  # a double holds no odd number there
+            if value != row[name] and not (beyond and value == pytest.approx(row[name], rel=1e-15)):
+                wrong.append((name, value, row[name], scenario))
+    assert not wrong, f"{len(wrong)} differ over {len(unique)} scenarios, such as {wrong[:3]}"
+    expected = expected.values()
+    assert sum(row["total_bytes"] is not None for row in expected) > len(unique) / 4
+    assert {row["phase_id"] for row in expected if row["total_bytes"]} == {
+        "inference",
+        "lora",
+        "qlora",
+        "full-finetune",
+        "pretrain",
+    }
+
+
+def test_an_unknown_word_is_refused(book):
+    cursor = book.cursor()
+    cursor.execute("create or replace temp macro odd(a) as regexp_replace(a, 'x', 'y')")
+    mirror = Mirror(cursor)
+    mirror.macros["footprints"] = ([], "SELECT odd('a') AS b FROM query_table('x')", "table_macro")
+    with pytest.raises(Untranslatable, match="regexp_replace"):
+        mirror.module()
+    cursor.close()

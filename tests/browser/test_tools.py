@@ -1,0 +1,75 @@
+"""The calculator, the comparison of cards and the page for a missing address, in a real browser."""
+
+import pytest
+
+from tests.tiny_tables import HOSTILE
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, site_url):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype_id=bf16&gpu=rtx-4090&context_tokens=1000")
+    answer = page.locator("#calculated .answer")
+    # 14 GB of weights and 32 × 2048 × 1000 elements of two bytes
+    assert "14,131,072,000" in page.locator("#calculated tr.sum").inner_text()
+    assert "fits on RTX 4090" in answer.inner_text()
+    page.get_by_label("Context, tokens").fill("160000")
+    assert "does not fit on RTX 4090" in answer.inner_text()
+    assert "own context ends at 32k" in page.locator("#calculated .fine").inner_text()
+    assert "context_tokens := 160000" in page.locator("#calculated code").inner_text()
+    page.wait_for_url("**context_tokens=160000**")
+    page.get_by_label("Context, tokens").fill("0")
+    assert answer.inner_text() == "Unknown: a context starts at 1."
+    again = open_page(page.url.removeprefix(site_url))
+    assert again.get_by_label("Context, tokens").input_value() == "0"
+
+
+def test_the_calculator_shows_the_fields_of_a_phase(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
+    assert not page.get_by_label("LoRA rank").is_visible()
+    page.get_by_label("Phase").select_option("lora")
+    assert page.get_by_label("LoRA rank").is_visible() and not page.get_by_label("Cache format").is_visible()
+
+
+def test_the_calculator_says_what_is_unknown(open_page):
+    page = open_page("calculator/?model=acme/No-Config")
+    assert page.locator("#calculated .answer").inner_text().startswith("Unknown: No config is published")
+    page.get_by_label("Model").fill("nobody/nothing")
+    page.get_by_label("Model").press("Tab")
+    assert "no model of the name" in page.locator("#calculated .answer").inner_text()
+    page.get_by_label("Model").fill(HOSTILE)
+    page.get_by_label("Model").press("Tab")
+    assert "GiB" in page.locator("#calculated .answer").inner_text()
+
+
+def test_cards_are_compared_and_shared(open_page, site_url):
+    page = open_page("compare/?gpus=rtx-4090,l40s")
+    heads = page.locator("table.compare thead th").all_inner_texts()
+    assert heads[1:] == ["GeForce RTX 4090", "L40S"]
+    page.get_by_label("Card 3").select_option("mi300x")
+    assert page.locator("table.compare thead th").count() == 4
+    page.get_by_label("Card 1").select_option("")
+    page.wait_for_url("**gpus=l40s,mi300x")
+    again = open_page(page.url.removeprefix(site_url))
+    assert again.locator("table.compare thead th").all_inner_texts()[1:] == ["L40S", "Instinct MI300X"]
+
+
+def test_the_compared_columns_are_those_of_the_plain_page(open_page):
+    plain = open_page("compare/", java_script_enabled=False).locator("table.compare")
+    ids = plain.locator("xpath=ancestor::*[@data-opening]").get_attribute("data-opening")
+    drawn = open_page(f"compare/?gpus={ids}").locator("table.compare")
+    assert drawn.inner_text().split() == plain.inner_text().split()
+
+
+def test_a_missing_address_finds_what_is_near(open_page):
+    page = open_page("404.html")
+    page.get_by_label("Part of a name").fill("alpha instruct")
+    page.locator("#missing li a", has_text="acme/Alpha-7B-Instruct").click()
+    page.wait_for_selector("article.model")
+
+
+def test_the_badge_is_a_picture_that_says_it(open_page):
+    page = open_page("models/acme/Alpha-7B-Instruct/")
+    assert page.locator("p.badge img").evaluate("image => image.complete && image.naturalWidth > 50")
+    badge = page.request.get(page.url + "badge.svg").text()
+    assert "GPU memory: 12 GB in 4-bit" in badge
