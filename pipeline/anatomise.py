@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import polars as pl
@@ -146,10 +146,12 @@ def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[d
 
 def _merged(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Tensors that differ in nothing but where they stand become one row, with as many a layer as there are."""
-    counts: dict[Tensor, int] = defaultdict(int)
-    for tensor in tensors:
-        counts[replace(tensor, per_layer_count=1)] += tensor.per_layer_count
-    return [replace(tensor, per_layer_count=count) for tensor, count in counts.items()]
+    counts: dict[tuple, int] = defaultdict(int)
+    for t in tensors:
+        counts[t.component, t.tensor_class, t.role, t.operator, t.layer_count, t.out_features, t.in_features] += (
+            t.per_layer_count
+        )
+    return [Tensor(*place, count, out, into) for (*place, out, into), count in counts.items()]
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -275,11 +275,11 @@ class Decoder:
 
 def merge_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Tensors alike in all but the layers they occur in, as one row."""
-    layers: dict[Tensor, int] = {}
-    for tensor in tensors:
-        alike = replace(tensor, layer_count=0)
-        layers[alike] = layers.get(alike, 0) + tensor.layer_count
-    return tuple(replace(alike, layer_count=count) for alike, count in layers.items())
+    layers: dict[tuple, int] = {}
+    for t in tensors:
+        alike = (t.component, t.tensor_class, t.role, t.operator, t.per_layer_count, t.out_features, t.in_features)
+        layers[alike] = layers.get(alike, 0) + t.layer_count
+    return tuple(Tensor(*place, count, each, out, into) for (*place, each, out, into), count in layers.items())
 
 
 def merge_kinds(groups: Sequence) -> tuple:

@@ -187,11 +187,10 @@ def _explain_by(
         layer = {name: sum(m.count * storage.extra(m.out, m.into) for m in held[name]) for name in (*rows, "other")}
         projection = layer["other"]
     predicting = {size: parts for size, parts in extras.items() if any(c.startswith("multi-token") for c, _ in parts)}
+    usual = _usual(rows)
     for subset in subsets:
-        if spared:
-            is_usual = subset == {"feed-forward"}
-        else:
-            is_usual = subset in _usual(rows) or (is_declared and subset == {"expert"})
+        is_alone = subset == ({"feed-forward"} if spared else {"expert"})
+        is_usual = is_alone if spared else subset in usual or (is_declared and is_alone)
         if 0 < storage.extra(256, 256) <= 256 and not is_usual:
             continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
