@@ -26,7 +26,9 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     fields = Fields(config)
     model_type = fields.text("model_type", "_class_name")  # parts of diffusion pipelines name their class instead
     if model_type is None:
-        raise UnknownAnatomy("config names no model_type")
+        timm = config.get("architecture")  # configs of timm name an entry of its own registry
+        named = f", and timm's architecture '{timm[:60]}' is not described yet" if isinstance(timm, str) else ""
+        raise UnknownAnatomy(f"config names no model_type{named}")
     reader = reader_for(model_type)
     if reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
