@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -119,7 +120,35 @@ class Prose:
             )
             size = _size(file.stat().st_size)
             files.append({"name": file.name, "rows": rows, "size": size, "meaning": meaning, "csv": csv})
-        return self._render("files.html", files=files)
+        return self._render("files.html", files=files) + self._dataset([f["name"] for f in files])
+
+    def _dataset(self, names: list[str]) -> str:
+        """The release for search engines of data, as schema.org's Dataset."""
+        as_of = sorted(m["facts_as_of"] for m in self.book.models if m["facts_as_of"])
+        url = f"{self.pages.site_url}downloads/"
+        dataset = {
+            "@context": "https://schema.org",
+            "@type": "Dataset",
+            "name": "VRAM Almanac",
+            "description": f"GPU memory of {len(self.book.models):,} open models on {len(self.book.gpus)} cards: footprints by "
+            "format, phase and scenario, capacities, measurements and the formulas in SQL.",
+            "url": url,
+            "dateModified": as_of[-1] if as_of else None,
+            "isAccessibleForFree": True,
+            "measurementTechnique": "computed from model configurations and tensor headers",
+            "distribution": [
+                {
+                    "@type": "DataDownload",
+                    "name": n,
+                    "contentUrl": f"{self.pages.site_url}tables/{n}",
+                    "encodingFormat": kind,
+                }
+                for n in names
+                if (kind := _MEDIA.get(n.rpartition(".")[2]))
+            ],
+        }
+        text = json.dumps(dataset, ensure_ascii=False).replace("<", "\\u003c")
+        return f'<script type="application/ld+json">{text}</script>'
 
     def slot_dictionary(self, _argument) -> str:
         return self._render("dictionary.html", tables=list(PUBLISHED.values()))
@@ -131,6 +160,7 @@ class Prose:
         return self._render("constants.html", rows=method.constants(component, self.sql_folder, self.book["constant"]))
 
 
+_MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 _OTHER_FILES = {
     ".duckdb": "All tables, the views and the formulas as macros",
     ".json": "Description of the release, for machines",

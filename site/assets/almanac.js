@@ -101,15 +101,16 @@ export const SETS = [
   ["datacenter", "data centre"], ["unified", "unified memory"], ["all", "all"],
 ];
 
-export function cards(world, set, mine) {
+export function cards(world, set, mine, pins = []) {
   let list;
   if (set === "all") list = world.gpus;
   else if (set === "mine") list = world.gpus.filter((g) => g.id === mine);
   else if (set === "common") list = world.common.map((id) => world.gpus.find((g) => g.id === id));
   else list = world.gpus.filter((g) => g.segment === set);
   list = [...list].sort((a, b) => a.capacity - b.capacity);
-  const own = world.gpus.find((g) => g.id === mine);
-  return own ? [own, ...list.filter((g) => g !== own)] : list;
+  // the reader's own card first, then what was pinned, in the order of pinning
+  const first = [...new Set([mine, ...pins])].map((id) => world.gpus.find((g) => g.id === id)).filter(Boolean);
+  return [...first, ...list.filter((g) => !first.includes(g))];
 }
 
 export function gpuOptions(world) {

@@ -40,7 +40,7 @@ function field(key) {
   if (LISTS[key]) {
     const [label, options] = LISTS[key];
     const first = key === "phase_id" || key === "dtype_id" ? [] : [["", "default"]];
-    const box = a.select(key, label, [...first, ...options()], state[key] || first[0]?.[0] || (key === "phase_id" ? "inference" : "bf16"), (value) => change(key, value));
+    const box = a.select(key, label, [...first, ...options()], state[key] || (first.length ? "" : key === "phase_id" ? "inference" : "bf16"), (value) => change(key, value));
     return box;
   }
   const input = a.h("input", { type: "number", name: key, min: "1", step: "1", placeholder: "default", inputmode: "numeric" });
@@ -117,7 +117,7 @@ function say(row, text, number, wanted) {
   fine.replaceChildren();
   if (row) {
     const settled = ["engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id", "precision", "checkpointing", "lora_rank", "lora_targets", "attention", "sharding"]
-      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${key} ${row[key]}`);
+      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${(LISTS[key]?.[0] ?? NUMBERS[key]).toLowerCase()} ${row[key].toLocaleString("en")}`);
     fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
     const limit = models.context[number];
     if (limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
@@ -128,7 +128,7 @@ function say(row, text, number, wanted) {
     return;
   }
   const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
-  answer.textContent = `${gib(row.total_bytes)} GiB${each}, ± ${Math.round(row.error_band * 100)} %${verdict(row)}.`;
+  answer.textContent = `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%${verdict(row)}.`;
   const scale = row.total_bytes;
   shown.querySelector("tbody").replaceChildren(...PARTS.filter(([id]) => row[`${id}_bytes`]).map(([id, name, page]) => {
     const bytes = row[`${id}_bytes`];
@@ -143,7 +143,7 @@ function verdict(row) {
   if (!gpu) return "";
   const gives = gpu.capacity * 1024;
   const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
-  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)}`;
+  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB`;
 }
 function bar(id, share) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

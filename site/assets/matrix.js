@@ -9,13 +9,14 @@ const base = a.address("");
 
 // ---- state: what the address says, then what is remembered, then the opening scenario
 // (Material takes `q` for its own search)
-const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort"];
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins"];
 const asked = new URLSearchParams(location.search);
 const [world, models] = await Promise.all([a.world(), a.load("data/models.json")]);
 const defaults = {
-  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads",
+  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "",
 };
-const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common" };
+const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "" };
+const pins = () => state.pins.split(",").filter(Boolean);
 for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
 const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
@@ -191,11 +192,20 @@ function headPart() {
   head.append(spacers[0], ...part.map((g, j) => {
     const cell = a.gpuHead(g, state.gpu, base);
     cell.setAttribute("aria-colindex", ORDER.length + partFrom + j + 1);
+    const pinned = pins().includes(g.id);
+    const pin = a.h("button", { type: "button", class: "pin", "aria-pressed": String(pinned), "aria-label": `Pin ${g.short}`, title: pinned ? "Pinned to the front" : "Pin to the front" }, pinned ? "●" : "○");
+    pin.addEventListener("click", () => {
+      state.pins = (pinned ? pins().filter((id) => id !== g.id) : [...pins(), g.id]).join(",");
+      a.memory.set("pins", state.pins);
+      wrap.scrollLeft = 0;
+      refresh({ rebuild: true }).then(() => table.tHead.querySelector(`[aria-label="Pin ${CSS.escape(g.short)}"]`)?.focus());
+    });
+    cell.lastChild.after(pin);
     return cell;
   }), spacers[1]);
 }
 function build() {
-  list = a.cards(world, state.cards, state.gpu);
+  list = a.cards(world, state.cards, state.gpu, pins());
   pool = [];
   table = a.h("table", { class: "mx virtual", "aria-colcount": String(list.length + 4) });
   table.append(a.h("caption", { class: "sr" }, "Models by card"));

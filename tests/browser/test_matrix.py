@@ -128,3 +128,42 @@ def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
     page = open_page("?phase=qlora")
     assert page.locator("select[name=dtype]").input_value() == "nf4"
     assert page.locator("select[name=context]").input_value() == "2048"
+
+
+def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
+    page = open_page()
+    page.get_by_label("Pin MI300X").click()
+    page.wait_for_url("**pins=mi300x")
+    assert "MI300X" in page.locator("#matrix thead th.g").first.inner_text()
+    again = open_page(page.url.removeprefix(site_url))
+    assert "MI300X" in again.locator("#matrix thead th.g").first.inner_text()
+    again.get_by_label("Pin MI300X").press("Enter")
+    assert "MI300X" not in again.locator("#matrix thead th.g").first.inner_text()
+
+
+def test_of_many_cards_only_those_in_sight_are_drawn(open_page):
+    """Two hundred cards made of the six: every cell that is drawn is that of its own card, wherever one scrolls."""
+    page = open_page("about/")
+    page.route("**/data/scenarios.json*", lambda route: route.fulfill(json=many(route.fetch().json())))
+    page.goto(page.url.replace("about/", "?cards=all&find=alpha"))
+    page.wait_for_selector('html[data-almanac="ready"]')
+    shown = """() => [...document.querySelectorAll('#matrix thead th.g')].map((head, i) =>
+        [head.querySelector('a').textContent, document.querySelectorAll('#matrix tbody:not([aria-hidden]) td.v')[i].textContent])"""
+    first = dict(page.evaluate(shown))
+    assert 6 < len(first) < 40
+    page.locator("#matrix").evaluate("box => box.scrollTo(9000, 0)")
+    page.wait_for_function("document.querySelector('#matrix thead th.g').getAttribute('aria-colindex') > 20")
+    later = dict(page.evaluate(shown))
+    assert len(later) == len(first) and not first.keys() & later.keys()
+    text = {name.rpartition(" no. ")[0]: cell for name, cell in {**first, **later}.items()}
+    for name, cell in {**first, **later}.items():
+        assert cell == text[name.rpartition(" no. ")[0]], name
+
+
+def many(scenarios):
+    """The same cards many times over, under other names."""
+    gpus = scenarios["gpus"]
+    scenarios["gpus"] = [
+        [f"{g[0]}-{i}", g[1], f"{g[2]} no. {i}", f"{g[3]} no. {i}", *g[4:]] for i in range(33) for g in gpus
+    ]
+    return scenarios
