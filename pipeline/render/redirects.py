@@ -1,0 +1,37 @@
+"""Models that the Hub renamed: their old addresses lead to the new ones. `site/redirects.csv` holds old and new id."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from markupsafe import Markup
+
+from pipeline.render import words
+from pipeline.render.shell import ROOT
+
+FILE = ROOT / "site" / "redirects.csv"
+PAGE = Markup(
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
+    '<link rel="canonical" href="{address}"><meta name="robots" content="noindex">'
+    '<meta http-equiv="refresh" content="0; url={address}"></head>\n'
+    '<body><h1>Renamed</h1><p>Now <a href="{address}">{name}</a>.</p></body></html>\n'
+)
+
+
+def write(folder: Path, site_url: str, paths: dict[str, str], file: Path = FILE) -> list[str]:
+    """A page at every old address. An old id that is a model again keeps its page; a new id must be one."""
+    written = []
+    for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+        old, new = row["old_id"], row["new_id"]
+        if new not in paths:
+            raise ValueError(f"{file.name}: {new!r} is no model of this snapshot")
+        target = folder / "models" / words.slug(old)
+        if old in paths or target.exists():
+            continue
+        target.mkdir(parents=True)
+        address = f"{site_url}models/{paths[new]}/"
+        (target / "index.html").write_text(PAGE.format(name=words.shown(new), address=address), encoding="utf-8")
+        written.append(old)
+    return written

@@ -1,0 +1,146 @@
+"""The pieces that pages are made of: paths, relatives, plots, badges, redirects, and what the rules and errors say."""
+
+import itertools
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.render import errors, modelfiles, paths, plot, redirects, relatives, words
+from pipeline.render import tables as tables_module
+from pipeline.render.models import ModelPages
+from pipeline.render.rules import RULES, Rules
+from tests.tiny_tables import build
+
+
+def row(model_id, **facts):
+    return {
+        "model_id": model_id,
+        "created_at": None,
+        "base_model_id": None,
+        "family": None,
+        "stored_format": None,
+    } | facts
+
+
+@given(st.lists(st.text(alphabet="aAbB/.", min_size=1), unique=True))
+def test_paths_differ_where_case_does_not_count(ids):
+    assigned = paths.assign([row(i) for i in ids])
+    assert len({p.lower() for p in assigned.values()}) == len(ids)
+
+
+def test_the_older_of_two_namesakes_keeps_the_plain_path():
+    older, newer = row("Lab/Model-FP8", created_at="2025-01-01"), row("lab/Model-fp8", created_at="2026-01-01")
+    assert paths.assign([newer, older])["Lab/Model-FP8"] == "Lab/Model-FP8"
+    assert paths.assign([newer, older])["lab/Model-fp8"].startswith("Lab/Model-fp8~~")
+    assert paths.assign([newer]) == {"lab/Model-fp8": "lab/Model-fp8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("Qwen/Qwen3-8B-AWQ", "qwen3-8b"),
+        ("unsloth/Qwen3-8B-bnb-4bit", "qwen3-8b"),
+        ("lab/Qwen3-8B-quantized.w4a16", "qwen3-8b"),
+        ("lab/Llama-3.1-8B-Instruct-GPTQ-INT4", "llama-3.1-8b-instruct"),
+        ("lab/Qwen3-14B", "qwen3-14b"),
+    ],
+)
+def test_a_stem_is_a_name_without_its_format(name, stem):
+    assert relatives.stem(name) == stem
+
+
+def test_relatives_are_told_once_and_in_their_families():
+    models = [
+        row("a/Base-7B", family="f"),
+        row("b/Base-7B-AWQ", family="f", base_model_id="a/Base-7B"),
+        row("c/Tuned-7B", family="f", base_model_id="a/Base-7B"),
+        row("d/Base-7B", family="other"),
+    ]
+    found = relatives.Relatives(models)
+    assert found.of(0) == [("The same model, packed or hosted otherwise", [1], 0), ("Derived from it", [2], 0)]
+    assert [places for _heading, places, _more in found.of(2)] == [[0], [1]]
+    assert relatives.packed(models[1]) == "awq"
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=8))
+def test_labels_keep_their_distance(places):
+    moved = sorted(plot.spread(places, 14, 0, 400))
+    assert all(b - a > 13.9 for a, b in itertools.pairwise(moved))
+
+
+def test_plots_are_drawings_with_a_title_whatever_the_name():
+    lines = [("bf16", [512, 8192], [14.0, 15.0]), ("int4", [512, 8192], [4.0, 4.5])]
+    drawing = plot.context_lines(lines, [("8 GB card", 7.6)], "<script>&", 8192, words.tokens)
+    root = ElementTree.fromstring(drawing)
+    assert "<script>&" in root.findtext("title") and root.findtext("desc")
+    assert ElementTree.fromstring(plot.histogram("h", "t", "d", [("a", 1), ("<", 0)])) is not None
+    assert plot.context_lines([], [], "x", None, words.tokens) == ""
+
+
+@pytest.mark.parametrize("where", ["8 GB in 4-bit", None])
+def test_a_badge_is_a_drawing(where):
+    assert "GPU memory" in ElementTree.fromstring(modelfiles.badge(where, True)).attrib["aria-label"]
+
+
+@pytest.mark.parametrize(
+    ("locator", "address"),
+    [
+        ("https://example.org/a", "https://example.org/a"),
+        ("github.com/o/n @0123456 docs/a.md (a table)", "https://github.com/o/n/blob/0123456/docs/a.md"),
+        ("github.com/o/n@0123456", "https://github.com/o/n/tree/0123456"),
+        ("arXiv:2404.10933", "https://arxiv.org/abs/2404.10933"),
+        ("javascript:alert(1)", None),
+        ("a book", None),
+    ],
+)
+def test_a_source_becomes_an_address(locator, address):
+    assert errors.address_of(locator) == address
+
+
+def test_renamed_models_lead_on(tmp_path):
+    file = tmp_path / "redirects.csv"
+    file.write_text("old_id,new_id\nold/Name,new/Name\n")
+    assert redirects.write(tmp_path, "https://almanac.example/", {"new/Name": "new/Name"}, file) == ["old/Name"]
+    assert "https://almanac.example/models/new/Name/" in (tmp_path / "models/old/Name/index.html").read_text()
+    with pytest.raises(ValueError, match="no model"):
+        redirects.write(tmp_path, "https://almanac.example/", {}, file)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    return ModelPages(tables_module.read(build(tmp_path_factory.mktemp("tables"))), "https://almanac.example/")
+
+
+def test_rules_are_set_against_the_footprints(pages):
+    rule = next(r for r in RULES if r.dtype == "nf4")
+    found = Rules(pages.book, pages).errors(rule)
+    assert found["error"].to_list() == pytest.approx([4 / 4.5 - 1] * len(found), rel=1e-6)
+    assert len(found) == sum(m["parameter_count"] is not None for m in pages.book.models)
+
+
+def test_json_of_a_model_says_what_its_page_says(pages):
+    number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
+    files = pages.files(number)
+    content = json.loads(files["model.json"])
+    assert content["model"]["parameter_count"] == 7_000_000_000 and content["answer"].startswith("Runs on one 12 GB")
+    limits = {r["dtype_id"]: r["max_context_tokens"] for r in content["limits"] if r["engine_id"] == "transformers"}
+    assert limits["bf16"]["rtx-3060-12gb"] == 0 < limits["bf16"]["rtx-4090"]
+    assert json.loads(files["formula.json"])["shape"]
+
+
+def test_measurements_keep_their_source(pages):
+    pages.book.tables["measured"] = [
+        {"measured_id": "a", "metric": "peak", "value_bytes": 2**30, "strict_set": "A", "source": "arXiv:2404.10933"}
+    ]
+    pages.book.tables["prediction"] = [
+        dict.fromkeys(("context_tokens", "sequences", "gpu_count", "sharding", "reason"))
+        | {"measured_id": "a", "model_id": "<x>", "phase_id": "lora", "engine_id": "vllm", "dtype_id": "bf16"}
+        | {"predicted_bytes": 2**31, "error": 1.0}
+    ]
+    (found,) = errors.compared(pages.book, {})
+    assert found["address"] == "https://arxiv.org/abs/2404.10933" and errors.reasons(pages.book) == []
+    ((phase, drawing),) = errors.scatters([found])
+    assert phase == "lora" and ElementTree.fromstring(drawing) is not None
