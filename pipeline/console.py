@@ -21,7 +21,7 @@ from pipeline.hub.reach import why_unreachable
 from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot
 from pipeline.hub.store import Store
-from pipeline.hub.traffic import HubError
+from pipeline.hub.traffic import HubError, Unavailable
 from pipeline.progress import bar
 
 
@@ -37,6 +37,9 @@ def publish(snapshot: Snapshot, output: Path) -> None:
 def crawl(settings: Settings) -> int:
     """Crawls with a bar for lists and models, and a summary. Returns the exit status: 0 whole, 3 partial."""
     started = time.monotonic()
+    problem = why_unreachable(settings.endpoint)
+    if problem:
+        raise Unavailable(f"the Hub does not answer ({problem}); the snapshot is as it was")
     done = crawl_hub(settings, bar)
     if settings.is_dry_run:
         print(f"asked {sum(done.requests.values()):,} requests for the lists; nothing was written", flush=True)
