@@ -15,58 +15,9 @@ from dataclasses import dataclass, field
 
 import duckdb
 
+from pipeline.render.mirror_words import COMPARE, FUNCTIONS, WHOLE
+
 ENTRY = "footprints"
-_COMPARE = {
-    "COMPARE_EQUAL": "eq",
-    "COMPARE_NOTEQUAL": "ne",
-    "COMPARE_LESSTHAN": "lt",
-    "COMPARE_GREATERTHAN": "gt",
-    "COMPARE_LESSTHANOREQUALTO": "le",
-    "COMPARE_GREATERTHANOREQUALTO": "ge",
-    "COMPARE_NOT_DISTINCT_FROM": "same",
-    "COMPARE_DISTINCT_FROM": "differ",
-}
-_FUNCTIONS = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "div",
-    "//": "idiv",
-    "%": "mod",
-    "||": "concat",
-    "~~": "like",
-    **{
-        name: name
-        for name in [
-            "ceil",
-            "floor",
-            "round",
-            "abs",
-            "sqrt",
-            "greatest",
-            "least",
-            "len",
-            "list_transform",
-            "list_filter",
-            "list_sum",
-            "list_max",
-            "list_min",
-            "list_bool_or",
-            "list_bool_and",
-            "list_append",
-            "list_concat",
-            "list_contains",
-            "list_distinct",
-            "flatten",
-            "range",
-            "starts_with",
-            "struct_insert",
-        ]
-    },
-    "list_value": "list",
-    "if": "iif",
-}
-_WHOLE = ("BIGINT", "INTEGER", "HUGEINT", "SMALLINT", "UBIGINT")
 
 
 class Untranslatable(ValueError):
@@ -213,16 +164,16 @@ class Mirror:
 
     def _cast(self, node: dict, scope: Scope) -> str:
         child, kind = self._expression(node["child"], scope), node["type_expr"]["type_name"]
-        if kind == "list" and node["type_expr"]["children"][0]["type_name"] in _WHOLE:
+        if kind == "list" and node["type_expr"]["children"][0]["type_name"] in WHOLE:
             return f"q.list_transform({child}, q.whole)"
-        if kind in _WHOLE:
+        if kind in WHOLE:
             return f"q.whole({child})"
         if kind in ("DOUBLE", "FLOAT", "DECIMAL"):
             return child
         raise Untranslatable(f"a cast to {kind}")
 
     def _comparison(self, node: dict, scope: Scope) -> str:
-        return f"q.{_COMPARE[node['type']]}({self._expression(node['left'], scope)}, {self._expression(node['right'], scope)})"
+        return f"q.{COMPARE[node['type']]}({self._expression(node['left'], scope)}, {self._expression(node['right'], scope)})"
 
     def _between(self, node: dict, scope: Scope) -> str:
         value, low, high = (self._expression(node[k], scope) for k in ("input", "lower", "upper"))
@@ -278,9 +229,9 @@ class Mirror:
             return f"q.struct_insert({arguments[0][1]}, {{{added}}})"
         if name == "-" and len(arguments) == 1:
             return f"q.sub(0, {codes})"
-        if name not in _FUNCTIONS:
+        if name not in FUNCTIONS:
             raise Untranslatable(f"the function {name}")
-        return f"q.{_FUNCTIONS[name]}({codes})"
+        return f"q.{FUNCTIONS[name]}({codes})"
 
     def _subquery(self, node: dict, scope: Scope) -> str:
         select = node["subquery"]["node"]
