@@ -87,6 +87,14 @@ def newest_snapshot(folder: Path = FOLDER) -> Snapshot:
     return _read(where, date, about)
 
 
+def snapshot_in(folder: Path) -> Snapshot:
+    """The snapshot of this very folder, whatever lies beneath. Raises SnapshotError."""
+    about = _about(folder / "snapshot.json")
+    if about is None:
+        raise SnapshotError(f"no snapshot of the Hub in {folder}")
+    return _read(folder, about["snapshot_date"], about)
+
+
 def _subfolders(folder: Path) -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/snapshot.json") if path.parent.name != UNFINISHED)
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from pipeline.facts import TABLES, read_table
 from pipeline.hub.record import EXACT_KINDS, Record, read_record
-from pipeline.hub.snapshot import FOLDER, SnapshotError, newest_snapshot
+from pipeline.hub.snapshot import FOLDER, SnapshotError, newest_snapshot, snapshot_in
 from pipeline.schema import FACTS
 
 
 @pytest.fixture(scope="module")
 def bundled():
-    return newest_snapshot()
+    return snapshot_in(FOLDER)
 
 
 def write_snapshot(folder, *lines, date="2026-01-02", popularity=None):
@@ -188,6 +188,30 @@ def test_a_snapshot_whose_models_are_all_gone_is_an_error(tmp_path):
     (tmp_path / "model" / "a.jsonl").unlink()
     with pytest.raises(SnapshotError, match="should hold 1 models"):
         newest_snapshot(tmp_path)
+
+
+def test_a_crawl_that_is_being_written_is_not_read(tmp_path):
+    write_snapshot(tmp_path, GOOD, date="2026-01-02")
+    write_snapshot(tmp_path / ".crawl-next", GOOD, {"model_id": "org/new"}, date="2026-02-03")
+    assert len(newest_snapshot(tmp_path).records) == 1
+    # the last crawl, for the moment between two renames
+    write_snapshot(tmp_path / ".crawl-previous", GOOD, {"model_id": "org/new"}, date="2026-02-03")
+    assert len(newest_snapshot(tmp_path).records) == 2
+
+
+def test_rejected_rows_of_a_crawl_are_read_and_odd_ones_left_out(tmp_path):
+    write_snapshot(tmp_path, GOOD)
+    rows = [
+        "model_id,revision,reason,sources",
+        'org/bad,abc,"not JSON, at all",huggingface-hub',
+        "org/x",
+        ",,,",
+        "a,b,\x1b,c",
+        "a,b,c,d,e",
+    ]
+    (tmp_path / "rejected.csv").write_text("\n".join(rows) + "\n")
+    (rejected,) = newest_snapshot(tmp_path).rejected
+    assert (rejected.model_id, rejected.reason, rejected.sources) == ("org/bad", "not JSON, at all", "huggingface-hub")
 
 
 JSON = st.recursive(
