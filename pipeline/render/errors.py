@@ -92,7 +92,7 @@ def scatters(rows: list[dict]) -> list[tuple[str, Markup]]:
 
 
 def _scatter(phase: str, rows: list[dict]) -> Markup:
-    left, right, top, bottom, width, height = 52, 12, 22, 40, 600, 300
+    left, right, top, bottom, width, height = 66, 12, 44, 40, 600, 320
     sizes = [r["measured"] / words.GIB for r in rows]
     x = plot.Axis(min(sizes) / 1.2, max(sizes) * 1.2, left, width - right)
     y = plot.Axis(-CLIP, CLIP, height - bottom, top, log=False)
@@ -106,10 +106,12 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
             parts.append(plot.text(x(gib), height - bottom + 16, f"{gib:g}", "", "middle"))
     parts.append(plot.text((left + width - right) / 2, height - 6, "measured, GiB", "soft", "middle"))
     engines = sorted({r["engine"] for r in rows})
-    place = left
+    place, line = left, 8
     for engine in engines:
-        parts += [_point(engine, engines, place + 6, 8, ""), plot.text(place + 14, 12, engine, "soft")]
-        place += 30 + 7 * len(engine)
+        if place + 9 * len(engine) + 20 > width:
+            place, line = left, 26
+        parts += [_point(engine, engines, place + 6, line, ""), plot.text(place + 14, line + 4, engine, "soft")]
+        place += 30 + 9 * len(engine)
     for r in rows:
         told = f"{words.shown(r['model'])}, {r['metric']}: {100 * r['error']:+.1f} %"
         parts.append(_point(r["engine"], engines, x(r["measured"] / words.GIB), y(r["error"]), told))
@@ -127,7 +129,7 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
 def _point(engine: str, engines: list[str], x: float, y: float, told: str) -> str:
     kind = f"point p{engines.index(engine)}"
     title = Markup("<title>{}</title>").format(told) if told else ""
-    shape = SHAPES.get(engine, "diamond")
+    shape = next((s for name, s in SHAPES.items() if engine.startswith(name)), "diamond")
     d = {
         "circle": f"M{x - 3.2:g} {y:g}a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z",
         "square": f"M{x - 2.8:g} {y - 2.8:g}h5.6v5.6h-5.6z",

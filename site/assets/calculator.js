@@ -117,7 +117,7 @@ function say(row, text, number, wanted) {
   fine.replaceChildren();
   if (row) {
     const settled = ["engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id", "precision", "checkpointing", "lora_rank", "lora_targets", "attention", "sharding"]
-      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${(LISTS[key]?.[0] ?? NUMBERS[key]).toLowerCase()} ${row[key].toLocaleString("en")}`);
+      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${(LISTS[key]?.[0] ?? NUMBERS[key].replace(",", "")).toLowerCase()} ${row[key].toLocaleString("en")}`);
     fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
     const limit = models.context[number];
     if (limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);

@@ -200,7 +200,7 @@ function headPart() {
       wrap.scrollLeft = 0;
       refresh({ rebuild: true }).then(() => table.tHead.querySelector(`[aria-label="Pin ${CSS.escape(g.short)}"]`)?.focus());
     });
-    cell.lastChild.after(pin);
+    if (g.id !== state.gpu) cell.append(pin); // the own card is first already
     return cell;
   }), spacers[1]);
 }
