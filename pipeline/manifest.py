@@ -48,7 +48,12 @@ def _resource(table: Table) -> dict:
         "format": "parquet",
         "description": table.meaning,
         "schema": {
-            "fields": [_field(c, c.name in table.nullable) for c in table.columns],
+            # the two limits of a verdict are in the view alone
+            "fields": [
+                _field(column, column.name in table.nullable)
+                for column in table.columns
+                if table.name != "compatibility" or column.name not in DERIVED
+            ],
             "primaryKey": list(table.key),
         },
     }

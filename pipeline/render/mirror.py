@@ -5,7 +5,8 @@ object made from the one before it. The words of SQL that the formulas use (null
 structs) are in site/assets/sql_words.js. What this translator does not know it refuses, so that a formula which grows a new word
 fails the build and not the reader. A test holds the module to the SQL over thousands of scenarios.
 
-One scenario goes in and one row comes out: so every relation of the macro is one row, and a join finds one row or none.
+One scenario goes in and one row comes out: so every relation of the macro is one row or none (null), a join finds one or none, and of
+a union the side that has the row is taken.
 """
 
 from __future__ import annotations
@@ -75,14 +76,28 @@ class Mirror:
         return "".join(lines) + f"return {self._select(node)};\n"
 
     def _select(self, node: dict) -> str:
-        if node["type"] != "SELECT_NODE" or node.get("where_clause") or node["group_expressions"]:
-            raise Untranslatable("a step that filters or groups")
+        if (
+            node["type"] == "SET_OPERATION_NODE"
+            and node["setop_type"] in ("UNION", "UNION_BY_NAME")
+            and node["setop_all"]
+        ):
+            sides = node.get("children") or [node["left"], node["right"]]
+            return "(" + " ?? ".join(self._select(side) for side in sides) + ")"
+        if node["type"] != "SELECT_NODE" or node["group_expressions"]:
+            raise Untranslatable("a step that groups")
         joins: list[tuple[str, str]] = []
         self._from(node["from_table"], joins)
-        scope = Scope({alias: _row(alias) for alias, _code in joins}, (*(_row(alias) for alias, _code in joins), "o"))
-        made = "".join(f"const {_row(alias)} = {code};\n" for alias, code in joins if code != _row(alias))
-        columns = "".join(self._column(item, scope, [_row(a) for a, _c in joins]) for item in node["select_list"])
-        return f"(() => {{\n{made}const o = {{}};\n{columns}return o;\n}})()"
+        rows = [_row(alias) for alias, _code in joins]
+        scope = Scope({alias: _row(alias) for alias, _code in joins}, (*rows, "o"))
+        made = "".join(
+            (f"const {_row(alias)} = {code};\n" if code != _row(alias) else "")
+            + f"if ({_row(alias)} == null) return null;\n"
+            for alias, code in joins
+        )
+        where = node.get("where_clause")
+        kept = f"if (({self._expression(where, scope)}) !== true) return null;\n" if where else ""
+        columns = "".join(self._column(item, scope, rows) for item in node["select_list"])
+        return f"(() => {{\n{made}const o = {{}};\n{kept}{columns}return o;\n}})()"
 
     def _from(self, node: dict, joins: list[tuple[str, str]]) -> None:
         kind = node["type"]
@@ -100,17 +115,23 @@ class Mirror:
             alias = right.get("alias") or right["table_name"]
             condition = node.get("condition") or None
             using = node.get("using_columns") or []
-            joins.append((alias, self._first(right["table_name"], alias, condition, joins, using)))
+            code = self._first(right["table_name"], alias, condition, joins, using)
+            joins.append((alias, f"({code} ?? {{}})" if node["join_type"] == "LEFT" else code))
         else:
             raise Untranslatable(f"FROM {kind}")
 
     def _first(self, table: str, alias: str, condition, joins: list[tuple[str, str]], using=()) -> str:
-        """The row of a step, or the first of a table's rows that the condition holds for; an empty row where none does."""
+        """The row of a step where the condition holds for it, or the first of a table's rows that it holds for; else none."""
         steps = {name for name, _code in joins}
-        if condition is None and not using and not self._is_table(table):
-            return _row(table)
-        self.tables.add(table)
         before = tuple(_row(name) for name in steps)
+        if not self._is_table(table):
+            if using:
+                raise Untranslatable("a step joined by USING")
+            if condition is None:
+                return _row(table)
+            scope = Scope({name: _row(name) for name in steps} | {alias: _row(table)}, (_row(table), *before))
+            return f"({_row(table)} != null && {self._expression(condition, scope)} === true ? {_row(table)} : null)"
+        self.tables.add(table)
         scope = Scope({name: _row(name) for name in steps} | {alias: "row"}, ("row", *before))
         tests = [self._expression(condition, scope)] if condition else []
         tests += [f'q.eq(q.get(row, "{c}"), q.pick("{c}", {", ".join(before)}))' for c in using]
@@ -167,7 +188,7 @@ class Mirror:
         if kind == "list" and node["type_expr"]["children"][0]["type_name"] in WHOLE:
             return f"q.list_transform({child}, q.whole)"
         if kind in WHOLE:
-            return f"q.whole({child})"
+            return f"q.{'try_whole' if node.get('try_cast') else 'whole'}({child})"
         if kind in ("DOUBLE", "FLOAT", "DECIMAL"):
             return child
         raise Untranslatable(f"a cast to {kind}")

@@ -33,6 +33,8 @@ export const whole = one((a) => {
   if (a - low !== 0.5) return Math.round(a);
   return low % 2 === 0 ? low : low + 1;
 });
+// the same, but nothing where 64 bits cannot hold it
+export const try_whole = one((a) => (Math.abs(a) < 2 ** 63 ? whole(a) : null));
 
 export function and(...values) {
   if (values.includes(false)) return false;

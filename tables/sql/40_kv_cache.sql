@@ -22,11 +22,11 @@ CREATE OR REPLACE MACRO kv_share(cache, m, x) AS CASE
     ELSE 1.0
 END;
 
-CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS ceil(
+CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * cache.elements * kv_share(cache, m, x)
             * least(x.context_tokens, coalesce(cache.win, x.context_tokens)))), 0)
-)::BIGINT;
+) AS BIGINT);
 
 -- engines that set aside a share of the card at start
 CREATE OR REPLACE MACRO is_server(x) AS starts_with(x.engine_id, 'vllm') OR x.engine_id = 'sglang';
@@ -48,8 +48,8 @@ END;
 CREATE OR REPLACE MACRO cached_copies(cache, m, x) AS iif(
     starts_with(x.engine_id, 'transformers') AND m.attention_form = 'broadcast' AND cache.kv_heads > 1, m.head_max / cache.kv_heads, 1);
 
-CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS ceil(
+CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0,
             reserved_tokens(cache, x, k) * cached_copies(cache, m, x) - least(x.context_tokens, coalesce(cache.win, x.context_tokens))))), 0)
-)::BIGINT;
+) AS BIGINT);

@@ -7,9 +7,9 @@
 -- Tensor parallelism divides the states' heads; pipelines take the GPU with the most layers.
 -- Not covered: the copies that a kernel makes during prefill.
 
-CREATE OR REPLACE MACRO state_bytes(m, x) AS ceil(
+CREATE OR REPLACE MACRO state_bytes(m, x) AS try_cast(ceil(
     x.sequences * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * (cache.state * cache.state_bytes_each + cache.conv_state * x.compute_bytes))), 0)
     * CASE WHEN x.gpu_count = 1 THEN 1.0 WHEN x.sharding = 'tp' THEN 1.0 / x.gpu_count
         WHEN x.sharding = 'pp' THEN ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1) ELSE 1.0 END
-)::BIGINT;
+) AS BIGINT);

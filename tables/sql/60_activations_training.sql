@@ -10,7 +10,7 @@
 --   selective checkpointing, fused or chunked cross-entropy.
 
 -- tokens of one step on one GPU
-CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences * x.context_tokens;
+CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences::DOUBLE * x.context_tokens;
 
 -- GPUs that divide the inside of a layer, and the share of the layers' activations that the worst pipeline stage holds: the
 -- first stage keeps as many micro-batches in flight as there are stages (1F1B)

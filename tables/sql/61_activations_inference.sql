@@ -117,8 +117,8 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_m
     iif(x.attention = 'eager',
         (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
-CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS ceil(CASE
+CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
-END)::BIGINT;
+END) AS BIGINT);

@@ -22,17 +22,17 @@ CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS CASE
     ELSE k.vllm_non_torch_bytes
 END;
 
-CREATE OR REPLACE MACRO overhead_bytes(x, k, allocated, gradients) AS ceil(
+CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
     k.process_context_bytes + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
-        WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(x.m, x)
+        WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
             + x.activations * k.unused_blocks_inference
-        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(x.m, x)
+        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
     END
-)::BIGINT;
+) AS BIGINT);
 
 CREATE OR REPLACE MACRO error_band(x, k) AS CASE
     WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)

@@ -52,13 +52,14 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.attention NOT IN ('flash', 'eager') THEN 'attention is flash or eager'
     WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
     WHEN x.sharding = 'none' AND x.gpu_count > 1 THEN 'several GPUs need a sharding'
+    WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'
     WHEN x.kv_element_bits IS NULL THEN 'no such KV dtype: ' || x.kv_dtype_id
     WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')
     WHEN x.sharding = 'tp' AND x.gpu_count > 1 AND m.head_max > 0 AND m.head_max % x.gpu_count <> 0 THEN
         m.head_max || ' attention heads do not divide by ' || x.gpu_count
     WHEN x.sharding = 'pp' AND x.gpu_count > m.layer_count THEN 'more pipeline stages than the ' || m.layer_count || ' layers'
     WHEN x.has_recurrent_layers AND x.phase_id <> 'inference' THEN 'training activations of recurrent layers are not established yet'
-    WHEN x.has_recurrent_layers AND x.engine_id = 'transformers' THEN
+    WHEN x.has_recurrent_layers AND starts_with(x.engine_id, 'transformers') THEN
         'the prefill peak of recurrent layers in Transformers is not established yet'
 END;
 
@@ -135,8 +136,7 @@ part AS (
         iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS dequantised,
         iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
         communication_bytes(x, k) AS communication,
-        error_band(x, k) AS error_band,
-        m, k, opt
+        error_band(x, k) AS error_band
     FROM x
     CROSS JOIN constants AS k
     LEFT JOIN shape AS m ON m.model_id = x.model_id
@@ -144,45 +144,79 @@ part AS (
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
     LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
-training AS (SELECT x.*, is_autocast(x) AS is_autocast FROM part AS x),
-precision AS (SELECT x.*, residual_bytes(x) AS residual_bytes FROM training AS x),
-kernel AS (
-    SELECT x.*, kept_by_norm(x.m, x) AS norm_bytes, kept_per_score(x.m, x) AS score_bytes,
-        iif(x.phase_id = 'inference', NULL, with_kernels(x.m, x)) AS mixers
-    FROM precision AS x
+-- What a forward pass keeps does not depend on optimizer, checkpointing or GPU count: it is worked out once for each of the few recipes
+-- that a lookup of a thousand scenarios shares.
+recipe AS (
+    SELECT DISTINCT
+        model_id, iif(phase_id = 'qlora', 'qlora', 'other') AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
+        has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, iif(sharding = 'tp', 'tp', 'none') AS sharding,
+        iif(sharding = 'tp', gpu_count, 1) AS gpu_count
+    FROM part
+    WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
-layer AS (SELECT x.*, iif(x.phase_id = 'inference', NULL, kept_parts(x.m, x, x.mixers)) AS parts FROM kernel AS x),
-summed AS (SELECT x.*, kept_sums(x.m, x, x.parts) AS s FROM layer AS x),
-kept AS (SELECT x.*, kept_bytes(x.m, x, x.s) AS kept, layer_work(x.m, x, x.s) AS work FROM summed AS x),
+autocast AS (SELECT x.*, is_autocast(x) AS is_autocast FROM recipe AS x),
+residual AS (SELECT x.*, residual_bytes(x) AS residual_bytes FROM autocast AS x),
+kernel AS (
+    SELECT x.*, kept_by_norm(m, x) AS norm_bytes, kept_per_score(m, x) AS score_bytes FROM residual AS x JOIN shape AS m USING (model_id)
+),
+mixer AS (SELECT x.*, with_kernels(m, x) AS mixers FROM kernel AS x JOIN shape AS m USING (model_id)),
+layer AS (SELECT x.*, kept_parts(m, x, x.mixers) AS parts FROM mixer AS x JOIN shape AS m USING (model_id)),
+recipe_kept AS (
+    SELECT x.* EXCLUDE (mixers, parts), kept_sums(m, x, x.parts) AS s FROM layer AS x JOIN shape AS m USING (model_id)
+),
+step AS (
+    SELECT x.*, r.is_autocast, r.residual_bytes, r.norm_bytes, r.s
+    FROM part AS x
+    JOIN recipe_kept AS r
+        ON x.phase_id <> 'inference' AND x.unknown_reason IS NULL AND r.model_id = x.model_id AND r.phase_id = iif(x.phase_id = 'qlora', 'qlora', 'other')
+        AND r.is_adapter = x.is_adapter AND r.precision = x.precision AND r.compute_bytes = x.compute_bytes
+        AND r.lora_rank IS NOT DISTINCT FROM x.lora_rank AND r.lora_targets IS NOT DISTINCT FROM x.lora_targets
+        AND r.has_adapted_experts IS NOT DISTINCT FROM x.has_adapted_experts AND r.attention = x.attention
+        AND r.context_tokens = x.context_tokens AND r.sequences = least(x.sequences, 2)
+        AND r.sharding = iif(x.sharding = 'tp', 'tp', 'none') AND r.gpu_count = iif(x.sharding = 'tp', x.gpu_count, 1)
+),
+kept AS (
+    SELECT x.*, kept_bytes(m, x, x.s) AS kept, layer_work(m, x, x.s) AS work FROM step AS x JOIN shape AS m USING (model_id)
+),
 moment AS (
     SELECT
         x.*,
-        iif(x.phase_id = 'inference', NULL, {
-            'loss': loss_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
-            'forward': forward_moment(x.m, x, weights + adapters, optimizer, x.kept) + gathered,
-            'backward': backward_moment(x.m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered + dequantised,
-            'end': end_moment(x.m, x, weights + adapters, gradients, optimizer) + gathered,
-            'optimizer': optimizer_moment(x.m, x, weights + adapters, gradients, optimizer, x.opt)
-        }) AS moments
+        {
+            'loss': loss_moment(m, x, weights + adapters, optimizer, x.kept) + gathered,
+            'forward': forward_moment(m, x, weights + adapters, optimizer, x.kept) + gathered,
+            'backward': backward_moment(m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered + dequantised,
+            'end': end_moment(m, x, weights + adapters, gradients, optimizer) + gathered,
+            'optimizer': optimizer_moment(m, x, weights + adapters, gradients, optimizer, opt)
+        } AS moments
     FROM kept AS x
+    JOIN shape AS m USING (model_id)
+    JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
 peak AS (
     SELECT
-        * EXCLUDE (moments),
+        * EXCLUDE (moments, s, is_autocast, residual_bytes, norm_bytes, kept, work),
         greatest(moments.loss, moments.forward, moments.backward, moments."end", moments.optimizer) AS peak_bytes,
         CASE peak_bytes
             WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
             WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
         END AS peak_moment,
-        iif(phase_id = 'inference', inference_activations,
-            ceil(peak_bytes)::BIGINT - weights - adapters - gradients - optimizer) AS activations
+        try_cast(ceil(peak_bytes) AS BIGINT) - weights - adapters - gradients - optimizer AS activations
     FROM moment
+    UNION ALL BY NAME
+    SELECT *, NULL AS peak_bytes, NULL AS peak_moment, inference_activations AS activations
+    FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL
 ),
 known AS (
-    SELECT *, unknown_reason IS NULL AS is_known,
-        overhead_bytes(x, x.k, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters, gradients)
-            AS overhead
+    SELECT
+        x.* EXCLUDE (unknown_reason),
+        overhead_bytes(x, k, m, gradients) AS overhead,
+        try_cast(weights::DOUBLE + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead AS BIGINT)
+            IS NOT NULL AS is_countable,
+        x.unknown_reason IS NULL AND is_countable AS is_known,
+        coalesce(x.unknown_reason, iif(is_countable, NULL, 'more bytes than 64 bits can count')) AS unknown_reason
     FROM peak AS x
+    CROSS JOIN constants AS k
+    LEFT JOIN shape AS m USING (model_id)
 )
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
