@@ -104,7 +104,7 @@ class Hub:
             asked.add(url)
             response = self._get(url, PAGE_BYTES, params=params if len(asked) == 1 else None)
             try:
-                rows = parse(response.content, deepest=60, most_nodes=10**7)
+                rows = parse(response.content, deepest=60, most_nodes=3 * 10**6)
                 yield rows if isinstance(rows, list) else Malformed("a page of the listing is no list")
             except Malformed as problem:
                 yield Malformed(f"a page of the listing is unreadable: {problem}")
@@ -150,7 +150,7 @@ class Hub:
         """The safetensors headers of all shards, in one request (of `main`), and the commit that they are of."""
         url = f"{self.endpoint}/api/models/{model_id}/safetensors-metadata/{index}"
         response = self._get(url, HEADER_BYTES)
-        return parse(response.content, most_nodes=10**7), response.headers.get("x-repo-commit")
+        return parse(response.content, most_nodes=5 * 10**6), response.headers.get("x-repo-commit")
 
     def _address(self, model_id: str, sha: str, name: str) -> str:
         if not is_model_id(model_id) or not is_sha(sha):

@@ -46,7 +46,7 @@ def read_header(part: Part) -> tuple[Any, int | None]:
         content += more
     if len(content) < length + 8:
         raise Malformed("the safetensors header ends early")
-    header = parse(content[8 : length + 8], deepest=8, most_nodes=10**7)
+    header = parse(content[8 : length + 8], deepest=8, most_nodes=5 * 10**6)
     return header, size - length - 8 if size is not None else None
 
 

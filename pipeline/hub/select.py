@@ -157,7 +157,7 @@ def _ask_singly(hub: Hub, journal: Journal, wanted: list[str], found: Selection,
             found.take(_from_json(row["row"]))
         elif "gone" in row:
             found.gone.add(model_id)
-            found.take(Unusable(model_id, GONE, row["gone"]))
+            found.take(Unusable(model_id, GONE, f"the Hub has no such model ({row['gone']})"))
         else:
             found.take(Unusable(model_id, "", row["refused"]))
 

@@ -72,7 +72,8 @@ class Transport(httpx2.BaseTransport):
         """What the Hub counts the request as; the storage that files are redirected to counts none."""
         if request.url.host != self._host:
             return "storage"
-        return "api" if request.url.path.startswith("/api/") else "file"
+        path = request.url.path
+        return "api" if path.startswith("/api/") and not path.startswith("/api/resolve-cache/") else "file"
 
     def _ask(self, request: httpx2.Request) -> httpx2.Response:
         deadline = time.monotonic() + self._patience.whole

@@ -170,7 +170,9 @@ def test_include_exclude_and_base_models(case):
     done = case.crawl()
     assert set(case.records()) == {"org/a", "org/b", "base/model", "wanted/one"}
     assert case.records()["org/a"]["base_model_id"] == "base/model"
-    assert case.reasons() == {"wanted/none": "/api/models/wanted/none: status 404 (RepoNotFound)"}
+    assert case.reasons() == {
+        "wanted/none": "the Hub has no such model (/api/models/wanted/none: status 404 (RepoNotFound))"
+    }
     assert done.rejected == 1
     before = case.stable()
     case.requests()

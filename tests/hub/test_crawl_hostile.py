@@ -36,7 +36,7 @@ HOSTILE = {
     "a key twice": (*conf(b'{"a": 1, "a": 2}'), "'a' is given twice"),
     "50 MB": (*conf(b'{"a": "' + b"x" * 50_000_000 + b'"}'), "an answer of 50,000,009 bytes"),
     "deep": (*conf(b'{"a":' * 100 + b"1" + b"}" * 100), "nested deeper than 40"),
-    "bomb": (*conf(b"[" * 1_000_000), "nested too deep"),
+    "bomb": (*conf(b"[" * 400_000), "nested too deep"),
     "wide": (*conf(b"[" + b"1," * 600_000 + b"1]"), "more than 500,000 values"),
     "a long number": (*conf(b'{"a": ' + b"9" * 5000 + b"}"), "not JSON"),
     "half a character": (*conf(b'{"a": "\\ud800"}'), "half a character"),

@@ -86,7 +86,7 @@ def pause_at(case, pattern, number):
     def fault(handler):
         if pattern in handler.path and case.hub.asked(pattern) >= number:
             (case.top / "reached").touch()
-            handler.server.stopping.wait(5)
+            handler.server.stopping.wait(1.5)
             handler.close_connection = True
             return True
         return False
