@@ -11,7 +11,7 @@ from pipeline import build, console, publish, serve, sources
 from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
 from pipeline.hub.journal import JournalError
-from pipeline.hub.settings import WINDOW_SECONDS, Settings
+from pipeline.hub.settings import WINDOW_SECONDS, Settings, SettingsError
 from pipeline.hub.snapshot import SnapshotError, newest_snapshot
 from pipeline.hub.traffic import HubError
 
@@ -70,7 +70,16 @@ def main(arguments: list[str] | None = None) -> int:
             console.compare(newest_snapshot())
         else:
             serve.serve(asked.site, asked.port)
-    except (FactError, SnapshotError, publish.PublishError, HubError, JournalError, LookupError, OSError) as error:
+    except (
+        FactError,
+        SnapshotError,
+        publish.PublishError,
+        HubError,
+        JournalError,
+        SettingsError,
+        LookupError,
+        OSError,
+    ) as error:
         print(f"error: {error.args[0] if isinstance(error, LookupError) and error.args else error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

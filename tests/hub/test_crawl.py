@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-from pipeline.hub.select import queries
-from pipeline.hub.settings import Settings
 from pipeline.hub.traffic import Unavailable
 from tests.fake_hub.models import LLAMA, LLAMA_COUNT, config, gguf, plain, row, safetensors, sha_of
 
@@ -286,15 +284,3 @@ def test_a_hub_that_gives_no_list_is_an_error_and_leaves_everything(case):
     with pytest.raises(Unavailable, match="503, at each of 3 tries"):
         case.crawl(threads=2)
     assert case.stable() == before
-
-
-def test_the_almanac_lists_what_it_covers():
-    settings = Settings()
-    asked = queries(settings)
-    assert sum(settings.shares().values()) == pytest.approx(1)
-    assert sum(most for _, order, most in asked if order == "downloads") >= settings.model_count
-    assert len(settings.included()) > 100
-    assert settings.excluded().reason("hf-internal-testing/tiny-random-LlamaForCausalLM")
-    assert settings.excluded().reason("Qwen/Qwen3-8B") is None
-    assert settings.limits(False) == {"api": 500, "file": 3000}
-    assert settings.limits(True) == {"api": 1000, "file": 5000}
