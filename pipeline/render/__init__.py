@@ -24,7 +24,6 @@ __all__ = ["render"]
 
 ASSETS = ROOT / "site" / "assets"
 SITE_URL = "http://127.0.0.1:8000/"
-NAME = "VRAM Almanac"
 
 
 def quiet(iterable, **_how):
@@ -95,9 +94,7 @@ def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, cards
     def write(path: str, shell: str, title: str, description: str, body: str) -> None:
         folder = site_dir / path
         folder.mkdir(parents=True, exist_ok=True)
-        html = shells[shell].stamp(
-            f"{words.shown(title)} - {NAME}", words.shown(description), body, f"{site_url}{path}/"
-        )
+        html = shells[shell].stamp(words.shown(title), words.shown(description), body, f"{site_url}{path}/")
         (folder / "index.html").write_text(html)
 
     for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):

@@ -147,7 +147,12 @@ CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
 
 -- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is written in these.
 CREATE OR REPLACE MACRO with_kernels(m, x) AS
-    list_transform(m.mixers, lambda c: struct_insert(c, kernel := attention_kernel(c, m, x)));
+    -- (spelled out: a stored macro loses the names that struct_insert is given)
+    list_transform(m.mixers, lambda c: {
+        'mechanism': c.mechanism, 'layers': c.layers, 'win': c.win, 'heads': c.heads, 'kv_heads': c.kv_heads, 'query': c.query,
+        'key': c.key, 'value': c.value, 'context': c.context, 'latent': c.latent, 'has_qk_norm': c.has_qk_norm,
+        'expanded_key': c.expanded_key, 'expanded_value': c.expanded_value, 'kernel': attention_kernel(c, m, x)
+    });
 CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x),
     'adapters': kept_by_adapters(m, x),

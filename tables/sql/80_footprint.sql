@@ -138,11 +138,11 @@ part AS (
         communication_bytes(x, k) AS communication,
         error_band(x, k) AS error_band
     FROM x
-    CROSS JOIN constants AS k
     LEFT JOIN shape AS m ON m.model_id = x.model_id
     LEFT JOIN dtype AS d ON d.dtype_id = x.dtype_id
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
     LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
+    CROSS JOIN constants AS k  -- last: a stored macro writes it as a comma, which binds least
 ),
 -- What a forward pass keeps does not depend on optimizer, checkpointing or GPU count: it is worked out once for each of the few recipes
 -- that a lookup of a thousand scenarios shares.
@@ -215,8 +215,8 @@ known AS (
         x.unknown_reason IS NULL AND is_countable AS is_known,
         coalesce(x.unknown_reason, iif(is_countable, NULL, 'more bytes than 64 bits can count')) AS unknown_reason
     FROM peak AS x
-    CROSS JOIN constants AS k
     LEFT JOIN shape AS m USING (model_id)
+    CROSS JOIN constants AS k
 )
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,

@@ -96,7 +96,6 @@ SELECT
     END::BIGINT AS max_sequences,
     iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged AS j
-CROSS JOIN constants AS k
 LEFT JOIN context_points AS c
     ON (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.sequences) = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.sequences)
     AND c.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND c.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
@@ -105,7 +104,8 @@ LEFT JOIN sequence_points AS s
     ON (s.model_id, s.dtype_id, s.phase_id, s.engine_id, s.context_tokens)
         = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.context_tokens)
     AND s.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND s.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
-    AND s.precision IS NOT DISTINCT FROM j.precision AND s.checkpointing IS NOT DISTINCT FROM j.checkpointing;
+    AND s.precision IS NOT DISTINCT FROM j.precision AND s.checkpointing IS NOT DISTINCT FROM j.checkpointing
+CROSS JOIN constants AS k;
 
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
 CREATE OR REPLACE MACRO fits_on(
@@ -132,7 +132,7 @@ SELECT
         ELSE 'fits'
     END AS verdict,
     CASE WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id ELSE f.unknown_reason END AS unknown_reason
-FROM card_asked CROSS JOIN footprints('scenario_asked') AS f LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id;
+FROM card_asked LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id CROSS JOIN footprints('scenario_asked') AS f;
 
 -- what_fits('rtx-4090', ...): the published scenarios that fit on one such card, most downloaded models first.
 CREATE OR REPLACE MACRO what_fits(
