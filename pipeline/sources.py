@@ -16,7 +16,7 @@ import polars as pl
 from pipeline.facts import SOURCE_COLUMNS, TABLES, read_facts, read_measured, source_ids
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, newest_snapshot
-from pipeline.schema import COLUMNS, FACTS, PUBLISHED
+from pipeline.schema import COLUMNS, FACTS, PUBLISHED, Table
 
 _MEASURED = "measured"
 _MODEL = "model"
@@ -47,9 +47,9 @@ def source_of(name: str, tables: Path = TABLES) -> list[str]:
         if table not in facts:
             raise UnknownName(name, _near_anywhere(name, facts, tables))
         frame, kind = facts[table], FACTS[table]
-    rows = frame.filter(pl.col(kind.key[0]) == key)
+    rows = frame.filter(pl.col(kind.key[0]).cast(pl.String) == key)
     if rows.is_empty():
-        raise UnknownName(name, [f"{table}/{one}" for one in _near(key, frame[kind.key[0]].unique().to_list())])
+        raise UnknownName(name, [f"{table}/{one}" for one in _near(key, _keys(frame, kind))])
     lines = []
     for row in rows.iter_rows(named=True):
         lines.append(f"{table}/{'/'.join(str(row[part]) for part in kind.key if row[part] is not None)}")
@@ -130,6 +130,11 @@ def _source_lines(what: str, cited: str, sources: pl.DataFrame) -> list[str]:
     return lines
 
 
+def _keys(frame: pl.DataFrame, kind: Table) -> list[str]:
+    """The first part of every key, as text: some tables count."""
+    return frame[kind.key[0]].cast(pl.String).unique().to_list()
+
+
 def _near(name: str, known: list[str]) -> list[str]:
     """Names that contain the words, else those that are spelled alike."""
     wanted = name.lower()
@@ -144,8 +149,7 @@ def _near_anywhere(name: str, facts: Mapping[str, pl.DataFrame], tables: Path) -
     wrong_table, _, key = name.partition("/")
     found = []
     for table, frame in facts.items():
-        keys = frame[FACTS[table].key[0]].unique().to_list()
-        found += [f"{table}/{one}" for one in _near(key or wrong_table, keys)[:2]]
+        found += [f"{table}/{one}" for one in _near(key or wrong_table, _keys(frame, FACTS[table]))[:2]]
     models = [record.model_id for record in newest_snapshot(tables / "hub").records]
     found += [f"{_MODEL}/{one}" for one in (_near(name, models) or (_near(key, models) if key else []))]
     exact = [one for one in found if one.partition("/")[2].lower() in (name.lower(), key.lower())]
