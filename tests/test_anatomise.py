@@ -123,3 +123,11 @@ def test_no_reader_fails_on_the_bundled_snapshot():
     made = anatomise(newest_snapshot())
     failed = made["rejected"].filter(made["rejected"]["reason"].str.starts_with(UNREADABLE))
     assert failed.is_empty(), failed.rows()
+
+
+def test_a_head_that_may_be_its_own_is_counted_where_the_shape_is_not_the_models_own():
+    """A total with room for a second embedding: stored twice by a model that says it is tied, loaded twice by one that does not."""
+    own = record("own", tie_word_embeddings=True)
+    taken_over = replace(record("taken-over", tie_word_embeddings=True), config_kind="sibling")
+    counts = dict(tables(own, taken_over)["model"].select("model_id", "parameter_count").rows())
+    assert counts == {"org/own": COUNT - 100 * 64, "org/taken-over": COUNT}

@@ -28,6 +28,7 @@ from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
+TIED_AGAIN = "tied head stored again"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
@@ -81,6 +82,14 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
     for what, held, is_own in _candidates(record, anatomy):
         explanation = explain_total(held, total, declared, is_repack=is_repack)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
+            if record.config_kind not in OWN_CONFIG and TIED_AGAIN in dict(explanation.parts):
+                # whether the head is tied leaves no trace in a shape taken over: what could be its own is loaded as its own
+                separate = _with_own_head(held)
+                explanation = explain_total(separate, total, declared, is_repack=is_repack) or explanation
+                held = separate if TIED_AGAIN not in dict(explanation.parts) else held
+                what = ". ".join(
+                    filter(None, (what, "The total holds a head beside the embedding: counted as its own"))
+                )
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
     return _contradicted(record, anatomy, declared)
@@ -104,6 +113,14 @@ def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy
             if role in roles and is_bare:
                 what = f"The checkpoint leaves out the {name}"
                 yield ". ".join(filter(None, (filling, what))), without(whole, role), not filling
+
+
+def _with_own_head(anatomy: Anatomy) -> Anatomy:
+    """The same model with a head that shares nothing with the embedding."""
+    embedding = next(t for t in anatomy.tensors if t.role == "embedding")
+    head = replace(embedding, tensor_class="head", role="head", operator="linear")
+    extra = {cause: size for cause, size in anatomy.stored_extra.items() if cause != TIED_AGAIN}
+    return replace(anatomy, tensors=(*anatomy.tensors, head), is_head_tied=False, stored_extra=extra)
 
 
 def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
