@@ -82,8 +82,8 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
     for what, held, is_own in _candidates(record, anatomy):
         explanation = explain_total(held, total, declared, is_repack=is_repack)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
-            if record.config_kind not in OWN_CONFIG and TIED_AGAIN in dict(explanation.parts):
-                # whether the head is tied leaves no trace in a shape taken over: what could be its own is loaded as its own
+            if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
+                # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
                 separate = _with_own_head(held)
                 explanation = explain_total(separate, total, declared, is_repack=is_repack) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
