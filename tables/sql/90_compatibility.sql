@@ -97,12 +97,13 @@ SELECT
     iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged AS j
 LEFT JOIN context_points AS c
-    ON (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.sequences) = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.sequences)
+    ON c.model_id = j.model_id AND c.dtype_id = j.dtype_id AND c.phase_id = j.phase_id AND c.engine_id = j.engine_id
+    AND c.sequences = j.sequences
     AND c.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND c.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
     AND c.precision IS NOT DISTINCT FROM j.precision AND c.checkpointing IS NOT DISTINCT FROM j.checkpointing
 LEFT JOIN sequence_points AS s
-    ON (s.model_id, s.dtype_id, s.phase_id, s.engine_id, s.context_tokens)
-        = (j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.context_tokens)
+    ON s.model_id = j.model_id AND s.dtype_id = j.dtype_id AND s.phase_id = j.phase_id AND s.engine_id = j.engine_id
+    AND s.context_tokens = j.context_tokens
     AND s.kv_dtype_id IS NOT DISTINCT FROM j.kv_dtype_id AND s.optimizer_id IS NOT DISTINCT FROM j.optimizer_id
     AND s.precision IS NOT DISTINCT FROM j.precision AND s.checkpointing IS NOT DISTINCT FROM j.checkpointing
 CROSS JOIN constants AS k;
