@@ -144,7 +144,7 @@ def to_fake(model) -> None:
 
 def behave_as_with_values() -> None:
     """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing."""
-    import torch.optim.adam
+    import torch.optim.adam as adam  # the package deletes its own attribute of this name
     import transformers.masking_utils as masks
     import transformers.utils.import_utils as imports
 
@@ -152,7 +152,7 @@ def behave_as_with_values() -> None:
     masks.find_packed_sequence_indices = lambda position_ids: None
     if hasattr(masks, "fast_all"):
         masks.fast_all = lambda _tensor: True
-    torch.optim.adam._get_value = lambda value: 1.0 if isinstance(value, torch.Tensor) else value
+    adam._get_value = lambda value: 1.0 if isinstance(value, torch.Tensor) else value
 
 
 def optimizer_of(model, name: str):
