@@ -144,6 +144,7 @@ def to_fake(model) -> None:
 
 def behave_as_with_values() -> None:
     """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing."""
+    import torch
     import torch.optim.adam as adam  # the package deletes its own attribute of this name
     import transformers.masking_utils as masks
     import transformers.utils.import_utils as imports
