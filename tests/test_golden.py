@@ -35,8 +35,13 @@ def _predicted(figure, book, footprint_of):
         row = _ask(footprint_of, figure, lora_rank=16, lora_targets="all-linear")
         return row["adapters_bytes"] // 4  # adapters are fp32
     if quantity == "logits_bytes":
-        query = """SELECT k.loss_bytes_per_logit_outputs_held * shape.vocab_size * ?
-            FROM shape, constants AS k WHERE model_id = ?"""
+        # what the formulas hold per logit where a loop keeps the model's outputs
+        query = """
+            WITH x AS (SELECT 'pytorch-loop' AS engine_id, 'pure' AS precision, 2 AS compute_bytes, 'none' AS sharding,
+                1 AS gpu_count, 1 AS sequences, ?::BIGINT AS context_tokens)
+            SELECT (kept_per_logit(m, x) + gradients_per_logit(m, x)) * logit_width(m, x) * step_tokens(x)
+            FROM shape AS m, x WHERE m.model_id = ?
+        """
         return book.execute(query, [int(figure["context_tokens"]), figure["model_id"]]).fetchall()[0][0]
     return _ask(footprint_of, figure)[quantity]
 

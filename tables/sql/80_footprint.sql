@@ -135,7 +135,6 @@ part AS (
             w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0) AS gathered,
         iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS dequantised,
         iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
-        communication_bytes(x, k) AS communication,
         error_band(x, k) AS error_band
     FROM x
     LEFT JOIN shape AS m ON m.model_id = x.model_id
