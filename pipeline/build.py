@@ -6,7 +6,7 @@ the macros of tables/sql: the same text fills the tables here and answers whoeve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -17,8 +17,8 @@ from pipeline.anatomise import anatomise
 from pipeline.compatibility import write_compatibility
 from pipeline.facts import TABLES, read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
+from pipeline.lookup import fill_footprints
 from pipeline.progress import Progress, quiet
-from pipeline.scenarios import scenario_grid
 from pipeline.schema import DUCKDB_TYPES, FACTS, PUBLISHED, Table
 
 SQL = TABLES / "sql"
@@ -27,10 +27,6 @@ DATABASE = "almanac.duckdb"
 STORAGE_VERSION = "v1.2.0"
 ROW_GROUP_ROWS = 36_000
 CSV_ROWS = 500_000
-_MODELS_PER_STEP = 200
-_LOOKUP_ORDER = (
-    "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
-)
 
 
 def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -> dict[str, int]:
@@ -89,43 +85,6 @@ def run_sql(connection: duckdb.DuckDBPyConnection) -> None:
     """Runs the files of tables/sql in the order of their numbers."""
     for path in sorted(SQL.glob("*.sql")):
         connection.execute(path.read_text(encoding="utf-8"))
-
-
-def fill_footprints(
-    connection: duckdb.DuckDBPyConnection,
-    scenario_sets: pl.DataFrame,
-    progress: Progress = quiet,
-    models: Sequence[str] | None = None,
-) -> None:
-    """The default lookup of all models, or of some; a few hundred at a time so that memory stays flat and progress shows."""
-    for purpose in ("lookup", "ladder"):
-        grid = scenario_grid(scenario_sets.filter(purpose=purpose))
-        connection.register("grid_rows", grid.to_arrow())
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
-        connection.unregister("grid_rows")
-    known = [row[0] for row in connection.execute("SELECT model_id FROM shape ORDER BY model_id").fetchall()]
-    wanted = [model for model in known if models is None or model in set(models)]
-    steps = [wanted[start : start + _MODELS_PER_STEP] for start in range(0, len(wanted), _MODELS_PER_STEP)]
-    for step in progress(steps, desc="footprints"):
-        for purpose, table in (("lookup", "footprint"), ("ladder", "ladder")):
-            # a model's own bends are points of its ladder, besides those that all models share
-            own = (
-                "UNION SELECT DISTINCT shape.model_id, grid.* REPLACE (point AS context_tokens) "
-                "FROM shape, constants AS k, ladder_grid AS grid, unnest(ladder_contexts(shape, k)) AS bend(point) "
-                "WHERE list_contains($1, shape.model_id)"
-            )
-            connection.execute(
-                f"""
-                CREATE OR REPLACE TEMP TABLE scenario_step AS
-                SELECT shape.model_id, grid.* FROM shape, {purpose}_grid AS grid
-                WHERE list_contains($1, shape.model_id) AND coalesce(grid.context_tokens <= shape.max_context_tokens, true)
-                {own if purpose == "ladder" else ""}
-                """,
-                [step],
-            )
-            connection.execute(f"INSERT INTO {table} BY NAME FROM footprints('scenario_step') ORDER BY {_LOOKUP_ORDER}")
-    for name in ("scenario_step", "lookup_grid", "ladder_grid"):
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
 def _comment(connection: duckdb.DuckDBPyConnection) -> None:

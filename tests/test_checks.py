@@ -7,9 +7,9 @@ import shutil
 import duckdb
 import pytest
 
-from pipeline import build
 from pipeline.checks import all_checks, run_checks
 from pipeline.facts import read_facts
+from pipeline.lookup import fill_footprints
 
 MODELS = ["Qwen/Qwen3-0.6B"]
 
@@ -18,7 +18,7 @@ MODELS = ["Qwen/Qwen3-0.6B"]
 def good(book, tmp_path_factory):
     """A file with the tables of the book and the lookup of one model."""
     cursor = book.cursor()
-    build.fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
     path = tmp_path_factory.mktemp("good") / "almanac.duckdb"
     cursor.execute(f"ATTACH '{path}' AS copy")
     names = cursor.execute(

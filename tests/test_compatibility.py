@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from pipeline import build
 from pipeline.compatibility import DERIVED, write_compatibility
 from pipeline.facts import read_facts
+from pipeline.lookup import fill_footprints
 from pipeline.schema import PUBLISHED
 
 MODELS = ["Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-20b"]
@@ -18,7 +18,7 @@ def small(book):
     """The book with the default lookup of four models, from a fraction of a card to several nodes."""
     cursor = book.cursor()
     cursor.execute("DELETE FROM footprint")
-    build.fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
     yield cursor
     cursor.execute("DELETE FROM footprint")
     cursor.close()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import build
 from pipeline.facts import read_facts
+from pipeline.lookup import fill_footprints
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ COMMANDS = [line.split("#")[0].strip() for block in blocks("sh") for line in blo
 def tables(book, tmp_path_factory):
     """A folder with the lookup of a few models, laid out as `build/`."""
     cursor = book.cursor()
-    build.fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
     folder = tmp_path_factory.mktemp("readme") / "build" / "tables"
     folder.mkdir(parents=True)
     for name in ("footprint", "model"):

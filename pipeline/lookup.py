@@ -1,0 +1,125 @@
+"""The default lookup: footprints of every model whose anatomy is known, in every published scenario.
+
+Two in three models have the shape and the weights of another one (fine-tunes, re-uploads): a footprint is worked out once for each
+distinct pair and written for every model that shares it. Nothing else of a model enters a footprint; a test holds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import polars as pl
+
+from pipeline.progress import Progress, quiet
+from pipeline.scenarios import scenario_grid
+
+# All that a footprint takes from a model: a row of one, and a row per dtype of the other.
+SHAPE, WEIGHT = "shape", "weight"
+_PAIRS_PER_STEP = 2_000
+_MODELS_PER_STEP = 200
+_ORDER = "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+# purpose of the scenarios, and the table that holds their footprints
+_PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
+
+
+def fill_footprints(
+    connection: duckdb.DuckDBPyConnection,
+    scenario_sets: pl.DataFrame,
+    progress: Progress = quiet,
+    models: Sequence[str] | None = None,
+) -> None:
+    """Fills `footprint` and `ladder` for all models, or for some; in steps, so that memory stays flat and progress shows."""
+    _find_twins(connection, models)
+    for purpose, table in _PURPOSES:
+        grid = scenario_grid(scenario_sets.filter(purpose=purpose))
+        connection.register("grid_rows", grid.to_arrow())
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
+        connection.unregister("grid_rows")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}_of_first AS FROM {table} LIMIT 0")
+    for first, last in progress(_steps(connection), desc="footprints"):
+        _work_out(connection, first, last)
+    for table in ("footprint", "ladder"):
+        _write_for_twins(connection, table)
+        connection.execute(f"DROP TABLE {table}_of_first")
+    for name in ("twin", "lookup_grid", "ladder_grid", "scenario_step"):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None) -> None:
+    """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE twin AS
+        WITH same_shape AS (
+            SELECT model_id, min(model_id) OVER (PARTITION BY {_facts(connection, SHAPE, "model_id")}) AS shape_id
+            FROM shape WHERE $models IS NULL OR list_contains($models, model_id)
+        )
+        SELECT
+            model_id, dtype_id,
+            min(model_id) OVER (PARTITION BY shape_id, dtype_id, {_facts(connection, WEIGHT, "model_id", "dtype_id")}) AS first_id
+        FROM same_shape JOIN weight USING (model_id)
+        """,
+        {"models": None if models is None else list(models)},
+    )
+
+
+def _facts(connection: duckdb.DuckDBPyConnection, table: str, *keys: str) -> str:
+    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
+    return ", ".join(f'{table}."{column}"' for column in columns if column not in keys)
+
+
+def _steps(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """The first and the last model of each step."""
+    rows = connection.execute(
+        "SELECT first_id, count(*) FROM twin WHERE first_id = model_id GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    steps: list[tuple[str, str]] = []
+    pairs = 0
+    for model_id, count in rows:
+        if not steps or pairs + count > _PAIRS_PER_STEP:
+            steps.append((model_id, model_id))
+            pairs = 0
+        steps[-1] = (steps[-1][0], model_id)
+        pairs += count
+    return steps
+
+
+def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> None:
+    for purpose, table in _PURPOSES:
+        # a model's own bends are points of its ladder, besides those that all models share
+        own = """
+            UNION SELECT DISTINCT wanted.model_id, grid.* REPLACE (point AS context_tokens)
+            FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
+                constants AS k, unnest(ladder_contexts(shape, k)) AS bend(point)
+        """
+        connection.execute(
+            f"""
+            CREATE OR REPLACE TEMP TABLE scenario_step AS
+            WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
+            SELECT wanted.model_id, grid.*
+            FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id)
+            WHERE coalesce(grid.context_tokens <= shape.max_context_tokens, true)
+            {own if purpose == "ladder" else ""}
+            """,
+            {"first": first, "last": last},
+        )
+        connection.execute(f"INSERT INTO {table}_of_first BY NAME FROM footprints('scenario_step')")
+
+
+def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+    """A few models at a time, in order: what is published is sorted."""
+    models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
+    for start in range(0, len(models), _MODELS_PER_STEP):
+        connection.execute(
+            f"""
+            INSERT INTO {table} BY NAME
+            FROM (
+                SELECT f.* REPLACE (twin.model_id AS model_id)
+                FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
+                WHERE list_contains($models, twin.model_id)
+            )
+            ORDER BY {_ORDER}
+            """,
+            {"models": models[start : start + _MODELS_PER_STEP]},
+        )

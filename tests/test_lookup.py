@@ -1,0 +1,60 @@
+"""The default lookup: what is worked out once for models of equal shape and weights is what each of them is asked for itself."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from pipeline.facts import read_facts
+from pipeline.lookup import SHAPE, WEIGHT, fill_footprints
+from pipeline.render.mirror import Mirror
+
+
+@pytest.fixture(scope="module")
+def twins(book: duckdb.DuckDBPyConnection) -> list[str]:
+    """Models of one shape that differ in what a footprint must not depend on: name, popularity, licence, stored format."""
+    columns = [row[0] for row in book.execute("DESCRIBE shape").fetchall() if row[0] != "model_id"]
+    same = ", ".join(f'shape."{name}"' for name in columns)
+    rows = book.execute(
+        f"""
+        SELECT list(model_id ORDER BY model_id) FROM shape JOIN model USING (model_id)
+        GROUP BY {same} HAVING count(DISTINCT stored_format) > 1 ORDER BY count(*) DESC, 1 LIMIT 1
+        """
+    ).fetchall()
+    return rows[0][0][:3] + rows[0][0][-2:]
+
+
+@pytest.fixture(scope="module")
+def filled(book: duckdb.DuckDBPyConnection, twins: list[str]) -> duckdb.DuckDBPyConnection:
+    cursor = book.cursor()
+    for table in ("footprint", "ladder"):
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0")
+    fill_footprints(cursor, read_facts()["scenario_set"], models=twins)
+    return cursor
+
+
+def test_a_model_gets_the_footprints_it_would_get_alone(filled: duckdb.DuckDBPyConnection, twins: list[str]) -> None:
+    for model_id in twins:
+        cursor = filled
+        cursor.execute("CREATE OR REPLACE TEMP TABLE alone AS FROM footprint WHERE model_id = ?", [model_id])
+        cursor.execute("CREATE OR REPLACE TEMP TABLE alone_answered AS FROM footprints('alone')")
+        assert cursor.execute("SELECT count(*) FROM alone").fetchall()[0][0] > 1_000
+        assert cursor.execute("FROM alone EXCEPT FROM alone_answered").fetchall() == []
+
+
+def test_the_published_rows_are_sorted_by_model(filled: duckdb.DuckDBPyConnection, twins: list[str]) -> None:
+    models = [row[0] for row in filled.execute("SELECT model_id FROM footprint").fetchall()]
+    assert models == sorted(models)
+    assert set(models) == set(twins)
+
+
+def test_formulas_read_nothing_else_of_a_model(book: duckdb.DuckDBPyConnection) -> None:
+    """A formula that starts to read another table of models must be added to what makes two models twins."""
+    mirror = Mirror(book)
+    mirror.module()
+    of_models = {
+        row[0]
+        for row in book.execute("SELECT table_name FROM duckdb_columns() WHERE column_name = 'model_id'").fetchall()
+    }
+    # `model` is read for the reason why one without a shape has no footprint
+    assert mirror.tables & of_models - {"model"} == {SHAPE, WEIGHT}
