@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy.borrowing import with_borrowed
 from pipeline.anatomy.grade import Graded, grade
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor
 from pipeline.facts import POLARS_TYPES
@@ -60,12 +61,13 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
     """Frames by table name, typed as the schema says, sorted by key."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     rows["rejected"] = [{"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected]
+    readable = []
     for record in progress(snapshot.records, desc="anatomy"):
         try:
-            graded = _read(record)
+            readable.append((record, _read(record)))
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
-            continue
+    for record, graded in with_borrowed(readable):
         rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
         if graded.anatomy:
             for name, kind in _PARTS:

@@ -87,8 +87,8 @@ def test_a_contradiction_is_quarantined_and_the_build_goes_on(bad, reason):
         (replace(record("x"), config=None, config_kind=None), "config"),
         (record("x", vocab_size=None), "vocab_size"),
         (record("x", model_type="nobody_knows"), "nobody_knows"),
-        (replace(record("x"), config_kind="partial"), "dims"),
-        (replace(record("x"), config_kind="assumed"), "source"),
+        (replace(record("x", total=None), config_kind="partial"), "dims"),
+        (replace(record("x", total=None), config_kind="assumed"), "source"),
     ],
 )
 def test_what_is_not_determined_is_unknown_with_its_reason_and_shows_no_figure(unclear, reason):

@@ -70,6 +70,8 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
             draft = {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
             yield "three draft stages", draft
             yield "three draft stages and the vision tower of DeepSeek-V4.1", draft | {"vision_config": _V41_TOWER}
+    if anatomy.model_type == "nemotron_h" and "num_nextn_predict_layers" not in record.config:
+        yield "one prediction layer", {"num_nextn_predict_layers": 1}
     if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
         yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
     if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:

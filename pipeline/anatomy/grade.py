@@ -34,7 +34,6 @@ TIED_AGAIN = "tied head stored again"
 REPACKS = (*OWN_CONFIG, "sibling")
 NEVER = {
     "partial": "Only some dims are known, not what its layers hold",
-    "assumed": "Its dims have no source",
 }
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
@@ -42,6 +41,7 @@ _BASIS = {
     "verbatim": "Its own config",
     "quoted": "Its own config, quoted by a third party",
     "reconstructed": "Rebuilt from published dims",
+    "assumed": "Dims without a source",
     "library_defaults": "The defaults of the library's class",
     "library_table": "A library's table",
 }
@@ -59,10 +59,11 @@ class Graded:
     anatomy: Anatomy | None = None
 
 
-def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
+def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 
-    Raises ContradictoryConfig where the published total is a hundred times the count, or the reverse.
+    Without `may_be_packed` the total has to come out with no arithmetic of packed formats. Raises ContradictoryConfig
+    where the published total is a hundred times the count, or the reverse.
     """
     if record.config is None:
         return Graded("unknown", "No config is known")
@@ -78,9 +79,11 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
+    is_gguf = record.parameters_kind == "exact_gguf"  # a file whose tensors count by element, whatever their type
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
+    is_repack = is_repack and may_be_packed and not is_gguf
     for what, held, is_own in _candidates(record, anatomy):
-        explanation = explain_total(held, total, declared, is_repack=is_repack)
+        explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
             if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own

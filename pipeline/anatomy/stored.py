@@ -36,6 +36,7 @@ class Explanation:
 TOWERS = ("vision-tower", "audio-tower", "projector")
 _CORE = ("attention", "attention-output", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
 _MOST_PARTS = 5  # that one explanation may have
+_OUTSIDE_MODULES = ("decay", "sink", "sinks", "attention_sink", "router_scale")
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
 
 
@@ -96,17 +97,17 @@ def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
 
 
 def explain_total(
-    anatomy: Anatomy, total: int, declared: str | None = None, *, is_repack: bool = True
+    anatomy: Anatomy, total: int, declared: str | None = None, *, is_repack: bool = True, is_gguf: bool = False
 ) -> Explanation | None:
     """The simplest account of a published total, or None.
 
     `declared` is the dtype_id that the config names, if any. Quantised matrices are only considered in a repack.
     """
     difference = total - anatomy.parameter_count
-    extras = _extras(anatomy)
+    extras = _extras(anatomy, is_gguf)
     if difference in extras:
         return Explanation(extras[difference])
-    bare = -sum(t.element_count for t in anatomy.tensors if t.role in ("decay", "sink", "sinks", "attention_sink"))
+    bare = -sum(t.element_count for t in anatomy.tensors if t.role in _OUTSIDE_MODULES)
     if bare and difference == bare:
         return Explanation((("parameters outside modules, which MLX leaves out", bare),))
     if not is_repack:
@@ -142,7 +143,7 @@ def _is_of(storage: Storage | None, dtype_id: str | None) -> bool:
 Parts = tuple[tuple[str, int], ...]
 
 
-def _extras(anatomy: Anatomy) -> dict[int, Parts]:
+def _extras(anatomy: Anatomy, is_gguf: bool = False) -> dict[int, Parts]:
     """What a checkpoint may hold besides, in every combination: the parts by their sum, the fewest where sums are equal."""
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
@@ -150,6 +151,9 @@ def _extras(anatomy: Anatomy) -> dict[int, Parts]:
         named.append(("embedding stored again", anatomy.vocab_size * anatomy.hidden_size))
     if caching:
         named.append(("scales of an fp8 cache", 2 * caching))
+    widest = max((a.head_dim for a in anatomy.attention if a.mechanism == "full"), default=0)
+    if is_gguf and widest > 1:  # llama.cpp keeps one factor for each pair of rotated elements, for all layers
+        named.append(("rotary factors of a GGUF file", widest // 2))
     found: dict[int, Parts] = {}
     for length in range(min(len(named), _MOST_PARTS) + 1):
         for parts in combinations(named, length):

@@ -40,7 +40,7 @@ def test_its_own_config_with_the_published_total_is_exact(kind):
     assert found.stored_note == "The published total is the number of parameters"
 
 
-@pytest.mark.parametrize("kind", ["sibling", "reconstructed", "library_defaults", "library_table"])
+@pytest.mark.parametrize("kind", ["sibling", "reconstructed", "library_defaults", "library_table", "assumed"])
 def test_another_shape_with_the_published_total_is_matched(kind):
     found = graded(config_kind=kind, config_source="shape of org/base [somewhere:config.json]; dims and total equal")
     assert found.grade == "matched"
@@ -54,15 +54,14 @@ def test_its_own_config_without_a_total_is_derived():
     assert found.grade == "derived" and "no exact total is published" in found.note
 
 
-@pytest.mark.parametrize("kind", ["sibling", "reconstructed", "library_defaults", "library_table"])
+@pytest.mark.parametrize("kind", ["sibling", "reconstructed", "library_defaults", "library_table", "assumed"])
 def test_another_shape_without_a_total_stays_unknown(kind):
     found = graded(config_kind=kind, stored_parameter_count=None, parameters_kind=None)
     assert found.grade == "unknown" and found.anatomy is None
 
 
-@pytest.mark.parametrize("kind", ["partial", "assumed"])
-def test_dims_alone_and_dims_without_a_source_never_become_a_footprint(kind):
-    found = graded(config_kind=kind)
+def test_dims_alone_never_become_a_footprint():
+    found = graded(config_kind="partial")
     assert found.grade == "unknown" and found.anatomy is None
 
 
@@ -175,7 +174,7 @@ def test_every_grade_keeps_its_promise(everything):
             assert total and found.stored_note, model_id
         if found.grade == "derived" and total:
             assert abs(total - found.anatomy.parameter_count) < 0.1 * total, model_id
-        if record.config_kind in ("partial", "assumed", None):
+        if record.config_kind in ("partial", None):
             assert found.grade == "unknown", model_id
 
 

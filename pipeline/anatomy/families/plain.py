@@ -57,6 +57,7 @@ class Plain:
     hidden_dropout: float = 0.0
     flash: bool = True
     stores_rotary: bool = False
+    bare_qk_norms: bool = False  # of queries and keys, without a weight; GGUF files hold ones for them
     is_remote: bool = False  # its code travels with checkpoints and may be another's
 
 
@@ -105,6 +106,8 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
         decoder.norm(layers)
         decoder.norm(layers, width)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=plain.tied))
+    if plain.bare_qk_norms:
+        decoder.store("weights of ones for norms of queries and keys", 2 * layers * heads.dim)
     if plain.stores_rotary:  # versions of 2023 kept them in every layer
         decoder.store("rotary frequencies", layers * (heads.dim // 2))
     return decoder.build(
@@ -193,7 +196,8 @@ PLAIN: dict[str, Plain] = {
     "qwen2_5_omni_text": Plain(tied=True, qkv_bias=True, kv_heads=4, windows=upper_layers),
     "glm4v_text": Plain(kv_heads=2, qkv_bias=True, fused_mlp=True, norms=4),
     "muse_glimmer_text": replace(
-        BIASED, kv_heads=2, head_dim=128, norms=4, output_gate="element", windows=last_of_period_backwards(4, 2048)
+        BIASED, kv_heads=2, head_dim=128, norms=4, output_gate="element", bare_qk_norms=True,
+        windows=last_of_period_backwards(4, 2048),
     ),
     "qwen2_vl_text": Plain(qkv_bias=True, kv_heads=8, windows=upper_layers),
     "qwen2_5_vl_text": Plain(qkv_bias=True, kv_heads=8, windows=upper_layers),

@@ -1,0 +1,202 @@
+"""The shape of a relative, for a model whose own config is not known or lists dims only.
+
+Who may lend, the closest first:
+
+    base      the model that its card names as the one it was made of
+    equal     models whose published total, or count, is the same number of elements
+    alike     models of the same model_type, with the dims that a source states for this one put over theirs
+
+A shape that is lent proves nothing: the record is graded as a sibling is, so that only a published total that comes out to
+the element confirms it, and for all but a base without the arithmetic of packed formats. All that confirm it have to agree
+on what they hold and cache; where two shapes give one total, the model stays unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.grade import OWN_CONFIG, Graded, grade
+from pipeline.anatomy.rows import Anatomy
+from pipeline.hub.record import Record
+
+DIMS_ONLY = "partial"
+LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
+TWO_SHAPES = "Models of different shapes have this published total"
+_TEXTS = ("text_config", "llm_config", "language_config")
+_WIDTHS = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size")
+# What is the lender's alone: how its checkpoint is held, and how far its positions were stretched.
+_OF_THE_LENDER = ("dtype", "torch_dtype", "quantization_config", "compression_config", "expert_dtype", "rope_scaling")
+
+Confirmed = tuple[Record, Graded]
+
+
+class Lenders:
+    """The models whose anatomy is known, by what a relative may be found by."""
+
+    def __init__(self, graded: Iterable[Confirmed]):
+        self.by_id: dict[str, Record] = {}
+        self.by_size: dict[int, dict[Any, Record]] = defaultdict(dict)
+        self.by_type: dict[str, dict[Any, Record]] = defaultdict(dict)
+        for record, found in sorted(graded, key=_trust):
+            if record.config is None or record.config_kind == DIMS_ONLY:
+                continue
+            self.by_id[record.model_id.lower()] = record
+            if found.anatomy is None or found.grade == "derived":
+                continue
+            shape = _shape(found.anatomy)
+            for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
+                self.by_size[size].setdefault(shape, record)
+            model_type = record.config.get("model_type")
+            if isinstance(model_type, str):
+                self.by_type[model_type].setdefault(shape, record)
+
+    def borrow(self, record: Record) -> Confirmed | None:
+        """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
+        if record.stored_parameter_count is None:
+            return None
+        for find, may_be_packed in ((self._base, True), (self._equal, False), (self._alike, False)):
+            confirmed = [found for lent in find(record) if (found := _confirmed(lent, may_be_packed))]
+            if len({_shape(found.anatomy) for _, found in confirmed}) > 1:
+                return record, Graded("unknown", TWO_SHAPES)
+            if confirmed:
+                return _named(confirmed[0], (record.config or {}).get("model_type"))
+        return None
+
+    def _base(self, record: Record) -> Iterator[Record]:
+        lender = self.by_id.get((record.base_model_id or "").lower())
+        if lender and _agrees(record, lender):
+            yield _lent(record, lender, lender.config)
+
+    def _equal(self, record: Record) -> Iterator[Record]:
+        if record.stored_parameter_count >= LEAST_EQUAL:
+            for lender in self.by_size.get(record.stored_parameter_count, {}).values():
+                if _agrees(record, lender):
+                    yield _lent(record, lender, lender.config)
+
+    def _alike(self, record: Record) -> Iterator[Record]:
+        """Dims that a source states, over the config of every model of the same type."""
+        if record.config_kind != DIMS_ONLY:
+            return
+        model_type = record.config.get("model_type")
+        tried = set()
+        for lender in (None, *(self.by_type.get(model_type, {}).values() if isinstance(model_type, str) else ())):
+            for own in _with_width(record, lender):
+                config = _over(lender.config, own) if lender else own
+                text = json.dumps(config, sort_keys=True)
+                if text in tried:
+                    continue
+                tried.add(text)
+                rebuilt = replace(record, config=own, config_kind="reconstructed")
+                lent = _lent(record, lender, config, " under its own dims") if lender else rebuilt
+                if not _has_windows(lent) or (lender and _agrees(record, lender)):
+                    yield lent
+
+
+def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
+    """The same records in the same order; what had no shape of its own has a relative's where its total confirms one."""
+    lenders = Lenders(graded)
+    for record, found in graded:
+        has_none = record.config is None or record.config_kind == DIMS_ONLY
+        yield (lenders.borrow(record) if has_none else None) or (record, found)
+
+
+def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:
+    """The record and its grade where its total confirms its config; whatever goes wrong with a lent shape confirms nothing."""
+    try:
+        found = grade(record, read_config(record.config), may_be_packed=may_be_packed)
+    except Exception:
+        return None
+    return (record, found) if found.anatomy else None
+
+
+def _named(confirmed: Confirmed, named: Any) -> Confirmed:
+    """Under the model_type that a source states, where the shape is another architecture's."""
+    record, found = confirmed
+    if not isinstance(named, str) or named == found.anatomy.model_type or reader_for(named):
+        return confirmed
+    note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is the sibling's"
+    return record, replace(found, note=note, anatomy=replace(found.anatomy, model_type=named))
+
+
+def _lent(record: Record, lender: Record, config: Mapping[str, Any], words: str = "") -> Record:
+    source = f"shape of {lender.model_id}{words} [{lender.config_source or 'its own config'}]"
+    return replace(
+        record,
+        config=_without(config, _OF_THE_LENDER),
+        config_kind="sibling",
+        config_source=source,
+        config_sources=(*record.config_sources, *lender.config_sources),
+    )
+
+
+def _without(config: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {k: _without(v, names) if isinstance(v, Mapping) else v for k, v in config.items() if k not in names}
+
+
+def _text(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a config that holds the language model's dims."""
+    return next((config[name] for name in _TEXTS if isinstance(config.get(name), Mapping)), config)
+
+
+def _agrees(record: Record, lender: Record) -> bool:
+    """Whether what a source states for the record is so in the lender's config: its dims, and its type if that is described."""
+    own = record.config if record.config_kind == DIMS_ONLY else {}
+    theirs = _text(lender.config)
+    named = own.get("model_type")
+    if (
+        isinstance(named, str)
+        and reader_for(named)
+        and named not in (lender.config.get("model_type"), theirs.get("model_type"))
+    ):
+        return False
+    return all(theirs.get(k, v) == v for k, v in own.items() if k not in ("model_type", "architectures"))
+
+
+def _with_width(record: Record, lender: Record | None) -> Iterator[dict[str, Any]]:
+    """The stated dims, with the width that a source gives without saying of what where one may be missing."""
+    own = dict(record.config)
+    yield own
+    theirs = _text(lender.config) if lender else dict.fromkeys(_WIDTHS)
+    for name in _WIDTHS if record.ffn_width_reported else ():
+        if name not in own and name in theirs:
+            yield own | {name: record.ffn_width_reported}
+
+
+def _has_windows(record: Record) -> bool:
+    """Windows leave no trace in a count: they are only taken from a model of the same dims."""
+    try:
+        return any(a.window_tokens and a.elements_per_token for a in read_config(record.config).attention)
+    except Exception:
+        return True
+
+
+def _trust(confirmed: Confirmed) -> tuple:
+    """The lenders that are known best come first."""
+    record, found = confirmed
+    return (
+        found.grade != "exact",
+        record.config_kind not in OWN_CONFIG,
+        record.config_kind == "assumed",
+        record.model_id,
+    )
+
+
+def _over(config: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with these dims; its lists of layers go where it has another number of them."""
+    place = next((name for name in _TEXTS if isinstance(config.get(name), Mapping)), None)
+    text = config[place] if place else config
+    before, after = text.get("num_hidden_layers"), own.get("num_hidden_layers")
+    if before != after:
+        text = {k: v for k, v in text.items() if not (isinstance(v, list) and len(v) == before)}
+    text = {**text, **{k: v for k, v in own.items() if not (place and k in ("model_type", "architectures"))}}
+    return {**config, place: text} if place else text
+
+
+def _shape(anatomy: Anatomy) -> Any:
+    return frozenset(anatomy.tensors), frozenset(anatomy.attention)

@@ -1,0 +1,165 @@
+"""Shapes of relatives: who may lend one, what a published total has to confirm, and what stays unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.anatomise import anatomise
+from pipeline.anatomy import read_config
+from pipeline.anatomy.borrowing import TWO_SHAPES, with_borrowed
+from pipeline.anatomy.grade import Graded, grade
+from pipeline.hub.record import Record
+from pipeline.hub.snapshot import newest_snapshot
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 512,
+    "intermediate_size": 1280,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "vocab_size": 32000,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+}
+COUNT = read_config(LLAMA).parameter_count
+BASE = Record("org/base", config=LLAMA, config_kind="verbatim", stored_parameter_count=COUNT)
+BASE = replace(BASE, parameters_kind="exact_safetensors")
+BARE = replace(BASE, model_id="org/bare", config=None, config_kind=None)
+DIMS = {k: LLAMA[k] for k in ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")}
+UNKNOWN = Graded("unknown", "No config is known")
+
+
+def borrowed(record: Record, *lenders: Record) -> tuple[Record, Graded]:
+    graded = [(lender, grade(lender, read_config(lender.config))) for lender in lenders]
+    return list(with_borrowed([*graded, (record, UNKNOWN)]))[-1]
+
+
+def test_a_base_model_lends_its_shape_where_the_total_comes_out():
+    record, found = borrowed(replace(BARE, base_model_id="Org/Base"), BASE)
+    assert (found.grade, record.config_kind) == ("matched", "sibling")
+    assert found.note.startswith("The shape of org/base, and the published total is its count")
+    assert found.anatomy.parameter_count == COUNT
+    assert found.stored_format is None, "how the base is stored says nothing about its copy"
+
+
+def test_a_base_model_whose_count_is_another_lends_nothing():
+    record = replace(BARE, base_model_id="org/base", stored_parameter_count=COUNT + 1)
+    assert borrowed(record, BASE) == (record, UNKNOWN)
+    silent = replace(record, stored_parameter_count=None)
+    assert borrowed(silent, BASE) == (silent, UNKNOWN)
+
+
+def test_a_gguf_file_may_hold_rotary_factors_and_no_packed_weights():
+    record = replace(BARE, base_model_id="org/base", parameters_kind="exact_gguf")
+    assert "rotary factors" in borrowed(replace(record, stored_parameter_count=COUNT + 64), BASE)[1].stored_note
+    scales = 4 * (16 + 4 + 4 + 16 + 40 + 40 + 40)
+    packed = replace(record, stored_parameter_count=COUNT + scales)
+    assert borrowed(packed, BASE)[1].grade == "unknown"
+    assert borrowed(replace(packed, parameters_kind="exact_safetensors"), BASE)[1].grade == "matched"
+
+
+def test_an_equal_total_confirms_a_shape_unless_two_shapes_have_it():
+    assert borrowed(BARE, BASE)[1].grade == "matched"
+    grouped = {**LLAMA, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}
+    other = replace(BASE, model_id="org/other", config=grouped)
+    assert read_config(grouped).parameter_count == COUNT
+    record, found = borrowed(BARE, BASE, other)
+    assert (found.grade, found.note) == ("unknown", TWO_SHAPES)
+    assert record == BARE
+
+
+def test_a_small_total_is_no_evidence():
+    small = {**LLAMA, "vocab_size": 100, "hidden_size": 64, "intermediate_size": 64}
+    count = read_config(small).parameter_count
+    lender = replace(BASE, config=small, stored_parameter_count=count)
+    assert borrowed(replace(BARE, stored_parameter_count=count), lender)[1].grade == "unknown"
+
+
+def test_stated_dims_choose_the_lender_and_overrule_it():
+    dims = DIMS | {"num_hidden_layers": 6}
+    count = read_config({**LLAMA, "num_hidden_layers": 6}).parameter_count
+    record = replace(BARE, config=dims, config_kind="partial", stored_parameter_count=count)
+    found = borrowed(record, BASE)[1]
+    assert found.grade == "matched" and found.anatomy.layer_count == 6
+    assert "under its own dims" in found.note
+    contradicted = replace(record, config=DIMS | {"num_attention_heads": 8}, stored_parameter_count=COUNT)
+    assert borrowed(contradicted, BASE)[1].grade == "unknown", "heads leave no trace in the total of this shape"
+
+
+def test_a_width_that_a_source_does_not_place_is_tried_where_one_may_be_missing():
+    wide = {**LLAMA, "intermediate_size": 2560, "num_key_value_heads": 4}
+    record = replace(BARE, config=DIMS, config_kind="partial", ffn_width_reported=2560)
+    record = replace(record, stored_parameter_count=read_config(wide).parameter_count)
+    kept, found = borrowed(record)
+    assert (found.grade, kept.config_kind) == ("matched", "reconstructed")
+
+
+def test_windows_are_taken_from_a_model_of_the_same_dims_only():
+    windowed = {**LLAMA, "model_type": "mistral", "sliding_window": 4096}
+    lender = replace(BASE, config=windowed)
+    dims = DIMS | {"model_type": "mistral"}
+    same = replace(BARE, config=dims, config_kind="partial")
+    assert borrowed(same, lender)[1].anatomy.attention[0].window_tokens == 4096
+    longer = read_config({**windowed, "num_hidden_layers": 6}).parameter_count
+    other = replace(same, config=dims | {"num_hidden_layers": 6}, stored_parameter_count=longer)
+    assert borrowed(other, lender)[1].grade == "unknown"
+
+
+def test_an_architecture_of_its_own_keeps_its_name_and_says_whose_caches_it_shows():
+    record = replace(BARE, config=DIMS | {"model_type": "sideways"}, config_kind="partial")
+    found = borrowed(record, BASE)[1]
+    assert (found.grade, found.anatomy.model_type) == ("matched", "sideways")
+    assert "'sideways' is not described" in found.note
+    described = replace(record, config=DIMS | {"model_type": "mistral"})
+    assert borrowed(described, BASE)[1].grade == "unknown", "a described architecture is not read as another"
+
+
+@settings(max_examples=50, deadline=None)
+@given(off=st.integers(-100_000, 100_000).filter(lambda n: n not in (0, 8)))
+def test_no_total_near_the_count_confirms_anything(off):
+    """But the scales of an fp8 cache: two for each layer."""
+    dims = replace(BARE, config=DIMS, config_kind="partial", stored_parameter_count=COUNT + off)
+    assert borrowed(dims, BASE)[1].grade == "unknown"
+    assert borrowed(replace(dims, config=None, config_kind=None), BASE)[1].grade == "unknown"
+
+
+hostile = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(LLAMA)), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes=st.dictionaries(st.sampled_from([*LLAMA, "text_config", "architectures"]), hostile, max_size=4))
+def test_hostile_dims_end_as_unknown_or_as_the_confirmed_shape(changes):
+    record = replace(BARE, config=DIMS | changes, config_kind="partial", ffn_width_reported=1280)
+    _, found = borrowed(record, BASE)
+    assert found.grade == "unknown" or (found.stored_note and found.anatomy.parameter_count)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "count", "words"),
+    [
+        ("unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF", 30_532_122_624, "number of parameters"),
+        ("unsloth/Qwen3.8-27B-GGUF", 26_895_998_464, "multi-token prediction layers (+424,699,392)"),
+        ("unsloth/gemma-4-E4B-it-GGUF", 7_463_013_376, "rotary factors of a GGUF file (+256)"),
+        ("unsloth/Muse-Glimmer-30B-GGUF", 27_854_780_928, "norms of queries and keys (+13,312)"),
+        ("unsloth/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-GGUF", 31_577_937_344, "router bias of prediction layers"),
+        ("cross-encoder/ms-marco-MiniLM-L6-v2", 22_713_216, "ranking head (+385)"),
+    ],
+)
+def test_models_of_the_snapshot_that_a_relative_confirms(everything, model_id, count, words):
+    row = everything[model_id]
+    assert (row["anatomy_grade"], row["parameter_count"]) == ("matched", count)
+    assert words in row["stored_parameter_note"]
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return {row["model_id"]: row for row in anatomise(newest_snapshot())["model"].to_dicts()}
