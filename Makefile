@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish crawl test check check-full accuracy lint serve bench lock clean browser
+.PHONY: help publish crawl test check check-full accuracy lint serve bench lock clean browser release
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ accuracy: $(READY) ## Compare the formulas with the published measurements and p
 
 check-full: $(READY) check ## Check what is published in other programs too (slow; needs a package registry)
 	@$(BIN)/python -m pytest -m full
+
+release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since
+	@$(BIN)/python -m pipeline release
 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables

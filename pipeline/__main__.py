@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from pipeline import build, console, publish, serve, sources
+from pipeline import build, changes, console, publish, serve, sources
 from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
 from pipeline.hub.journal import JournalError
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
     )
     tell.add_argument("config", type=Path)
+    commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
     commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     asked = parser.parse_args(arguments)
@@ -64,6 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(sources.source_of(asked.fact)))
         elif asked.command == "anatomy":
             print(describe_file(asked.config))
+        elif asked.command == "release":
+            changes.keep(publish.ROOT / "build" / "tables", publish.ROOT / publish.RELEASE)
         elif asked.command == "check":
             return console.check(publish.ROOT / "build" / "tables" / build.DATABASE)
         elif asked.command == "accuracy":

@@ -30,15 +30,22 @@ def write(tables: Path, snapshot: Snapshot, row_counts: Mapping[str, int], finge
     (tables / "datapackage.json").write_text(_json(package), encoding="utf-8")
     files = sorted(p for p in tables.iterdir() if p.is_file() and p.name != FILE)
     manifest = {
-        "data_version": f"{snapshot.date.isoformat()}-{fingerprint[:12]}",
-        "schema_version": SCHEMA_VERSION,
-        "snapshot_date": snapshot.date.isoformat(),
+        **versions(snapshot, fingerprint),
         "snapshot_origin": snapshot.origin,
         "code_revision": _revision(),
         "row_counts": dict(row_counts),
         "files": {p.name: {"size_bytes": p.stat().st_size, "sha256": _sha256(p)} for p in files},
     }
     (tables / FILE).write_text(_json(manifest), encoding="utf-8")
+
+
+def versions(snapshot: Snapshot, fingerprint: str) -> dict[str, str]:
+    """What tells this release from others."""
+    return {
+        "data_version": f"{snapshot.date.isoformat()}-{fingerprint[:12]}",
+        "schema_version": SCHEMA_VERSION,
+        "snapshot_date": snapshot.date.isoformat(),
+    }
 
 
 def _resource(table: Table) -> dict:

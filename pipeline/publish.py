@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline import build, checks, manifest, render
+from pipeline import build, changes, checks, manifest, render
 from pipeline.hub.snapshot import Snapshot
 from pipeline.progress import Progress
 
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE_INPUTS = ("tables", "pipeline", "requirements.lock")
 SITE_INPUTS = ("site", "mkdocs.yml")
 FINGERPRINTS = "fingerprints.json"
+RELEASE = Path("tables", "release")  # the digest of the last release, which the next is compared with
 
 
 class PublishError(RuntimeError):
@@ -54,7 +55,7 @@ def publish(snapshot: Snapshot, progress: Progress, output: Path = ROOT / "build
         shutil.rmtree(following, ignore_errors=True)
         (following / "site").mkdir(parents=True)
         try:
-            rebuilt = _fill(following, output, have, wanted, snapshot, progress)
+            rebuilt = _fill(following, output, have, wanted, snapshot, progress, root)
             (following / FINGERPRINTS).write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
             _swap(following, output)
         finally:
@@ -63,7 +64,7 @@ def publish(snapshot: Snapshot, progress: Progress, output: Path = ROOT / "build
 
 
 def _fill(
-    following: Path, output: Path, have: dict, wanted: dict, snapshot: Snapshot, progress: Progress
+    following: Path, output: Path, have: dict, wanted: dict, snapshot: Snapshot, progress: Progress, root: Path
 ) -> tuple[str, ...]:
     tables = following / "tables"
     if have.get("tables") == wanted["tables"] and _is_whole(output):
@@ -75,6 +76,7 @@ def _fill(
         failures = checks.run_checks(tables / build.DATABASE)
         if failures:
             raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
+        changes.write(tables, root / "tables", manifest.versions(snapshot, wanted["tables"]), root / RELEASE)
         manifest.write(tables, snapshot, counts, wanted["tables"])
         rebuilt = ("tables",)
     render.render(tables, following / "site", progress)

@@ -22,12 +22,14 @@ ALLOWED = {
     "lookup": {"scenarios", "progress"},
     "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "lookup", "progress"},
     "checks": {"schema", "facts"},
+    "digest": set(),
+    "changes": {"digest"},
     "manifest": {"schema", "hub", "compatibility"},
     "render": {"schema", "facts", "progress"},
     "serve": set(),
-    "publish": {"build", "checks", "manifest", "render", "hub", "progress"},
+    "publish": {"build", "changes", "checks", "manifest", "render", "hub", "progress"},
     "console": {"accuracy", "anatomise", "build", "checks", "facts", "manifest", "publish", "hub", "progress"},
-    "__main__": {"anatomy", "build", "console", "publish", "serve", "sources", "facts", "hub"},
+    "__main__": {"anatomy", "build", "changes", "console", "publish", "serve", "sources", "facts", "hub"},
 }
 
 

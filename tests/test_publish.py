@@ -36,6 +36,7 @@ def stages(monkeypatch, tmp_path):
         (site / "index.html").write_text("site")
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
+    monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release: None)
     monkeypatch.setattr(publishing.checks, "run_checks", lambda database: [])
     monkeypatch.setattr(publishing.render, "render", render)
     root = tmp_path / "root"

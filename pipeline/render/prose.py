@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render import errors, method, words
+from pipeline.render import errors, method, news, words
 from pipeline.render.book import UNKNOWN_KIB, Book
 from pipeline.render.compare import Compare
 from pipeline.render.environment import environment
@@ -94,6 +94,9 @@ class Prose:
             reasons=errors.reasons(self.book),
         )
 
+    def slot_changes(self, _argument) -> str:
+        return self._render("changes.html", **news.page(self.book, self.pages.paths))
+
     def slot_rules(self, _argument) -> str:
         return self._render("rules.html", rows=Rules(self.book, self.pages).rows())
 
@@ -107,11 +110,15 @@ class Prose:
     def slot_files(self, _argument) -> str:
         files, folder = [], self.book.folder
         for file in sorted(folder.iterdir(), key=lambda f: (f.suffix != ".duckdb", f.name)):
-            if not file.is_file() or ".csv" in file.name:
+            if not file.is_file() or (".csv" in file.name and file.name not in _LOOSE):
                 continue  # a table's CSV stands beside its Parquet file
             table = PUBLISHED.get(file.stem)
             rows = pl.scan_parquet(file).select(pl.len()).collect().item() if file.suffix == ".parquet" else None
-            meaning = table.meaning if table and rows is not None else _OTHER_FILES.get(file.suffix, "")
+            meaning = (
+                table.meaning
+                if table and rows is not None
+                else _LOOSE.get(file.name, _OTHER_FILES.get(file.suffix, ""))
+            )
             beside = [f for f in (folder / f"{file.stem}.csv", folder / f"{file.stem}.csv.zst") if f.exists()]
             csv = (
                 {"name": beside[0].name, "size": _size(beside[0].stat().st_size)}
@@ -161,6 +168,10 @@ class Prose:
 
 
 _MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
+_LOOSE = {
+    "changes.csv": "A number that changed since the last release",
+    "digest.csv": "A model, with the numbers that the next release is compared with",
+}
 _OTHER_FILES = {
     ".duckdb": "All tables, the views and the formulas as macros",
     ".json": "Description of the release, for machines",
