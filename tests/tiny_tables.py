@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline import changes
 from pipeline.schema import PUBLISHED
 
 GIB = 1024**3
@@ -283,4 +284,6 @@ def build(folder: Path) -> Path:
         connection.execute(FORMULAS)
         wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
         connection.execute(f"create table almanac.constants as select {wide}")
+    versions = {"data_version": "tiny", "schema_version": "1.0.0", "snapshot_date": "2026-01-02"}
+    changes.write(folder, folder, versions, folder / "release")
     return folder
