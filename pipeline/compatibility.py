@@ -28,25 +28,41 @@ _REPEATED = (
     "precision",
     "checkpointing",
     "unknown_reason",
+    "running",
 )
+# What decides whether a card runs a scenario, as one word: engine, format as it runs, phase, kind of attention.
+_RUNNING = "concat_ws(' ', engine_id, running_format(m, dtype_id), phase_id, attention)"
+# Every card for every such word, with the reason why it does not run there.
+_CARDS = f"""
+WITH asked AS (
+    SELECT DISTINCT f.engine_id, running_format(m, f.dtype_id) AS dtype_id, f.phase_id, f.attention, {_RUNNING} AS running
+    FROM footprint AS f JOIN model AS m USING (model_id)
+)
+SELECT running, gpu.gpu_id, gpu.capacity_bytes, card_reason(r) AS card_reason
+FROM asked JOIN gpu ON true
+LEFT JOIN runs_on AS r
+    ON r.engine_id = asked.engine_id AND r.dtype_id = asked.dtype_id AND r.phase_id = asked.phase_id
+    AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
+ORDER BY running, gpu_id
+"""
 
 
 def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Writes the file, sorted by scenario and then by GPU. Returns its rows."""
     scenarios = _scenarios(connection)
-    gpus = connection.sql("SELECT gpu_id, capacity_bytes FROM gpu ORDER BY gpu_id").pl()
+    cards = connection.sql(_CARDS).pl().with_columns(pl.col("running", "gpu_id", "card_reason").cast(pl.Categorical))
     slots = sum(name.startswith("needed_") for name in scenarios.columns)
-    rows = scenarios.lazy().join(
-        gpus.lazy().with_columns(pl.col("gpu_id").cast(pl.Categorical)), how="cross", maintain_order="left_right"
-    )
+    rows = scenarios.lazy().join(cards.lazy(), on="running", how="inner", maintain_order="left_right")
     rows.select(_verdict_columns(slots)).sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-    return scenarios.height * gpus.height
+    return scenarios.height * cards["gpu_id"].n_unique()
 
 
 def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
     """One row per scenario; for the n-th GPU count that has a total: gpu_count_n, sharding_n, total_n, and needed_n with its band."""
     columns = ", ".join([*_SCENARIO, "gpu_count", "sharding", "total_bytes", "error_band", "unknown_reason"])
-    footprints = connection.sql(f"SELECT {columns} FROM footprint").pl()
+    footprints = connection.sql(
+        f"SELECT {columns}, {_RUNNING} AS running FROM footprint AS f JOIN model AS m USING (model_id)"
+    ).pl()
     known = pl.col("total_bytes").is_not_null()
     grouped = (
         footprints.sort([*_SCENARIO, "gpu_count"], nulls_last=True)
@@ -56,12 +72,14 @@ def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
             pl.col("gpu_count", "sharding", "needed").filter(known),
             pl.col("total_bytes").filter(known).alias("total"),
             pl.col("unknown_reason").drop_nulls().first(),
+            pl.col("running").first(),
         )
     )
     slots = grouped["total"].list.len().max() or 0
     return grouped.select(
         *_SCENARIO,
         "unknown_reason",
+        "running",
         *(
             pl.col(name).list.get(slot, null_on_oob=True).alias(f"{name}_{slot}")
             for slot in range(slots)
@@ -73,12 +91,12 @@ def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
 def _verdict_columns(slots: int) -> list[pl.Expr]:
     """The columns of the view, in its order and by its rules (tables/sql/90_compatibility.sql)."""
     capacity = pl.col("capacity_bytes")
-    is_known = pl.col("total_0").is_not_null()
+    is_known, runs = pl.col("total_0").is_not_null(), pl.col("card_reason").is_null()
     is_tight = (pl.col("gpu_count_0") == 1) & (pl.col("total_0") <= capacity) & (pl.col("needed_0") > capacity)
 
     def chosen(name: str) -> pl.Expr:
         """Of the fewest GPUs that take total and band; where one GPU takes the total alone, of that."""
-        expression = pl.when(is_tight).then(pl.col(f"{name}_0"))
+        expression = pl.when(~runs).then(None).when(is_tight).then(pl.col(f"{name}_0"))
         for slot in range(slots):
             expression = expression.when(pl.col(f"needed_{slot}") <= capacity).then(pl.col(f"{name}_{slot}"))
         return expression.otherwise(None)
@@ -88,7 +106,7 @@ def _verdict_columns(slots: int) -> list[pl.Expr]:
         "total_bytes": pl.coalesce(chosen("total"), "total_0"),
         "gpu_count_needed": count,
         "sharding": pl.coalesce(chosen("sharding"), "sharding_0"),
-        "verdict": pl.when(~is_known)
+        "verdict": pl.when(~is_known | ~runs)
         .then(None)
         .when(is_tight)
         .then(pl.lit("tight"))
@@ -97,6 +115,6 @@ def _verdict_columns(slots: int) -> list[pl.Expr]:
         .when(count.is_not_null())
         .then(pl.lit("multi-gpu"))
         .otherwise(pl.lit("no")),
-        "unknown_reason": pl.when(~is_known).then(pl.col("unknown_reason")),
+        "unknown_reason": pl.when(is_known).then("card_reason").otherwise("unknown_reason"),
     }
     return [made[name].alias(name) if name in made else pl.col(name) for name in _COLUMNS]

@@ -131,6 +131,14 @@ FACTS = _tables(
         "engine", "Programs that run models.", "engine_id", "engine_id name engine_version? parallelism note? source"
     ),
     _table(
+        "support",
+        "Which engines run which formats on which cards: lists are separated by spaces and may hold patterns (gguf-*); what is "
+        "empty is not asked for, the lowest rank wins.",
+        "support_rank",
+        "support_rank engine_ids dtype_ids? phase_ids? attention? vendors? targets? least_capability? below_capability? runs? how? "
+        "source locator?",
+    ),
+    _table(
         "kv_dtype",
         "Formats that a KV cache is held in: bits per element, block overhead included.",
         "kv_dtype_id",
@@ -239,12 +247,19 @@ PUBLISHED = _tables(
             "optimizer",
             "implementation",
             "engine",
+            "support",
             "kv_dtype",
             "constant",
             "scenario_set",
             "reading",
             "correction",
         )
+    ),
+    _table(
+        "runs_on",
+        "Whether an engine runs a format on a card: `support` spelled out. Pairs that no line speaks of are not listed.",
+        "engine_id dtype_id phase_id attention gpu_id",
+        "engine_id dtype_id phase_id attention gpu_id runs? how? source",
     ),
     _table(
         "weight",

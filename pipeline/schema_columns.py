@@ -131,6 +131,13 @@ locator | string | Where exactly: address, path and commit, page, table
 retrieved | string | When it was read
 dtype_id | string | Format of the weights
 engine_id | string | Program that runs the model
+support_rank | integer>=0 | Order in which the lines are tried
+vendors | string | Vendors of the cards
+targets | string | Architectures, compute capabilities or gfx targets of the cards
+least_capability | number>=0 | Least CUDA compute capability
+below_capability | number>=0 | CUDA compute capability from which the line no longer holds
+runs | boolean | Whether it runs; null where sources do not settle it
+how | string | How it runs, or why it does not
 engine_version | string | Version that the constants were read from
 parallelism | string | How an engine uses several GPUs by default (tp, pp or none), or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
@@ -210,7 +217,7 @@ total_bytes | integer>=0 | Sum of the components, per GPU
 error_band | number>=0 | Relative error to expect of total_bytes
 peak_moment | string | Moment of the step at which the peak stands
 gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on
-verdict | string | fits, tight, multi-gpu or no
+verdict | string | fits, tight, multi-gpu or no; null where the footprint is unknown or the engine does not run the format on the card
 max_sequences | integer>=0 | Most sequences of this context that fit
 measured_id | string | Id of a measurement
 phase | string | Phase as the source names it

@@ -4,9 +4,11 @@
 --   tight      total_bytes ≤ capacity_bytes on one GPU, but the error band does not fit
 --   multi-gpu  the same as fits, on more GPUs of this kind: gpu_count_needed
 --   no         not on any GPU count of the lookup
+--   null       the footprint is not known, or no source says that the engine runs the format on this card, or one says that it does not;
+--              unknown_reason says which
 --
 -- Units: bytes per GPU; total_bytes is that of gpu_count_needed GPUs, or of one where nothing fits. A null total has a null verdict
--- and its reason. Source: footprint, gpu. Not covered: counts beyond those of scenario_set.csv, mixed cards, offload to the CPU.
+-- and its reason. Source: footprint, gpu, runs_on. Not covered: counts beyond those of scenario_set.csv, mixed cards, offload to the CPU.
 
 -- One row per scenario, its totals by GPU count.
 CREATE OR REPLACE VIEW scenario_totals AS
@@ -14,7 +16,7 @@ SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
     list({'gpu_count': gpu_count, 'sharding': sharding, 'total': total_bytes, 'band': error_band} ORDER BY gpu_count)
         FILTER (total_bytes IS NOT NULL) AS totals,
-    arg_min(unknown_reason, gpu_count) AS unknown_reason
+    arg_min(unknown_reason, gpu_count) AS unknown_reason, any_value(attention) AS attention
 FROM footprint
 GROUP BY ALL;
 
@@ -75,11 +77,18 @@ END;
 CREATE OR REPLACE VIEW compatibility AS
 WITH judged AS (
     SELECT
-        s.* EXCLUDE (totals, unknown_reason), gpu_id, gpu.capacity_bytes, s.totals, s.unknown_reason,
-        verdict(s.totals, gpu.capacity_bytes) AS verdict,
-        CASE verdict(s.totals, gpu.capacity_bytes) WHEN 'no' THEN NULL WHEN 'tight' THEN s.totals[1]
+        s.* EXCLUDE (totals, unknown_reason), gpu.gpu_id, gpu.capacity_bytes, s.totals,
+        iif(s.totals IS NULL, s.unknown_reason, card_reason(r)) AS unknown_reason,
+        CASE WHEN card_reason(r) IS NULL THEN verdict(s.totals, gpu.capacity_bytes) END AS verdict,
+        CASE WHEN card_reason(r) IS NOT NULL OR verdict(s.totals, gpu.capacity_bytes) = 'no' THEN NULL
+            WHEN verdict(s.totals, gpu.capacity_bytes) = 'tight' THEN s.totals[1]
             ELSE fitting(s.totals, gpu.capacity_bytes) END AS chosen
-    FROM scenario_totals AS s CROSS JOIN gpu
+    FROM scenario_totals AS s
+    JOIN model AS m ON m.model_id = s.model_id
+    JOIN gpu ON true
+    LEFT JOIN runs_on AS r
+        ON r.engine_id = s.engine_id AND r.dtype_id = running_format(m, s.dtype_id) AND r.phase_id = s.phase_id
+        AND r.attention = s.attention AND r.gpu_id = gpu.gpu_id
 )
 SELECT
     j.model_id, j.dtype_id, j.phase_id, j.engine_id, j.context_tokens, j.sequences, j.kv_dtype_id, j.optimizer_id, j.precision,
@@ -88,8 +97,10 @@ SELECT
     chosen.gpu_count AS gpu_count_needed,
     coalesce(chosen.sharding, totals[1].sharding) AS sharding,
     verdict,
-    largest_between(c.points, j.capacity_bytes, context_multiple(j.engine_id, k)) AS max_context_tokens,
+    CASE WHEN verdict IS NOT NULL THEN largest_between(c.points, j.capacity_bytes, context_multiple(j.engine_id, k)) END
+        AS max_context_tokens,
     CASE
+        WHEN verdict IS NULL THEN NULL
         WHEN j.phase_id <> 'inference' THEN largest_between(s.points, j.capacity_bytes, 1)
         WHEN j.engine_id IN ('vllm', 'sglang') THEN largest_beyond(s.points, j.capacity_bytes, k.vllm_default_sequences)
         ELSE largest_beyond(s.points, j.capacity_bytes, 9223372036854775807)
@@ -126,16 +137,26 @@ SELECT
     card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,
     f.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - f.total_bytes AS headroom_bytes,
     CASE
-        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL THEN NULL
+        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL THEN NULL
         WHEN f.total_bytes > gpu.capacity_bytes THEN 'no'
         WHEN f.total_bytes * (1 + f.error_band) > gpu.capacity_bytes THEN 'tight'
         WHEN f.gpu_count > 1 THEN 'multi-gpu'
         ELSE 'fits'
     END AS verdict,
-    CASE WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id ELSE f.unknown_reason END AS unknown_reason
-FROM card_asked LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id CROSS JOIN footprints('scenario_asked') AS f;
+    CASE
+        WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id
+        WHEN f.total_bytes IS NULL THEN f.unknown_reason
+        ELSE card_reason(r)
+    END AS unknown_reason
+FROM card_asked
+JOIN footprints('scenario_asked') AS f ON true
+LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+LEFT JOIN model AS m ON m.model_id = f.model_id
+LEFT JOIN runs_on AS r
+    ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
+    AND r.attention = f.attention AND r.gpu_id = card_asked.gpu_id;
 
--- what_fits('rtx-4090', ...): the published scenarios that fit on one such card, most downloaded models first.
+-- what_fits('rtx-4090', ...): the published scenarios that run and fit on one such card, most downloaded models first.
 CREATE OR REPLACE MACRO what_fits(
     gpu_id, dtype_id := NULL, phase_id := 'inference', context_tokens := 8192, sequences := 1, engine_id := NULL
 ) AS TABLE
@@ -154,4 +175,7 @@ JOIN footprint AS f
     AND coalesce(f.dtype_id = asked.dtype_id, true) AND coalesce(f.engine_id = asked.engine_id, true)
     AND f.gpu_count = 1 AND f.total_bytes * (1 + f.error_band) <= gpu.capacity_bytes
 JOIN model ON model.model_id = f.model_id
+JOIN runs_on AS r
+    ON r.engine_id = f.engine_id AND r.dtype_id = running_format(model, f.dtype_id) AND r.phase_id = f.phase_id
+    AND r.attention = f.attention AND r.gpu_id = gpu.gpu_id AND r.runs
 ORDER BY model.downloads_30d DESC NULLS LAST, f.model_id, f.dtype_id;

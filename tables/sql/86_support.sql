@@ -1,0 +1,44 @@
+-- Whether an engine runs a format on a card at all: memory is not everything.
+--
+--   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them all
+--   card_reason(…): why a scenario has no verdict on a card; null where it runs
+--
+-- A line names engines and formats by patterns (gguf-*), cards by vendor, by architecture or compute capability, or by a range of
+-- compute capabilities; what it leaves empty it does not ask for. `runs` is empty where sources do not settle it. No line: not known.
+-- Units: compute capability as NVIDIA numbers it. Source: support.csv, each line with its own. Not covered: formats of the KV cache, versions of drivers, operating systems, kernels
+-- that run but slowly.
+
+CREATE OR REPLACE MACRO names_one(words, word) AS
+    words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
+
+CREATE OR REPLACE TABLE runs_on AS
+WITH asked AS (
+    SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, kind.attention
+    FROM engine, dtype, phase, (VALUES ('flash'), ('eager')) AS kind(attention)
+    WHERE dtype.dtype_id <> 'stored'
+        AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers') OR engine.engine_id = 'pytorch-loop')
+),
+named AS (
+    SELECT asked.*, s.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention)
+    FROM asked JOIN support AS s
+        ON names_one(s.engine_ids, asked.engine_id) AND names_one(s.dtype_ids, asked.dtype_id)
+        AND names_one(s.phase_ids, asked.phase_id) AND coalesce(s.attention = asked.attention, true)
+)
+SELECT named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
+FROM named JOIN gpu
+    ON names_one(named.vendors, gpu.vendor)
+    AND (named.targets IS NULL OR coalesce(names_one(named.targets, gpu.compute_capability), false) OR names_one(named.targets, gpu.architecture))
+    AND (named.least_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= named.least_capability, false))
+    AND (named.below_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) < named.below_capability, false))
+QUALIFY row_number() OVER (
+    PARTITION BY named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id ORDER BY named.support_rank
+) = 1;
+
+-- r: the scenario's row of runs_on, if there is one
+CREATE OR REPLACE MACRO card_reason(r) AS CASE
+    WHEN r.runs THEN NULL
+    ELSE coalesce(r.how, 'no source in the book says that this engine runs this format on this card')
+END;
+
+-- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published
+CREATE OR REPLACE MACRO running_format(m, dtype_id) AS iif(dtype_id = 'stored', m.stored_format, dtype_id);
