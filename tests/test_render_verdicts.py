@@ -9,6 +9,7 @@ from pipeline.render import book as books
 from pipeline.render import limits, words
 from pipeline.render import tables as tables_module
 from pipeline.render.answer import answer
+from pipeline.render.support import Support
 from tests.tiny_tables import build
 
 VIEW = Path(__file__).parents[1] / "tables" / "sql" / "90_compatibility.sql"
@@ -26,10 +27,12 @@ def book(tables):
 
 def with_view(connection, tables):
     connection.execute(f"attach '{tables / 'almanac.duckdb'}' as almanac (read_only)")
-    for name in ("footprint", "gpu", "model", "ladder", "constants"):
+    for name in ("footprint", "gpu", "model", "ladder", "constants", "engine", "dtype", "phase", "support"):
         connection.execute(f"create table {name} as from almanac.{name}")
-    for file in (VIEW.with_name("00_words.sql"), VIEW):
+    for file in (VIEW.with_name("00_words.sql"), VIEW.with_name("86_support.sql")):
         connection.execute(file.read_text())
+    connection.execute("create or replace table runs_on as from almanac.runs_on")
+    connection.execute(VIEW.read_text())
 
 
 def test_limits_are_those_of_the_view(book, tables):
@@ -61,12 +64,14 @@ def test_verdicts_are_those_of_the_view(book, tables):
         )
         expected = {(row[0], row[1], books.Scenario(*row[4:])): row[2:4] for row in rows.fetchall()}
     assert len(expected) == len(book.models) * len(book.gpus) * len(book.scenarios)
-    seen = set()
+    seen, support = set(), Support(book)
     for number, model in enumerate(book.models):
         for place, scenario in enumerate(book.scenarios):
             totals = book.totals(number, place)
             for gpu in book.gpus:
                 verdict, gpus, _kib = words.judge(totals, book.counts, gpu["capacity_bytes"] // 1024)
+                if support.refusal(scenario, support.format(scenario, number), gpu["gpu_id"]):
+                    verdict, gpus = None, None
                 assert (verdict, gpus) == expected[model["model_id"], gpu["gpu_id"], scenario], (model, scenario, gpu)
                 seen.add(verdict)
     assert seen == {"fits", "tight", "multi-gpu", "no", None}

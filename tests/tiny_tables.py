@@ -66,6 +66,11 @@ PHASES = {
     "qlora": ("QLoRA", "Train adapters beside frozen 4-bit weights"),
 }
 COUNTS = (1, 2, 4, 8, 16)
+# by engine, vendor and format: what does not run, and what nobody says; all else runs
+REFUSED = {
+    ("vllm", "apple", "bf16"): (False, "vLLM has no kernels for it"),
+    ("transformers", "amd", "nf4"): (None, "not settled"),
+}
 COMPONENTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters")
 CONSTANTS = {"vllm_block_tokens": 16.0, "llama_cpp_cell_multiple": 256.0, "vllm_default_sequences": 256.0}
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
@@ -120,7 +125,8 @@ part as (select x.*, w.weights_bytes as weights, kv_cache_bytes(m, x) * x.sequen
     from x left join shape as m on m.model_id = x.model_id left join weight as w on w.model_id = x.model_id and w.dtype_id = x.dtype_id
     left join kv_dtype as kv on kv.kv_dtype_id = coalesce(x.kv_dtype_id, 'bf16') left join optimizer as o on o.optimizer_id = x.optimizer_id
     left join phase as p on p.phase_id = x.phase_id)
-select model_id, engine_used as engine_id, context_tokens, sequences, gpu_count, weights as weights_bytes, kv as kv_cache_bytes,
+select model_id, coalesce(dtype_id, 'bf16') as dtype_id, coalesce(phase_id, 'inference') as phase_id, 'flash' as attention,
+    engine_used as engine_id, context_tokens, sequences, gpu_count, weights as weights_bytes, kv as kv_cache_bytes,
     case when unknown_reason is null then weights + kv end as total_bytes, 0.04 as error_band, null as peak_moment, unknown_reason
 from part;
 """
@@ -222,11 +228,27 @@ def _rows():
         for i, (n, e, b, t) in BITS.items()
     ]
     known = [m for m, row in MODELS.items() if row[0]]
+    runs_on = [
+        {
+            "engine_id": engine,
+            "dtype_id": dtype,
+            "phase_id": phase,
+            "attention": "flash",
+            "gpu_id": gpu_id,
+            "source": "formats",
+        }
+        | dict(zip(("runs", "how"), REFUSED.get((engine, gpu[1], dtype), (True, None)), strict=True))
+        for engine, dtype, phase, (gpu_id, gpu) in product(
+            ("transformers", "vllm", "llama.cpp"), BITS, PHASES, GPUS.items()
+        )
+        if dtype != "stored"
+    ]
     layer = {"kind": "full", "mechanism": "full", "component": "text", "layer_count": 32, "kv_head_count": 8}
     return {
         "source": [{"source_id": "formats", "title": "Format notes", "locator": "https://example.org/formats"}],
         "model": list(_models()),
         "gpu": gpus,
+        "runs_on": runs_on,
         "dtype": dtypes,
         "phase": [{"phase_id": p, "name": n, "meaning": m, "source": "house"} for p, (n, m) in PHASES.items()],
         "engine": [{"engine_id": e, "name": e, "engine_version": "1.0"} for e in ("transformers", "vllm", "llama.cpp")],

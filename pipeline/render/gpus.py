@@ -36,6 +36,7 @@ class GpuPages:
         self.counts = book.published_counts(["inference"])
         self.ranked = {s: self._ranked(s) for s in self.inference}
         self.by_task = self._by_task()
+        self._stored: dict[tuple, Ranked] = {}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
 
     def _scenario(self, phase: str, dtype: str) -> Scenario | None:
@@ -72,8 +73,20 @@ class GpuPages:
         tasks = [task for task, _n in number.most_common(TASKS)]
         return [(task, [(s, Ranked(parts.get(task, []), self._size)) for s, parts in rows]) for task in tasks]
 
+    def _that_run(self, gpu: dict, scenario: Scenario, place: int) -> Ranked:
+        """The ranking on so many cards of the models that this card runs in this format."""
+        support = self.pages.support
+        if scenario.dtype_id != "stored":
+            runs = support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
+            return self.ranked[scenario][place] if runs else Ranked([], self._size)
+        runs = frozenset(f for f in set(support.formats) if support.refusal(scenario, f, gpu["gpu_id"]) is None)
+        key = (scenario, place, runs)
+        if key not in self._stored:
+            rows = self.ranked[scenario][place].rows
+            self._stored[key] = Ranked([row for row in rows if support.formats[row[1]] in runs], self._size)
+        return self._stored[key]
+
     def render(self, gpu: dict) -> str:
-        capacity = gpu["capacity_bytes"] // 1024
         first = self.inference[0] if self.inference else None
         at = f"at {words.tokens(first.context_tokens)} tokens, one sequence" if first else ""
         training = next((s for s in self.columns if s.phase_id != "inference"), None)
@@ -82,23 +95,24 @@ class GpuPages:
             gpu=gpu,
             root="../../",
             steps=_steps(gpu),
-            rows=[self._row(i, capacity) for i in self.listed],
+            rows=[self._row(i, gpu) for i in self.listed],
             columns=[self._head(s) for s in self.columns],
             caption=f"Inference {at}{then}",
             caption_tasks=at,
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
-            formats=[self._format(s, capacity) for s in self.inference],
-            tasks=self._tasks(capacity),
+            formats=[self._format(s, gpu) for s in self.inference],
+            tasks=self._tasks(gpu),
             task_formats=[self.book.formats[s] for s in self.columns if s.phase_id == "inference"],
         )
 
-    def _tasks(self, capacity: int) -> list[dict]:
-        rows = []
+    def _tasks(self, gpu: dict) -> list[dict]:
+        rows, capacity = [], gpu["capacity_bytes"] // 1024
         for task, formats in self.by_task:
             cells = []
-            for _scenario, ranked in formats:
-                fit, largest, popular = ranked.at(capacity)
+            for scenario, ranked in formats:
+                runs = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
+                fit, largest, popular = ranked.at(capacity) if runs else (0, None, None)
                 cells.append(
                     {
                         "fit": fit,
@@ -128,8 +142,8 @@ class GpuPages:
             ("The card", "Released", words.shown(gpu["release_date"] or "–")),
         ]
         for scenario in self.inference:
-            for n, ranked in zip(self.counts, self.ranked[scenario], strict=True):
-                fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+            for place, n in enumerate(self.counts):
+                fit, largest, _popular = self._that_run(gpu, scenario, place).at(gpu["capacity_bytes"] // 1024)
                 size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
                 group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
                 rows.append((group, self.book.formats[scenario], f"{fit:,}{size}"))
@@ -140,16 +154,18 @@ class GpuPages:
         phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
         return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id}
 
-    def _row(self, model: int, capacity: int) -> dict:
-        book = self.book
+    def _row(self, model: int, gpu: dict) -> dict:
+        book, support, capacity = self.book, self.pages.support, gpu["capacity_bytes"] // 1024
         cells = []
         for scenario, place in self.columns_totals:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
-            cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason))
+            refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
+            cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
         return self.entries[model] | {"cells": cells}
 
-    def _format(self, scenario: Scenario, capacity: int) -> dict:
-        found = [ranked.at(capacity) for ranked in self.ranked[scenario]]
+    def _format(self, scenario: Scenario, gpu: dict) -> dict:
+        capacity = gpu["capacity_bytes"] // 1024
+        found = [self._that_run(gpu, scenario, place).at(capacity) for place in range(len(self.counts))]
         return {
             "label": self.book.formats[scenario],
             "cells": [

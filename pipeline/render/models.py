@@ -12,6 +12,7 @@ from pipeline.render.calculator import Calculator
 from pipeline.render.environment import environment
 from pipeline.render.reach import Reach
 from pipeline.render.relatives import Relatives, packed
+from pipeline.render.support import Support
 from pipeline.render.tables import components
 
 DEFAULT_CONTEXT = 8192
@@ -43,7 +44,8 @@ class ModelPages:
         self.parts = components(book.folder, shown) if shown else {}
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
         self.calculator = Calculator(book.folder)
-        self.relatives, self.reach = Relatives(book.models), Reach(book, self.contexts)
+        self.support = Support(book)
+        self.relatives, self.reach = Relatives(book.models), Reach(book, self.contexts, self.support)
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -164,7 +166,13 @@ class ModelPages:
         }
         if not book.is_known(number, scenario):
             return row | {"reason": book.reason(number, scenario)}
-        cells = [words.verdict_cell(totals, book.counts, g["capacity_bytes"] // 1024) for g in book.common]
+        held = self.support.format(scenario, number)
+        cells = [
+            words.verdict_cell(
+                totals, book.counts, g["capacity_bytes"] // 1024, "", self.support.refusal(scenario, held, g["gpu_id"])
+            )
+            for g in book.common
+        ]
         return row | {"gib": _kib_text(totals[0]), "cells": cells}
 
     def _breakdown(self, number: int, shown: list[Scenario]) -> list[dict]:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from pipeline.render import limits, plot, words
 from pipeline.render.book import Book, Scenario
+from pipeline.render.support import Support
 
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
 DRAWN = ("bf16", "fp8", "gguf-q8_0", "awq-int4", "gguf-q4_k_m", "stored")
@@ -16,8 +17,8 @@ USUAL = 8192  # most users are counted at this context, or at the model's own wh
 
 
 class Reach:
-    def __init__(self, book: Book, contexts: list[int]) -> None:
-        self.book = book
+    def __init__(self, book: Book, contexts: list[int], support: Support) -> None:
+        self.book, self.support = book, support
         self.cards = {g["gpu_id"]: g["capacity_bytes"] for g in book.common}
         known = limits.points(book.folder)
         limit = pl.DataFrame(
@@ -69,12 +70,20 @@ class Reach:
         whole = model["max_context_tokens"]
         rows = []
         for s in scenarios:
-            found = longest.get((s.dtype_id, s.engine_id))
+            found = self._where_it_runs(s, number, longest.get((s.dtype_id, s.engine_id)))
             if found and any(found):
                 users = most.get((s.dtype_id, s.engine_id), [None] * len(found))
                 cells = [words.limit_cell(c, u, whole) for c, u in zip(found, users, strict=True)]
                 rows.append({"label": s.dtype_id, "engine": s.engine_id, "cells": cells})
         return {"rows": rows, "usual": self.usual[model["model_id"]]} if rows else None
+
+    def _where_it_runs(self, scenario: Scenario, model: int, limits: tuple) -> tuple:
+        """The limits by card, None for a card that does not run the scenario."""
+        held = self.support.format(scenario, model)
+        return tuple(
+            None if self.support.refusal(scenario, held, gpu) else limit
+            for gpu, limit in zip(self.cards, limits or (), strict=False)
+        )
 
     def as_rows(self, number: int, scenarios: list[Scenario]) -> list[dict]:
         """The same for machines: exact tokens and sequences."""
@@ -84,12 +93,14 @@ class Reach:
             {
                 "dtype_id": s.dtype_id,
                 "engine_id": s.engine_id,
-                "max_context_tokens": dict(zip(self.cards, longest[key], strict=True)),
-                "max_sequences": dict(zip(self.cards, most[key], strict=True)) if key in most else {},
+                "max_context_tokens": dict(zip(self.cards, self._where_it_runs(s, number, longest[key]), strict=True)),
+                "max_sequences": dict(zip(self.cards, self._where_it_runs(s, number, most[key]), strict=True))
+                if key in most
+                else {},
                 "max_sequences_context_tokens": self.usual[model],
             }
             for s in scenarios
-            if any(longest.get(key := (s.dtype_id, s.engine_id), ()))
+            if any(self._where_it_runs(s, number, longest.get(key := (s.dtype_id, s.engine_id), ())))
         ]
 
     def plot(self, number: int) -> Markup:

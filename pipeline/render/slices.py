@@ -12,10 +12,12 @@ from pathlib import Path
 
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
+from pipeline.render.support import Support
 
 
 def scenarios(book: Book, opening: Scenario | None) -> str:
     """Axes, cards and names: shared by the matrix and the model pages."""
+    kinds, support = Support(book).coded()
     training = next((s.phase_id for s in book.scenarios if s.phase_id != "inference"), None)
     return _json(
         {
@@ -33,10 +35,12 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
                     g["vendor"],
                     g["memory_gib_nominal"],
                     g["capacity_bytes"] // 1024,
+                    kinds[g["gpu_id"]],
                 ]
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "support": support,
             "common": [g["gpu_id"] for g in book.common],
             "opening": {
                 "inference": _opening(book.default("inference")) | {"dtype": book.formats.get(opening)},
@@ -61,6 +65,7 @@ def models(book: Book, places: dict[str, str]) -> str:
             "task": _coded([m["pipeline_tag"] for m in rows]),
             "licence": _coded([m["license"] for m in rows]),
             "family": _coded([m["family"] for m in rows]),
+            "format": _coded([m["stored_format"] for m in rows]),
             "reason": _coded([_reason(book, i) for i in range(len(rows))]),
             "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
         }

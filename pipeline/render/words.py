@@ -116,8 +116,17 @@ def rounded_tokens(number: int) -> str:
     return tokens(number) if number < 4096 else f"{number // 1024}k" if number < 1024**2 else f"{number / 1024**2:.3g}M"
 
 
-def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "") -> Markup:
+@lru_cache(maxsize=256)
+def refused_cell(is_certain: bool, why: str) -> Markup:
+    """A card that does not run the scenario, or of which nobody says that it does."""
+    word = "won’t run" if is_certain else "unknown"
+    return Markup('<td class="v v-unknown" title="{}">{}</td>').format(shown(why), word)
+
+
+def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "", refusal=None) -> Markup:
     verdict, gpus, kib = judge(totals, counts, capacity_kib)
+    if verdict is not None and refusal is not None:
+        return refused_cell(*refusal)
     if verdict is None:
         return Markup('<td class="v v-unknown" title="unknown: {}">unknown</td>').format(shown(reason))
     return cell(verdict, gpus, None if gpus is None else math.ceil(100 * kib / capacity_kib))

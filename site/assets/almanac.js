@@ -36,7 +36,23 @@ export function reasonText(world, totals, at, context, limit, otherwise) {
   return limit && limit < context ? `its own context ends at ${tokens(limit)} tokens` : "no footprint was published";
 }
 
-export function verdictText({ verdict, gpus, percent }) {
+// The verdict of a scenario on a card: that of memory, unless the engine does not run the format there, or nobody says that it does.
+// `held` is the format of the checkpoint, for a scenario that takes it as published.
+export function judgeOn(world, s, held, g, totals, at) {
+  const verdict = judge(totals, at, world.counts, g.capacity);
+  return verdict.verdict === "unknown" ? verdict : refusal(world, s, held, g) ?? verdict;
+}
+
+export function refusal(world, s, held, g) {
+  const { runs, refusals } = world.support;
+  const row = runs[`${s.engine} ${s.dtypeId === "stored" ? held : s.dtypeId} ${s.phase} ${s.attention ?? "flash"}`];
+  if (row && row[g.kind] === 0) return null;
+  const [certain, why] = row ? refusals[row[g.kind] - 1] : [false, "no source in the book says that this engine runs this format on this card"];
+  return { verdict: "unknown", text: certain ? "won’t run" : "unknown", why };
+}
+
+export function verdictText({ verdict, gpus, percent, text }) {
+  if (text) return text;
   if (verdict === "no" || verdict === "unknown") return verdict;
   return `${verdict === "multi-gpu" ? `${gpus} ×` : verdict} ${percent}\u00a0%`;
 }
@@ -134,8 +150,8 @@ export function gpuHead(g, mine, base) {
 
 export async function world() {
   const w = await load("data/scenarios.json");
-  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity]) =>
-    ({ id, slug, name, short, segment, vendor, nominal, capacity }));
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind }));
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, slug, dtype], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
   w.width = w.counts.length + 2;

@@ -141,6 +141,10 @@ function say(row, text, number, wanted) {
 function verdict(row) {
   const gpu = world.gpus.find((g) => g.id === state.gpu);
   if (!gpu) return "";
+  const asked = { engine: row.engine_id, dtypeId: row.dtype_id, phase: row.phase_id, attention: row.attention };
+  const held = models.format.values[models.format.of[models.id.indexOf(state.model)]];
+  const refusal = a.refusal(world, asked, held, gpu);
+  if (refusal) return `; ${gpu.short}: ${refusal.text === "unknown" ? "not known to run there" : "it does not run there"} (${refusal.why})`;
   const gives = gpu.capacity * 1024;
   const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
   return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB`;

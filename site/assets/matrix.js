@@ -25,7 +25,7 @@ if (!asked.has("context")) state.context = opening().context ?? state.context;
 const N = models.id.length;
 const lower = models.id.map((id) => id.toLowerCase());
 const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
-const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason");
+const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
 const path = (i) => models.paths[i] ?? models.id[i];
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
 const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
@@ -130,7 +130,7 @@ function filter() {
     if (state.only === "open" && models.gated[i]) continue;
     if (state.only === "moe" && !(models.active[i] && models.active[i] < models.size[i])) continue;
     if (own) {
-      const { verdict } = a.judge(totals, i * world.width, world.counts, own.capacity);
+      const { verdict } = a.judgeOn(world, scenario, held(i), own, totals, i * world.width);
       const one = verdict === "fits" || verdict === "tight";
       if (state.only === "fits" && !one) continue;
       if (state.only === "several" && verdict !== "multi-gpu") continue;
@@ -289,12 +289,13 @@ function fill(p, model, position) {
     return;
   }
   part.forEach((g, j) => {
-    const verdict = a.judge(totals, at, world.counts, g.capacity);
+    const verdict = a.judgeOn(world, scenario, held(model), g, totals, at);
     const text = a.verdictText(verdict);
-    if (p.keys[j] === text) return;
-    p.keys[j] = text;
+    if (p.keys[j] === text + (verdict.why ?? "")) return;
+    p.keys[j] = text + (verdict.why ?? "");
     p.cells[j].firstChild.data = text;
-    p.cells[j].removeAttribute("title");
+    if (verdict.why) p.cells[j].title = verdict.why;
+    else p.cells[j].removeAttribute("title");
     p.cells[j].className = `v v-${verdict.verdict}${g.id === state.gpu ? " mine" : ""}`;
   });
 }

@@ -73,8 +73,8 @@ class Matrix {
       return row;
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
-      const verdict = a.judge(totals, at, world.counts, g.capacity);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: `${g.name}: ${a.gib(totals[at])} GiB on one, gives ${a.gib(g.capacity)}` }, a.verdictText(verdict));
+      const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: verdict.why ?? `${g.name}: ${a.gib(totals[at])} GiB on one, gives ${a.gib(g.capacity)}` }, a.verdictText(verdict));
     }));
     return row;
   }
