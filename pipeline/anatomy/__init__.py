@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.anatomy.activation import with_activations
 from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 
@@ -29,6 +30,8 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
         timm = config.get("architecture")  # configs of timm name an entry of its own registry
         named = f", and timm's architecture '{timm[:60]}' is not described yet" if isinstance(timm, str) else ""
         raise UnknownAnatomy(f"config names no model_type{named}")
+    if draft := draft_of(fields):
+        return with_activations(fields, dflash(fields, draft))
     reader = reader_for(model_type)
     if reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")

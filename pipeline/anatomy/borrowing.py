@@ -20,16 +20,17 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.anatomy import read_config
+from pipeline.anatomy.class_defaults import default_records
+from pipeline.anatomy.completing import completions, other_parts, over, text_place
 from pipeline.anatomy.families import reader_for
-from pipeline.anatomy.grade import OWN_CONFIG, Graded, grade
+from pipeline.anatomy.grade import OWN_CONFIG, Graded, grade, variants
 from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.stored import explain_total
 from pipeline.hub.record import Record
 
 DIMS_ONLY = "partial"
 LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
 TWO_SHAPES = "Models of different shapes have this published total"
-_TEXTS = ("text_config", "llm_config", "language_config")
-_WIDTHS = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size")
 # What is the lender's alone: how its checkpoint is held, and how far its positions were stretched.
 _OF_THE_LENDER = ("dtype", "torch_dtype", "quantization_config", "compression_config", "expert_dtype", "rope_scaling")
 
@@ -52,9 +53,9 @@ class Lenders:
             shape = _shape(found.anatomy)
             for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
                 self.by_size[size].setdefault(shape, record)
-            model_type = record.config.get("model_type")
-            if isinstance(model_type, str):
-                self.by_type[model_type].setdefault(shape, record)
+            self.by_type[found.anatomy.model_type].setdefault(shape, record)
+        for record in default_records():
+            self.by_type[record.config["model_type"]][record.model_id] = record
 
     def borrow(self, record: Record) -> Confirmed | None:
         """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
@@ -65,7 +66,7 @@ class Lenders:
             if len({_shape(found.anatomy) for _, found in confirmed}) > 1:
                 return record, Graded("unknown", TWO_SHAPES)
             if confirmed:
-                return _named(confirmed[0], (record.config or {}).get("model_type"))
+                return _own_facts(record, confirmed[0], find == self._base)
         return None
 
     def _base(self, record: Record) -> Iterator[Record]:
@@ -80,22 +81,54 @@ class Lenders:
                     yield _lent(record, lender, lender.config)
 
     def _alike(self, record: Record) -> Iterator[Record]:
-        """Dims that a source states, over the config of every model of the same type."""
+        """Dims that a source states, by themselves and over the config of every model of the same type."""
         if record.config_kind != DIMS_ONLY:
             return
         model_type = record.config.get("model_type")
+        lenders = self.by_type.get(model_type, {}).values() if isinstance(model_type, str) else ()
         tried = set()
-        for lender in (None, *(self.by_type.get(model_type, {}).values() if isinstance(model_type, str) else ())):
-            for own in _with_width(record, lender):
-                config = _over(lender.config, own) if lender else own
-                text = json.dumps(config, sort_keys=True)
-                if text in tried:
-                    continue
-                tried.add(text)
-                rebuilt = replace(record, config=own, config_kind="reconstructed")
-                lent = _lent(record, lender, config, " under its own dims") if lender else rebuilt
-                if not _has_windows(lent) or (lender and _agrees(record, lender)):
-                    yield lent
+        for own, is_plain in completions(record):
+            bare = _rebuilt(record, own)
+            if (is_plain or _counts(bare)) and not _has_windows(bare):
+                yield bare
+        for own, _ in completions(record, of_one_family=True):
+            for lender in lenders:
+                for lent in _under_own_dims(record, own, lender):
+                    text = _structure(lent.config)
+                    if text not in tried and _counts(lent) and (not _has_windows(lent) or _agrees(record, lender)):
+                        yield lent
+                    tried.add(text)
+
+
+def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
+    inferred = (*record.config_inferred_fields, *sorted(own.keys() - record.config.keys()))
+    return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
+
+
+def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
+    config = over(lender.config, own)
+    is_default = lender.config_kind == "library_defaults"
+    for composed in other_parts(config, own) if is_default else (config,):
+        yield _lent(record, lender, composed, " under its own dims")
+
+
+def _structure(config: Mapping[str, Any]) -> str:
+    """A config as text, without what shapes no tensor where positions are rotary."""
+    place = text_place(config)
+    text = dict(config[place] if place else config)
+    if any(name.startswith("rope") for name in text):
+        text = {k: v for k, v in text.items() if not k.startswith(("rope", "max_pos")) and k != "tokenizer_class"}
+    return json.dumps({**config, place: text} if place else text, sort_keys=True)
+
+
+def _counts(record: Record) -> bool:
+    """Whether the total is the count, or the count and parts that the config states: a quick look before the whole grade."""
+    try:
+        anatomy = read_config(record.config)
+        total, is_gguf = record.stored_parameter_count, record.parameters_kind == "exact_gguf"
+        return any(explain_total(held, total, is_repack=False, is_gguf=is_gguf) for _, held in variants(anatomy))
+    except Exception:
+        return False
 
 
 def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
@@ -115,13 +148,20 @@ def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:
     return (record, found) if found.anatomy else None
 
 
-def _named(confirmed: Confirmed, named: Any) -> Confirmed:
-    """Under the model_type that a source states, where the shape is another architecture's."""
+def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
+    """With what a source states of the record itself: its model_type, and how long a context it takes.
+
+    Neither leaves a trace in a count. The context is the lender's only where that is the model which it was made of.
+    """
     record, found = confirmed
-    if not isinstance(named, str) or named == found.anatomy.model_type or reader_for(named):
-        return confirmed
-    note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is the sibling's"
-    return record, replace(found, note=note, anatomy=replace(found.anatomy, model_type=named))
+    anatomy, named = found.anatomy, (own.config or {}).get("model_type")
+    if isinstance(named, str) and named != anatomy.model_type and not reader_for(named):
+        note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is the sibling's"
+        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named)
+    stated = own.context_length_reported
+    if not is_base or stated:
+        anatomy = replace(anatomy, max_context_tokens=stated, trained_context_tokens=None)
+    return record, replace(found, anatomy=anatomy)
 
 
 def _lent(record: Record, lender: Record, config: Mapping[str, Any], words: str = "") -> Record:
@@ -139,15 +179,11 @@ def _without(config: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {k: _without(v, names) if isinstance(v, Mapping) else v for k, v in config.items() if k not in names}
 
 
-def _text(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of a config that holds the language model's dims."""
-    return next((config[name] for name in _TEXTS if isinstance(config.get(name), Mapping)), config)
-
-
 def _agrees(record: Record, lender: Record) -> bool:
     """Whether what a source states for the record is so in the lender's config: its dims, and its type if that is described."""
     own = record.config if record.config_kind == DIMS_ONLY else {}
-    theirs = _text(lender.config)
+    place = text_place(lender.config)
+    theirs = lender.config[place] if place else lender.config
     named = own.get("model_type")
     if (
         isinstance(named, str)
@@ -156,16 +192,6 @@ def _agrees(record: Record, lender: Record) -> bool:
     ):
         return False
     return all(theirs.get(k, v) == v for k, v in own.items() if k not in ("model_type", "architectures"))
-
-
-def _with_width(record: Record, lender: Record | None) -> Iterator[dict[str, Any]]:
-    """The stated dims, with the width that a source gives without saying of what where one may be missing."""
-    own = dict(record.config)
-    yield own
-    theirs = _text(lender.config) if lender else dict.fromkeys(_WIDTHS)
-    for name in _WIDTHS if record.ffn_width_reported else ():
-        if name not in own and name in theirs:
-            yield own | {name: record.ffn_width_reported}
 
 
 def _has_windows(record: Record) -> bool:
@@ -185,17 +211,6 @@ def _trust(confirmed: Confirmed) -> tuple:
         record.config_kind == "assumed",
         record.model_id,
     )
-
-
-def _over(config: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with these dims; its lists of layers go where it has another number of them."""
-    place = next((name for name in _TEXTS if isinstance(config.get(name), Mapping)), None)
-    text = config[place] if place else config
-    before, after = text.get("num_hidden_layers"), own.get("num_hidden_layers")
-    if before != after:
-        text = {k: v for k, v in text.items() if not (isinstance(v, list) and len(v) == before)}
-    text = {**text, **{k: v for k, v in own.items() if not (place and k in ("model_type", "architectures"))}}
-    return {**config, place: text} if place else text
 
 
 def _shape(anatomy: Anatomy) -> Any:

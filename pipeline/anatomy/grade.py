@@ -100,14 +100,14 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
 
 def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
     """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
-    for what, held in _variants(anatomy):
+    for what, held in variants(anatomy):
         yield what, held, True
     filled = [
         (f"Not listed by its source, but what gives the total: {what}", held)
         for what, held in fillings(record, anatomy)
     ]
     for filling, whole in filled:
-        for what, held in _variants(whole):
+        for what, held in variants(whole):
             yield ". ".join(filter(None, (filling, what))), held, False
     for filling, whole in [*filled, ("", anatomy)]:
         roles = {t.role for t in whole.tensors}
@@ -126,7 +126,7 @@ def _with_own_head(anatomy: Anatomy) -> Anatomy:
     return replace(anatomy, tensors=(*anatomy.tensors, head), is_head_tied=False, stored_extra=extra)
 
 
-def _variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
+def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
     """The anatomy, and what is left of it where a checkpoint leaves whole parts out."""
     yield "", anatomy
     classes = {t.tensor_class for t in anatomy.tensors}

@@ -36,7 +36,7 @@ class Explanation:
 TOWERS = ("vision-tower", "audio-tower", "projector")
 _CORE = ("attention", "attention-output", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
 _MOST_PARTS = 5  # that one explanation may have
-_OUTSIDE_MODULES = ("decay", "sink", "sinks", "attention_sink", "router_scale")
+_OUTSIDE_MODULES = ("decay", "sink", "sinks", "attention_sink", "router_scale", "router_correction")
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
 
 

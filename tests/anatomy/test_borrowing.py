@@ -151,6 +151,12 @@ def test_hostile_dims_end_as_unknown_or_as_the_confirmed_shape(changes):
         ("unsloth/gemma-4-E4B-it-GGUF", 7_463_013_376, "rotary factors of a GGUF file (+256)"),
         ("unsloth/Muse-Glimmer-30B-GGUF", 27_854_780_928, "norms of queries and keys (+13,312)"),
         ("unsloth/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-GGUF", 31_577_937_344, "router bias of prediction layers"),
+        ("RadixArk/Kimi-K3-DSpark", 2_249_289_601, "number of parameters"),
+        ("z-lab/Qwen3-8B-DFlash-b16", 1_048_626_432, "number of parameters"),
+        ("jinaai/jina-embeddings-v2-small-en", 32_690_688, "number of parameters"),
+        ("OpenGVLab/InternVL3_5-1B-HF", 1_060_897_792, "number of parameters"),
+        ("SupraLabs/Supra2-100M-Instruct", 100_684_032, "number of parameters"),
+        ("lmstudio-community/ERNIE-4.5-21B-A3B-MLX-4bit", 21_825_437_888, "which MLX leaves out (-1,728)"),
         ("cross-encoder/ms-marco-MiniLM-L6-v2", 22_713_216, "ranking head (+385)"),
     ],
 )
@@ -158,6 +164,19 @@ def test_models_of_the_snapshot_that_a_relative_confirms(everything, model_id, c
     row = everything[model_id]
     assert (row["anatomy_grade"], row["parameter_count"]) == ("matched", count)
     assert words in row["stored_parameter_note"]
+
+
+def test_a_draft_has_no_embedding_and_no_head_of_its_own():
+    draft = {**LLAMA, "model_type": "qwen3", "dflash_config": {"target_layer_ids": [1, 2], "markov_rank": 16}}
+    anatomy = read_config(draft)
+    own = {t.role: t.element_count for t in anatomy.tensors}
+    assert {t.tensor_class for t in anatomy.tensors}.isdisjoint({"embedding", "head"})
+    assert own["projector"] == 512 * 2 * 512
+    assert (own["markov"], own["confidence"]) == (2 * 32000 * 16, 512 + 16)
+
+
+def test_a_rebuilt_shape_names_what_no_source_gives(everything):
+    assert "In no source: architectures, dflash_config" in everything["z-lab/Qwen3-8B-DFlash-b16"]["anatomy_note"]
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,7 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
     part.embedding("embedding", fields.count("vocab_size"), width)
     if model_type == "roformer":
         part.embedding("position_embedding", positions, hidden // fields.count("num_attention_heads"))
-    elif plan.has_positions and fields.flag("position_biased_input", default=True):
+    elif plan.has_positions and fields.flag("position_biased_input", default=True) and not _has_slopes(fields):
         part.embedding("position_embedding", positions, width)
     if model_type == "tapas":
         for rows in fields.items("type_vocab_sizes"):
@@ -219,9 +219,20 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
         part.linear("embedding_projection", width, hidden, bias=model_type != "deberta-v2")
 
 
+def _has_slopes(fields: Fields) -> bool:
+    """Attention that fades with distance needs no positions: Jina's second embeddings, a BERT of their own code."""
+    return fields.raw("position_embedding_type") == "alibi"
+
+
 def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> None:
     heads, model_type = fields.count("num_attention_heads", "n_heads", "n_head"), fields.text("model_type")
     width = fields.count("intermediate_size", "hidden_dim", "n_inner")
+    if fields.raw("feed_forward_type") in ("geglu", "reglu"):
+        part.mixer(layers, hidden, heads)
+        part.mlp(layers, hidden, width, gated=True, fused=True, bias=False)
+        part.vector(hidden, "bias", layers=layers)
+        part.norm(hidden, layers=layers, count=2)
+        return
     if plan.layers == "gated":
         has_bias = model_type == "gte"
         part.mixer(layers, hidden, heads, bias=has_bias)
