@@ -9,7 +9,9 @@ import re
 import shutil
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from markupsafe import escape
@@ -23,6 +25,7 @@ from pipeline.render.shell import ROOT, mkdocs, secure, take_shells
 __all__ = ["render"]
 
 ASSETS = ROOT / "site" / "assets"
+WRITERS, AHEAD = 2, 64  # threads that pack and write, and how many pages may wait for them
 SITE_URL = "http://127.0.0.1:8000/"
 
 
@@ -88,32 +91,38 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
 
 
 def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, cards, progress) -> list[tuple[str, str]]:
-    """Model, organisation and card pages; returns their entries for the search."""
+    """Model, organisation and card pages; returns their entries for the search. Files are packed and written beside."""
     entries = []
+    with ThreadPoolExecutor(WRITERS) as pool:
+        writing: deque = deque()
 
-    def write(path: str, shell: str, title: str, description: str, body: str) -> None:
-        folder = site_dir / path
-        folder.mkdir(parents=True, exist_ok=True)
-        html = shells[shell].stamp(words.shown(title), words.shown(description), body, f"{site_url}{path}/")
-        (folder / "index.html").write_text(html)
+        def write(path: str, shell: str, title: str, description: str, body: str, files: dict | None = None) -> None:
+            image = "preview.png" if files and "preview.png" in files else None
+            html = shells[shell].stamp(words.shown(title), words.shown(description), body, f"{site_url}{path}/", image)
+            writing.append(pool.submit(_write, site_dir / path, {"index.html": html} | (files or {})))
+            while len(writing) > AHEAD:
+                writing.popleft().result()
 
-    for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):
-        path = f"models/{pages.paths[model['model_id']]}"
-        name = model["model_id"]
-        write(path, "model", name, pages.description(number), pages.render(number))
-        for file, content in pages.files(number).items():
-            target = site_dir / path / file
-            target.write_bytes(content) if isinstance(content, bytes) else target.write_text(content)
-        entries.append((f"{path}/", words.shown(name)))
-    for folder, name, body in pages.organisations():
-        write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
-    for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
-        path = f"gpus/{slug_gpu(gpu['gpu_id'])}"
-        write(
-            path, "page", gpu["name"], f"What runs on {gpu['name']}, and the memory it really gives.", cards.render(gpu)
-        )
-        entries.append((f"{path}/", words.shown(gpu["name"])))
+        for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):
+            path, name = f"models/{pages.paths[model['model_id']]}", model["model_id"]
+            write(path, "model", name, pages.description(number), pages.render(number), pages.files(number))
+            entries.append((f"{path}/", words.shown(name)))
+        for folder, name, body in pages.organisations():
+            write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
+        for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
+            path, name = f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"]
+            write(path, "page", name, f"What runs on {name}, and the memory it really gives.", cards.render(gpu))
+            entries.append((f"{path}/", words.shown(name)))
+        while writing:
+            writing.popleft().result()
     return entries
+
+
+def _write(folder: Path, files: dict[str, str | bytes | Callable[[], bytes]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        content = content() if callable(content) else content
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _replace(html: str, values: dict[str, str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 
+from markupsafe import Markup
+
 from pipeline.render import words
 from pipeline.render.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
@@ -161,7 +163,7 @@ class GpuPages:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
             cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
-        return self.entries[model] | {"cells": cells}
+        return self.entries[model] | {"cells": Markup("").join(cells)}
 
     def _format(self, scenario: Scenario, gpu: dict) -> dict:
         capacity = gpu["capacity_bytes"] // 1024

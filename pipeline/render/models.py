@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
+
+from markupsafe import Markup, escape
 
 from pipeline.render import modelfiles, paths, words
 from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.calculator import Calculator
 from pipeline.render.environment import environment
+from pipeline.render.preview import Previews
 from pipeline.render.reach import Reach
 from pipeline.render.relatives import Relatives, packed
-from pipeline.render.support import Support
+from pipeline.render.support import Refusal, Support
 from pipeline.render.tables import components
 
 DEFAULT_CONTEXT = 8192
@@ -28,6 +32,7 @@ class ModelPages:
         env = environment(book)
         self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
         self.dtypes = {d["dtype_id"]: d["name"] for d in book["dtype"]}
+        self.capacities = [g["capacity_bytes"] // 1024 for g in book.common]
         self.phases = {p["phase_id"]: p["name"] for p in book["phase"]}
         self.engines = {e["engine_id"]: e for e in book["engine"]}
         self.trained = [p for p in self.phases if p != "inference"]
@@ -43,9 +48,24 @@ class ModelPages:
         self.places = {scenario: i for i, scenario in enumerate(shown)}
         self.parts = components(book.folder, shown) if shown else {}
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
-        self.calculator = Calculator(book.folder)
-        self.support = Support(book)
-        self.relatives, self.reach = Relatives(book.models), Reach(book, self.contexts, self.support)
+        self.calculator, self.previews, self.support = Calculator(book.folder), Previews(), Support(book)
+        self._refused: dict[tuple, list[Refusal | None]] = {}
+        self.relatives = Relatives(book.models)
+        self.reach = Reach(book, self.contexts, self.support, self.lengths, self.trained)
+
+    @cached_property
+    def heads(self) -> Markup:
+        """The common cards as heads of a table, equal on every page."""
+        pieces = self.page.environment.get_template("_macros.html").module
+        return Markup(pieces.gpu_heads(self.book.common, "../../../"))
+
+    def _refusals(self, scenario: Scenario, held: str | None) -> list[Refusal | None]:
+        """Which of the common cards do not run a scenario: equal for all models of a format."""
+        key = (scenario, held)
+        if key not in self._refused:
+            cards = [g["gpu_id"] for g in self.book.common]
+            self._refused[key] = [self.support.refusal(scenario, held, card) for card in cards]
+        return self._refused[key]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -72,13 +92,12 @@ class ModelPages:
             organisation=organisation or "(no organisation)",
             name=name,
             answer=self._answer(number) if known else ("", ""),
-            reason=(book.reason(number, shown[0]) if shown else model["anatomy_note"] or "nothing is published").rstrip(
-                "."
-            ),
+            reason=self._reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < DEFAULT_CONTEXT),
             context=context or DEFAULT_CONTEXT,
             length=length or DEFAULT_LENGTH,
             gpus=book.common,
+            heads=self.heads,
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
             training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
             breakdown=breakdown,
@@ -94,6 +113,8 @@ class ModelPages:
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
             layers=self.layers.get(model["model_id"], []),
             reach=known and self.reach.rows(number, inference),
+            far=known and training and self.reach.training_rows(number, training, self.phases),
+            recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
             plot=self.reach.plot(number) if known else "",
             relatives=self._relatives(number),
             page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/",
@@ -105,8 +126,8 @@ class ModelPages:
         said = self._answer(number)[0]
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
-    def files(self, number: int) -> dict[str, str | bytes]:
-        """What lies beside the page, by name."""
+    def files(self, number: int) -> dict[str, str | bytes | Callable[[], bytes]]:
+        """What lies beside the page, by name; what takes long and needs no interpreter is for another thread to make."""
         model = self.book.models[number]
         context, _length = self._opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
@@ -123,7 +144,25 @@ class ModelPages:
             ),
             "badge.svg": modelfiles.badge(where, known),
             "totals.bin": self.book.model_bytes(number),
+            "preview.png": self._preview(number),
         }
+
+    def _preview(self, number: int) -> Callable[[], bytes]:
+        """The page in a picture, for links to it on other sites."""
+        model = self.book.models[number]
+        said = self._answer(number)[0].rstrip(".")
+        count = model["parameter_count"] or model["stored_parameter_count"]
+        facts = [f"{words.count(count)} parameters"] if count else []
+        if model["max_context_tokens"]:
+            facts.append(f"context {words.tokens(model['max_context_tokens'])}")
+        told = said.split("; ") if said else [f"GPU memory not known: {self._reason(number)}"]
+        return self.previews.draw(model["model_id"], ", ".join(facts), told)
+
+    def _reason(self, number: int) -> str:
+        """Why nothing is known of a model."""
+        shown = self.inference.get(self._opening(self.book.models[number])[0], [])
+        note = self.book.models[number]["anatomy_note"] or "nothing is published"
+        return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
 
     def _answer(self, number: int) -> tuple[str, str]:
         if self._answered[0] != number:  # a page, its description and its files ask in turn
@@ -166,14 +205,12 @@ class ModelPages:
         }
         if not book.is_known(number, scenario):
             return row | {"reason": book.reason(number, scenario)}
-        held = self.support.format(scenario, number)
+        refusals = self._refusals(scenario, self.support.format(scenario, number))
         cells = [
-            words.verdict_cell(
-                totals, book.counts, g["capacity_bytes"] // 1024, "", self.support.refusal(scenario, held, g["gpu_id"])
-            )
-            for g in book.common
+            words.verdict_cell(totals, book.counts, kib, "", refusal)
+            for kib, refusal in zip(self.capacities, refusals, strict=True)
         ]
-        return row | {"gib": _kib_text(totals[0]), "cells": cells}
+        return row | {"gib": _kib_text(totals[0]), "cells": Markup("").join(cells)}
 
     def _breakdown(self, number: int, shown: list[Scenario]) -> list[dict]:
         by_place = {row["s"]: row for row in self.parts.get(self.book.models[number]["model_id"], ())}
@@ -194,13 +231,14 @@ class ModelPages:
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
                         "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
+                        "cells": {c.removesuffix("_bytes"): _exact_cell(row and row[c]) for c in COMPONENTS},
                         "reason": "" if total is not None else self.book.reason(number, scenario),
                     }
                 )
         return rows
 
-    def _contexts(self, number: int) -> list[tuple[str, list[str]]]:
-        """GiB on one card by format, for every published context and number of sequences."""
+    def _contexts(self, number: int) -> list[tuple[str, Markup]]:
+        """GiB on one card by format, for every published context and number of sequences, as cells."""
         book, cells = self.book, defaultdict(dict)
         for scenario in book.rows(["inference"]):
             kib = book.totals(number, book.index[scenario])[0]
@@ -208,7 +246,7 @@ class ModelPages:
         limit = book.models[number]["max_context_tokens"] or max(self.contexts, default=0)
         columns = [(s, c) for s in self.sequences for c in self.contexts]
         return [
-            (name, [_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns])
+            (name, _cells(_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns))
             for name, row in cells.items()
             if any(kib != UNKNOWN_KIB for kib in row.values())
         ]
@@ -237,6 +275,16 @@ class ModelPages:
             "task": model["pipeline_tag"] or "",
             "grade": model["anatomy_grade"],
         }
+
+
+def _cells(texts: Iterable[str]) -> Markup:
+    """Cells of ready text, in one piece: a page has hundreds, and a template escapes one after the other."""
+    return Markup("".join(f'<td class="n">{escape(text)}</td>' for text in texts))
+
+
+@lru_cache(maxsize=4096)
+def _exact_cell(number: int | None) -> Markup:
+    return Markup('<td class="n x">unknown</td>' if number is None else f'<td class="n x">{number:,}</td>')
 
 
 def _kib_text(kib: float, is_beyond: bool = False) -> str:

@@ -14,23 +14,18 @@ from pipeline.render.support import Support
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
 DRAWN = ("bf16", "fp8", "gguf-q8_0", "awq-int4", "gguf-q4_k_m", "stored")
 USUAL = 8192  # most users are counted at this context, or at the model's own where it is shorter
+USUAL_LENGTH = 2048  # and micro-batches at this one
+RECIPE = {"optimizer_id": "adamw", "checkpointing": "full"}
 
 
 class Reach:
-    def __init__(self, book: Book, contexts: list[int], support: Support) -> None:
+    def __init__(
+        self, book: Book, contexts: list[int], support: Support, lengths: list[int] = (), trained: list[str] = ()
+    ) -> None:
         self.book, self.support = book, support
         self.cards = {g["gpu_id"]: g["capacity_bytes"] for g in book.common}
         known = limits.points(book.folder)
-        limit = pl.DataFrame(
-            {
-                "model_id": [m["model_id"] for m in book.models],
-                "usual": [
-                    max((c for c in contexts if c <= min(USUAL, m["max_context_tokens"] or USUAL)), default=0)
-                    for m in book.models
-                ],
-            },
-            schema={"model_id": pl.String, "usual": pl.Int64},
-        )
+        limit = self._usual(contexts, USUAL)
         one = known.filter(sequences=1)
         usual = known.join(limit, on="model_id").filter(pl.col("context_tokens") == pl.col("usual")).drop("usual")
         self.longest = _by_format(limits.longest(one, self.cards, book["constant"]).drop("sequences"))
@@ -38,6 +33,46 @@ class Reach:
         self.usual = dict(limit.rows())
         self.lines = self._lines(one)
         self.levels = self._levels()
+        self.training, self.batches, self.usual_length = {}, {}, {}
+        self.trained_to = max(lengths, default=0)
+        if lengths:
+            self._train(self._usual(lengths, USUAL_LENGTH), trained)
+
+    def _usual(self, contexts: list[int], wanted: int) -> pl.DataFrame:
+        """By model the context that counts are told at."""
+        models = self.book.models
+        usual = [
+            max((c for c in contexts if c <= min(wanted, m["max_context_tokens"] or wanted)), default=0) for m in models
+        ]
+        schema = {"model_id": pl.String, "usual": pl.Int64}
+        return pl.DataFrame({"model_id": [m["model_id"] for m in models], "usual": usual}, schema=schema)
+
+    def _train(self, limit: pl.DataFrame, trained: list[str]) -> None:
+        """The same for training: the longest sequence at micro-batch 1, and the largest micro-batch of a usual length."""
+        constants = self.book["constant"]
+        for phase in trained:
+            known = limits.points(self.book.folder, phase).filter(**RECIPE)
+            self.trained_to = max(self.trained_to, known["context_tokens"].max() or 0)
+            usual = known.join(limit, on="model_id").filter(pl.col("context_tokens") == pl.col("usual")).drop("usual")
+            longest = limits.longest(known.filter(sequences=1), self.cards, constants).drop("sequences")
+            self.training[phase] = _by_format(longest)
+            self.batches[phase] = _by_format(limits.most(usual, self.cards, constants).drop("context_tokens"))
+        self.usual_length = dict(limit.rows())
+
+    def training_rows(self, number: int, scenarios: list[Scenario], names: dict[str, str]) -> dict | None:
+        """A table: phase and format by card. A length that is only the longest published one is marked so."""
+        model = self.book.models[number]
+        whole, rows = model["max_context_tokens"], []
+        for s in scenarios:
+            key = (s.dtype_id, s.engine_id)
+            found = self._where_it_runs(s, number, self.training.get(s.phase_id, {}).get(model["model_id"], {}).get(key))
+            if found and any(found):
+                batches = self.batches[s.phase_id].get(model["model_id"], {}).get(key, [None] * len(found))
+                cells = [words.limit_cell(c, b, whole, self.trained_to) for c, b in zip(found, batches, strict=True)]
+                rows.append(
+                    {"label": names.get(s.phase_id, s.phase_id), "dtype": s.dtype_id, "cells": Markup("").join(cells)}
+                )
+        return {"rows": rows, "usual": self.usual_length[model["model_id"]]} if rows else None
 
     def _lines(self, one: pl.DataFrame) -> dict[str, dict[str, tuple]]:
         own = pl.DataFrame(
@@ -74,10 +109,10 @@ class Reach:
             if found and any(found):
                 users = most.get((s.dtype_id, s.engine_id), [None] * len(found))
                 cells = [words.limit_cell(c, u, whole) for c, u in zip(found, users, strict=True)]
-                rows.append({"label": s.dtype_id, "engine": s.engine_id, "cells": cells})
+                rows.append({"label": s.dtype_id, "engine": s.engine_id, "cells": Markup("").join(cells)})
         return {"rows": rows, "usual": self.usual[model["model_id"]]} if rows else None
 
-    def _where_it_runs(self, scenario: Scenario, model: int, limits: tuple) -> tuple:
+    def _where_it_runs(self, scenario: Scenario, model: int, limits: tuple | None) -> tuple:
         """The limits by card, None for a card that does not run the scenario."""
         held = self.support.format(scenario, model)
         return tuple(

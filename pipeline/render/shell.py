@@ -24,7 +24,8 @@ SHELLS = {"model": "models/_organisation/_model", "page": "gpus/_gpu"}
 TITLE, DESCRIPTION, BODY = "ALMANAC-TITLE", "ALMANAC-DESCRIPTION", "<!--almanac:body-->"
 SLOT = re.compile(r"<!--almanac:([a-z-]+)(?: ([\w-]+))?-->")
 _INLINE = re.compile(r"<script>(.*?)</script>", re.S)
-_MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANAC-CANONICAL"))))
+_MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANAC-CANONICAL", "ALMANAC-IMAGE"))))
+_IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,25 @@ class Shell:
     """A page cut at its markers: text at even places, the marker's name at odd ones."""
 
     pieces: tuple[str, ...]
+    image: str = ""  # the picture of pages that have none of their own
 
     @classmethod
     def of(cls, html: str) -> Shell:
         html = re.sub(
             r'(<link rel="canonical" href="|<meta property="og:url" content=")[^"]*', r"\1ALMANAC-CANONICAL", html
         )
+        image = found[2] if (found := _IMAGE.search(html)) else ""
+        html = _IMAGE.sub(r"\1ALMANAC-IMAGE", html)
         texts, markers = _MARKERS.split(html), _MARKERS.findall(html)
-        return cls(tuple(p for pair in zip(texts, [*markers, ""], strict=True) for p in pair))
+        return cls(tuple(p for pair in zip(texts, [*markers, ""], strict=True) for p in pair), image)
 
-    def stamp(self, title: str, description: str, body: str, canonical: str) -> str:
+    def stamp(self, title: str, description: str, body: str, canonical: str, image: str | None = None) -> str:
         values = {
             TITLE: str(escape(title)),
             DESCRIPTION: str(escape(description)),
             BODY: body,
             "ALMANAC-CANONICAL": str(escape(canonical)),
+            "ALMANAC-IMAGE": str(escape(f"{canonical}{image}")) if image else self.image,
         }
         return "".join(values.get(p, "") if i % 2 else p for i, p in enumerate(self.pieces))
 

@@ -123,4 +123,7 @@ def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]
         .sort("model_id", "s")
         .collect()
     )
-    return {key[0]: part.to_dicts() for key, part in frame.partition_by("model_id", as_dict=True).items()}
+    rows: dict[str, list[dict]] = {}
+    for row in frame.iter_rows(named=True):
+        rows.setdefault(row["model_id"], []).append(row)
+    return rows

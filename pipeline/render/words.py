@@ -100,13 +100,18 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
 
 
 @lru_cache(maxsize=65536)
-def limit_cell(context: int | None, sequences: int | None, whole: int | None) -> Markup:
-    """How far a card goes: the longest context of one sequence, and how many sequences of a usual length."""
+def limit_cell(context: int | None, sequences: int | None, whole: int | None, ceiling: int | None = None) -> Markup:
+    """How far a card goes: the longest context of one sequence, and how many sequences of a usual length.
+
+    `ceiling` is the longest context that was looked at: who reaches it may go further.
+    """
     if context is None:
         return Markup('<td class="v-unknown">–</td>')
     if not context:
         return Markup("<td>–</td>")
     text = f"all {rounded_tokens(context)}" if whole and context >= whole else rounded_tokens(context)
+    if ceiling and context >= ceiling and not (whole and context >= whole):
+        text = f"≥ {text}"
     users = "" if sequences is None else f"<small>{count(sequences) if sequences > 9999 else sequences} ×</small>"
     return Markup(f"<td>{text}{users}</td>")
 
