@@ -71,7 +71,7 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     for file in sorted(site_dir.rglob("*.html")):
         file.write_text(prose.fill(secure(file.read_text())))
 
-    entries = _stamp(book, site_dir, site_url, shells, pages, prose.cards, progress)
+    entries = _stamp(book, site_dir, site_url, shells, pages, prose, progress)
     _share(tables_dir, site_dir / "tables")
     search.extend_search(site_dir, entries)
     search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
@@ -90,7 +90,9 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     }
 
 
-def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, cards, progress) -> list[tuple[str, str]]:
+def _stamp(
+    book, site_dir: Path, site_url: str, shells, pages: ModelPages, prose: Prose, progress
+) -> list[tuple[str, str]]:
     """Model, organisation and card pages; returns their entries for the search. Files are packed and written beside."""
     entries = []
     with ThreadPoolExecutor(WRITERS) as pool:
@@ -111,7 +113,8 @@ def _stamp(book, site_dir: Path, site_url: str, shells, pages: ModelPages, cards
             write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
         for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
             path, name = f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"]
-            write(path, "page", name, f"What runs on {name}, and the memory it really gives.", cards.render(gpu))
+            told = f"What runs on {name}, and the memory it really gives."
+            write(path, "page", name, told, prose.cards.render(gpu), prose.compare.of_card(gpu))
             entries.append((f"{path}/", words.shown(name)))
         while writing:
             writing.popleft().result()

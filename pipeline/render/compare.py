@@ -19,9 +19,12 @@ class Compare:
         self.labels = [(group, what) for group, what, _text in first]
 
     def data(self) -> str:
-        """`data/compare.json`: labels once, and a list of texts for each card."""
-        texts = {gpu: [text for _group, _what, text in rows] for gpu, rows in self.figures.items()}
-        return json.dumps({"labels": self.labels, "gpus": texts}, ensure_ascii=False, separators=(",", ":"))
+        """`data/compare.json`: what the rows are. The texts of a card lie beside its page."""
+        return _json(self.labels)
+
+    def of_card(self, gpu: dict) -> dict[str, str]:
+        """`figures.json`: a card's texts in the order of the rows."""
+        return {"figures.json": _json([text for _group, _what, text in self.figures[gpu["gpu_id"]]])}
 
     def body(self) -> str:
         """The page without JavaScript: a few common cards."""
@@ -33,3 +36,7 @@ class Compare:
         ]
         template = environment(self.cards.book).get_template("compare.html")
         return template.render(gpus=[g | {"slug": slug_gpu(g["gpu_id"])} for g in chosen], groups=rows)
+
+
+def _json(value: list) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

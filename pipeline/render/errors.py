@@ -114,7 +114,11 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
         place += 30 + 9 * len(engine)
     for r in rows:
         told = f"{words.shown(r['model'])}, {r['metric']}: {100 * r['error']:+.1f} %"
-        parts.append(_point(r["engine"], engines, x(r["measured"] / words.GIB), y(r["error"]), told))
+        point = _point(r["engine"], engines, x(r["measured"] / words.GIB), y(r["error"]), told)
+        link = Markup(
+            '<a href="{}" tabindex="-1" rel="noopener nofollow">{}</a>'
+        )  # the table below is for the keyboard
+        parts.append(link.format(r["address"], Markup(point)) if r["address"] else point)
     title = f"Error of {len(rows)} predictions against the measured size: {phase}"
     return plot.svg(
         f"errors-{phase}",

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.render import errors, method, news, words
-from pipeline.render.book import UNKNOWN_KIB, Book
+from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.compare import Compare
 from pipeline.render.environment import environment
 from pipeline.render.gpus import GpuPages
@@ -52,7 +52,13 @@ class Prose:
         name = book.formats[scenario] if scenario else ""
         caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
         return self._render(
-            "front.html", rows=rows, gpus=book.common, total=len(book.models), caption=caption, version=self.version
+            "front.html",
+            rows=rows,
+            gpus=book.common,
+            total=len(book.models),
+            caption=caption,
+            version=self.version,
+            sql=_sql(scenario) if scenario else "",
         )
 
     def slot_models(self, _argument) -> str:
@@ -87,6 +93,8 @@ class Prose:
         return self._render(
             "accuracy.html",
             rows=rows,
+            strict=[r for r in rows if r.get("strict_set", "A") == "A"],
+            loose=[r for r in rows if r.get("strict_set", "A") != "A"],
             has_sets=any("strict_set" in r for r in rows),
             compared=found,
             plots=errors.scatters(found),
@@ -165,6 +173,14 @@ class Prose:
 
     def slot_constants(self, component: str) -> str:
         return self._render("constants.html", rows=method.constants(component, self.sql_folder, self.book["constant"]))
+
+
+def _sql(scenario: Scenario) -> str:
+    """The query behind the matrix, as matrix.js writes it."""
+    values = {k: v for k, v in scenario.__dict__.items() if v is not None}
+    where = "\n  AND ".join(f"{k} = {v if isinstance(v, int) else words.sql_text(v)}" for k, v in values.items())
+    columns = "model_id, gpu_id, verdict, gpu_count_needed, total_bytes"
+    return f"SELECT {columns}\nFROM compatibility\nWHERE {where}\nORDER BY model_id, gpu_id;"
 
 
 _MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}

@@ -53,15 +53,16 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
 def models(book: Book, places: dict[str, str]) -> str:
     """One array per column; words that repeat are looked up."""
     rows = book.models
+    sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
     paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
             "id": [m["model_id"] for m in rows],
-            "size": [m["parameter_count"] or m["stored_parameter_count"] for m in rows],
-            "active": [m["active_parameter_count"] for m in rows],
+            "size": [_millions(size) for size in sizes],
+            "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],
-            "gated": [int(bool(m["is_gated"])) for m in rows],
+            "gated": [i for i, m in enumerate(rows) if m["is_gated"]],
             "task": _coded([m["pipeline_tag"] for m in rows]),
             "licence": _coded([m["license"] for m in rows]),
             "family": _coded([m["family"] for m in rows]),
@@ -70,6 +71,12 @@ def models(book: Book, places: dict[str, str]) -> str:
             "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
         }
     )
+
+
+def _millions(size: int | None) -> float | int | None:
+    """To four figures, which is more than a table shows."""
+    value = size and float(f"{size / 1e6:.4g}")
+    return int(value) if value and value >= 1000 else value
 
 
 def _reason(book: Book, model: int) -> str | None:

@@ -22,8 +22,8 @@ export function judge(totals, at, counts, capacity) {
     if (kib > capacity) continue;
     const percent = Math.ceil((100 * kib) / capacity);
     if (kib * (10000 + totals[at + n + (gpus > 1)]) <= capacity * 10000)
-      return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent };
-    if (gpus === 1) return { verdict: "tight", gpus, percent };
+      return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent, kib };
+    if (gpus === 1) return { verdict: "tight", gpus, percent, kib };
   }
   return { verdict: known ? "no" : "unknown" };
 }
@@ -45,16 +45,35 @@ export function judgeOn(world, s, held, g, totals, at) {
 
 export function refusal(world, s, held, g) {
   const { runs, refusals } = world.support;
-  const row = runs[`${s.engine} ${s.dtypeId === "stored" ? held : s.dtypeId} ${s.phase} ${s.attention ?? "flash"}`];
+  s.rows ??= new Map(); // by the format held: the same few are asked for at every cell
+  if (!s.rows.has(held)) s.rows.set(held, runs[`${s.engine} ${s.dtypeId === "stored" ? held : s.dtypeId} ${s.phase} ${s.attention ?? "flash"}`]);
+  const row = s.rows.get(held);
   if (row && row[g.kind] === 0) return null;
   const [certain, why] = row ? refusals[row[g.kind] - 1] : [false, "no source in the book says that this engine runs this format on this card"];
   return { verdict: "unknown", text: certain ? "won’t run" : "unknown", why };
 }
 
-export function verdictText({ verdict, gpus, percent, text }) {
+// The figure in a cell: how full each card gets, or how much of it stays free.
+export const FIGURES = [["full", "% full"], ["free", "GiB free"]];
+export function verdictText({ verdict, gpus, percent, kib, text }, figure, capacity) {
   if (text) return text;
   if (verdict === "no" || verdict === "unknown") return verdict;
-  return `${verdict === "multi-gpu" ? `${gpus} ×` : verdict} ${percent}\u00a0%`;
+  const word = verdict === "multi-gpu" ? `${gpus} ×` : verdict;
+  return figure === "free" ? `${word} ${gib(capacity - kib)} free` : `${word} ${percent}\u00a0%`;
+}
+
+// The same in a sentence, for whoever points at a cell.
+export function verdictTold(world, s, held, gpu, totals, at) {
+  const { verdict, gpus, kib, why } = judgeOn(world, s, held, gpu, totals, at);
+  if (why) return `${gpu.name}: ${why}`;
+  if (verdict === "unknown") return "";
+  const gives = `${gpu.name} gives ${gib(gpu.capacity)} GiB`;
+  if (verdict === "no") {
+    const least = Math.min(...totals.subarray(at, at + world.counts.length));
+    return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as are published`;
+  }
+  const band = totals[at + world.counts.length + (gpus > 1)] / 100;
+  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free`;
 }
 
 export function gib(kib) {
@@ -112,17 +131,30 @@ export const memory = {
 };
 
 // Cards: which of them a table shows. `mine` comes first wherever it is known.
-export const SETS = [
+const SETS = [
   ["common", "common"], ["mine", "only mine"], ["consumer", "consumer"], ["workstation", "workstation"],
   ["datacenter", "data centre"], ["unified", "unified memory"], ["all", "all"],
 ];
+const SIZES = [["0-11", "under 12 GB"], ["12-15", "12 GB"], ["16-23", "16 to 20 GB"], ["24-31", "24 GB"], ["32-63", "32 to 48 GB"], ["64-127", "64 to 96 GB"], ["128-9999", "128 GB and more"]];
+const VENDORS = { nvidia: "NVIDIA", amd: "AMD", apple: "Apple", intel: "Intel", google: "Google" };
+export function sets(world) {
+  const vendors = [...new Set(world.gpus.map((g) => g.vendor))].map((v) => [`vendor:${v}`, VENDORS[v] ?? v]);
+  return [...SETS, { group: "by vendor", options: vendors }, { group: "by memory", options: SIZES.map(([id, name]) => [`memory:${id}`, name]) }];
+}
+function inSet(set) {
+  const [kind, value] = set.split(":");
+  if (kind === "vendor") return (g) => g.vendor === value;
+  if (kind !== "memory") return (g) => g.segment === set;
+  const [least, most] = value.split("-").map(Number);
+  return (g) => g.nominal >= least && g.nominal < most + 1;
+}
 
 export function cards(world, set, mine, pins = []) {
   let list;
   if (set === "all") list = world.gpus;
   else if (set === "mine") list = world.gpus.filter((g) => g.id === mine);
   else if (set === "common") list = world.common.map((id) => world.gpus.find((g) => g.id === id));
-  else list = world.gpus.filter((g) => g.segment === set);
+  else list = world.gpus.filter(inSet(set));
   list = [...list].sort((a, b) => a.capacity - b.capacity);
   // the reader's own card first, then what was pinned, in the order of pinning
   const first = [...new Set([mine, ...pins])].map((id) => world.gpus.find((g) => g.id === id)).filter(Boolean);
@@ -156,4 +188,13 @@ export async function world() {
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
   w.width = w.counts.length + 2;
   return w;
+}
+
+// The models, as columns. What is left out in the file is filled in here.
+export async function models() {
+  const m = await load("data/models.json");
+  m.size = m.size.map((millions) => millions && millions * 1e6);
+  m.gated = new Set(m.gated);
+  m.moe = new Set(m.moe);
+  return m;
 }

@@ -2,7 +2,7 @@
 const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
 const [{ footprints }, shared, world, models] = await Promise.all([
-  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.load("data/models.json"),
+  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(),
 ]);
 const root = document.getElementById("calc");
 const form = root.querySelector("form");

@@ -3,42 +3,53 @@ const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const root = document.getElementById("compare");
 const table = root.querySelector("table");
 const form = root.querySelector("form");
-const [world, data] = await Promise.all([a.world(), a.load("data/compare.json")]);
+const [world, labels] = await Promise.all([a.world(), a.load("data/compare.json")]);
 const MOST = 4;
-const asked = (new URLSearchParams(location.search).get("gpus") ?? "").split(",").filter((id) => data.gpus[id]);
+const find = (id) => world.gpus.find((g) => g.id === id);
+function known(id) { return find(id) !== undefined; }
+const figures = new Map(); // of the cards that were asked for
+async function fetchFigures() {
+  for (const id of chosen) if (!figures.has(id)) figures.set(id, a.load(`gpus/${find(id).slug}/figures.json`));
+  return Promise.all(chosen.map((id) => figures.get(id)));
+}
+const asked = (new URLSearchParams(location.search).get("gpus") ?? "").split(",").filter(known);
 let chosen = asked.length ? asked.slice(0, MOST) : root.dataset.opening.split(",");
 // one card in the address is one to compare with: the reader's own comes beside it
-if (chosen.length === 1 && data.gpus[a.memory.get("gpu")] && a.memory.get("gpu") !== chosen[0]) chosen.push(a.memory.get("gpu"));
+if (chosen.length === 1 && known(a.memory.get("gpu")) && a.memory.get("gpu") !== chosen[0]) chosen.push(a.memory.get("gpu"));
 
 function controls() {
   const boxes = [...Array(Math.min(MOST, chosen.length + 1)).keys()].map((i) =>
     a.select(`card${i}`, `Card ${i + 1}`, [["", i < chosen.length ? "remove" : "add a card"], ...a.gpuOptions(world).slice(1)], chosen[i] ?? "", (id) => {
       chosen[i] = id;
       chosen = [...new Set(chosen.filter(Boolean))];
+      controls();
       draw();
       form.querySelector(`[name=card${Math.min(i, chosen.length)}]`)?.focus();
     }));
   form.replaceChildren(...boxes);
   form.hidden = false;
 }
-function draw() {
-  controls();
-  const cards = chosen.map((id) => world.gpus.find((g) => g.id === id));
+let turn = 0;
+async function draw() {
+  const mine = ++turn;
+  const cards = chosen.map(find);
+  const texts = await fetchFigures();
+  if (mine !== turn) return;
   const head = a.h("tr", {}, a.h("th", { scope: "col" }, a.h("span", { class: "sr" }, "Figure")),
     ...cards.map((g) => a.h("th", { scope: "col", class: "n" }, a.h("a", { href: a.address(`gpus/${g.slug}/`) }, g.name))));
   table.tHead.replaceChildren(head);
   while (table.tBodies.length) table.tBodies[0].remove();
   let group, body;
-  data.labels.forEach(([name, what], i) => {
+  labels.forEach(([name, what], i) => {
     if (name !== group) {
       body = a.h("tbody", {}, a.h("tr", { class: "group" }, a.h("th", { scope: "rowgroup", colSpan: cards.length + 1 }, name)));
       table.append(body);
       group = name;
     }
-    body.append(a.h("tr", {}, a.h("th", { scope: "row" }, what), ...cards.map((g) => a.h("td", { class: "n" }, data.gpus[g.id][i]))));
+    body.append(a.h("tr", {}, a.h("th", { scope: "row" }, what), ...texts.map((text) => a.h("td", { class: "n" }, text[i]))));
   });
   history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}`);
 }
 form.addEventListener("submit", (event) => event.preventDefault());
-if (asked.length) draw();
-else controls();
+controls();
+if (asked.length) await draw();

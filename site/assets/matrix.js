@@ -5,17 +5,19 @@ const wrap = document.getElementById("matrix");
 const form = document.getElementById("ask");
 const count = document.getElementById("count");
 const note = document.getElementById("note");
+const nothing = document.getElementById("nothing");
+const query = document.querySelector("#as-sql code");
 const base = a.address("");
 
 // ---- state: what the address says, then what is remembered, then the opening scenario
 // (Material takes `q` for its own search)
-const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins"];
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure"];
 const asked = new URLSearchParams(location.search);
-const [world, models] = await Promise.all([a.world(), a.load("data/models.json")]);
+const [world, models] = await Promise.all([a.world(), a.models()]);
 const defaults = {
-  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "",
+  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full",
 };
-const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "" };
+const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "", figure: a.memory.get("figure") ?? "full" };
 const pins = () => state.pins.split(",").filter(Boolean);
 for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
@@ -91,9 +93,10 @@ function controls() {
     const options = [...n].sort((x, y) => y[1] - x[1]).map(([k, many]) => [models[column].values[k], `${a.shown(models[column].values[k])} (${many})`]);
     return choose(key, label, [["", "any"], ...options], filtered);
   };
-  const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size"].some((k) => state[k]) },
+  const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size", "only"].some((k) => state[k]) || form.querySelector("details.more")?.open },
     a.h("summary", {}, "More filters"),
-    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered)));
+    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered),
+      choose("figure", "Figure in a cell", a.FIGURES, () => { a.memory.set("figure", state.figure); refresh({ rebuild: true }); })));
   const myCard = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
     state.gpu = value;
     a.memory.set("gpu", value);
@@ -103,13 +106,12 @@ function controls() {
   const held = form.contains(document.activeElement) ? document.activeElement.name : null;
   form.replaceChildren(
     a.h("div", { class: "controls first" }, myCard, phases),
-    a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search), more),
-    a.h("div", { class: "controls" },
+    a.h("div", { class: "controls last" }, a.h("label", { class: "search" }, search),
       choose("dtype", "Format", [...new Map(sub.map((s) => [s.dtype, s.dtypeId]))].map(([d, id]) => [d, said(d, dtypeName[id])]), scenarioChanged),
       ...axis("context", "Context", (v) => `${a.tokens(v)} tokens`),
       ...axis("sequences", training ? "Micro-batch" : "Users at once"),
       ...axis("optimizer", "Optimizer"), ...axis("checkpointing", "Checkpointing"),
-      choose("cards", "Cards", a.SETS, () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); })));
+      choose("cards", "Cards", a.sets(world), () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); }), more));
   form.hidden = false;
   if (held) (form.querySelector(`[name="${held}"]:checked`) ?? form.querySelector(`[name="${held}"]`))?.focus();
 }
@@ -127,8 +129,8 @@ function filter() {
     if (terms.length && !terms.every((t) => lower[i].includes(t))) continue;
     if (state.size && !(models.size[i] >= least && models.size[i] < most)) continue;
     if ((state.task && task(i) !== state.task) || (state.family && family(i) !== state.family) || (state.licence && licence(i) !== state.licence)) continue;
-    if (state.only === "open" && models.gated[i]) continue;
-    if (state.only === "moe" && !(models.active[i] && models.active[i] < models.size[i])) continue;
+    if (state.only === "open" && models.gated.has(i)) continue;
+    if (state.only === "moe" && !models.moe.has(i)) continue;
     if (own) {
       const { verdict } = a.judgeOn(world, scenario, held(i), own, totals, i * world.width);
       const one = verdict === "fits" || verdict === "tight";
@@ -144,6 +146,7 @@ function filter() {
   const figure = (n) => n.toLocaleString("en");
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
+  nothing.hidden = out.length > 0;
   note.textContent = tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "";
 }
 function sort(out) {
@@ -290,15 +293,19 @@ function fill(p, model, position) {
   }
   part.forEach((g, j) => {
     const verdict = a.judgeOn(world, scenario, held(model), g, totals, at);
-    const text = a.verdictText(verdict);
-    if (p.keys[j] === text + (verdict.why ?? "")) return;
-    p.keys[j] = text + (verdict.why ?? "");
+    const text = a.verdictText(verdict, state.figure, g.capacity);
+    p.cells[j].title = ""; // told anew when it is pointed at
+    if (p.keys[j] === text) return;
+    p.keys[j] = text;
     p.cells[j].firstChild.data = text;
-    if (verdict.why) p.cells[j].title = verdict.why;
-    else p.cells[j].removeAttribute("title");
     p.cells[j].className = `v v-${verdict.verdict}${g.id === state.gpu ? " mine" : ""}`;
   });
 }
+wrap.addEventListener("pointerover", ({ target }) => {
+  const cell = target.closest?.("td.v");
+  const p = cell && !cell.title && pool.find((each) => each.row === cell.parentNode);
+  if (p) cell.title = a.verdictTold(world, scenario, held(p.model), part[p.cells.indexOf(cell)], totals, p.model * world.width);
+});
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));
 
@@ -323,9 +330,22 @@ async function refresh({ slice, rebuild }) {
     rowHeight = body.rows[0].getBoundingClientRect().height || rowHeight;
     draw();
   }
-  const query = new URLSearchParams();
-  for (const key of KEYS) if (state[key] != null && state[key] !== "" && state[key] !== defaults[key]) query.set(key, state[key]);
-  history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+  clearTimeout(telling);
+  telling = setTimeout(tell, 60); // not at every key: the browser takes its time to change an address
+}
+let telling;
+function tell() {
+  const address = new URLSearchParams();
+  for (const key of KEYS) if (state[key] != null && state[key] !== "" && state[key] !== defaults[key]) address.set(key, state[key]);
+  history.replaceState(null, "", address.size ? `?${address}` : location.pathname);
+  query.textContent = sql();
+}
+function sql() {
+  const text = (value) => (typeof value === "number" ? value : `'${String(value).replaceAll("'", "''")}'`);
+  const asked = { dtype_id: scenario.dtypeId, phase_id: scenario.phase, engine_id: scenario.engine, context_tokens: scenario.context, sequences: scenario.sequences, optimizer_id: scenario.optimizer, checkpointing: scenario.checkpointing };
+  const where = Object.entries(asked).filter(([, value]) => value != null).map(([name, value]) => `${name} = ${text(value)}`);
+  if (state.gpu) where.unshift(`gpu_id = ${text(state.gpu)}`);
+  return `SELECT model_id, gpu_id, verdict, gpu_count_needed, total_bytes\nFROM compatibility\nWHERE ${where.join("\n  AND ")}\nORDER BY model_id, gpu_id;`;
 }
 await refresh({ slice: true, rebuild: true });
 performance.mark("interactive");

@@ -1,7 +1,7 @@
 // A missing page: the models and cards whose names are nearest to the address that was asked for.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const place = document.getElementById("missing");
-const [world, models] = await Promise.all([a.world(), a.load("data/models.json")]);
+const [world, models] = await Promise.all([a.world(), a.models()]);
 const known = [
   ...models.id.map((id, i) => ({ name: a.shown(id), path: `models/${models.paths[i] ?? id}/` })),
   ...world.gpus.map((g) => ({ name: g.name, path: `gpus/${g.slug}/` })),

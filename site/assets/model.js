@@ -15,9 +15,9 @@ class Matrix {
     this.table = article.querySelector(`[data-matrix="${form.dataset.controls}"]`);
     this.scenarios = world.scenarios.filter((s) => (s.phase !== "inference") === this.training);
     const start = this.training ? { ...world.opening.training, context: +article.dataset.length } : { ...world.opening.inference, context: +article.dataset.context };
-    this.state = { ...start, set: a.memory.get("cards") ?? "common", mine: a.memory.get("gpu") ?? "" };
+    this.state = { ...start, set: a.memory.get("cards") ?? "common", mine: a.memory.get("gpu") ?? "", figure: a.memory.get("figure") ?? "full" };
     this.controls();
-    if (this.state.mine || this.state.set !== "common") this.draw();
+    if (this.state.mine || this.state.set !== "common" || this.state.figure !== "full") this.draw();
   }
 
   values(key) {
@@ -36,7 +36,8 @@ class Matrix {
       ...pick("optimizer", "Optimizer"),
       ...pick("checkpointing", "Checkpointing"),
       a.select("gpu", "My card", a.gpuOptions(world), this.state.mine, (v) => { a.memory.set("gpu", v); this.set("mine", v); }),
-      a.select("cards", "Cards", a.SETS, this.state.set, (v) => { a.memory.set("cards", v); this.set("set", v); }),
+      a.select("figure", "Figure", a.FIGURES, this.state.figure, (v) => { a.memory.set("figure", v); this.set("figure", v); }),
+      a.select("cards", "Cards", a.sets(world), this.state.set, (v) => { a.memory.set("cards", v); this.set("set", v); }),
     );
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.hidden = false;
@@ -59,7 +60,9 @@ class Matrix {
     const what = this.training
       ? `Training, ${a.tokens(state.context)} tokens, micro-batch ${state.sequences}, ${state.optimizer}, activation checkpointing: ${state.checkpointing}.`
       : `Inference, ${a.tokens(state.context)} tokens, ${state.sequences} ${state.sequences === 1 ? "sequence" : "sequences"}.`;
-    this.table.caption.textContent = `${what} GiB on one card; then how full each card gets.`;
+    if (!this.training) for (const code of document.querySelectorAll("[data-sql]"))
+      code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.sequences}`);
+    this.table.caption.textContent = `${what} GiB on one card; then ${this.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
   }
 
   row(s, list) {
@@ -74,7 +77,7 @@ class Matrix {
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
       const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: verdict.why ?? `${g.name}: ${a.gib(totals[at])} GiB on one, gives ${a.gib(g.capacity)}` }, a.verdictText(verdict));
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at) }, a.verdictText(verdict, this.state.figure, g.capacity));
     }));
     return row;
   }
