@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pipeline.render import modelfiles, paths, words
 from pipeline.render.answer import answer, smallest_for_badge
@@ -231,7 +231,7 @@ class ModelPages:
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
                         "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
-                        "cells": {c.removesuffix("_bytes"): _exact_cell(row and row[c]) for c in COMPONENTS},
+                        "cells": {c.removesuffix("_bytes"): words.exact_cell(row and row[c]) for c in COMPONENTS},
                         "reason": "" if total is not None else self.book.reason(number, scenario),
                     }
                 )
@@ -246,7 +246,7 @@ class ModelPages:
         limit = book.models[number]["max_context_tokens"] or max(self.contexts, default=0)
         columns = [(s, c) for s in self.sequences for c in self.contexts]
         return [
-            (name, _cells(_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns))
+            (name, words.cells(_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns))
             for name, row in cells.items()
             if any(kib != UNKNOWN_KIB for kib in row.values())
         ]
@@ -275,16 +275,6 @@ class ModelPages:
             "task": model["pipeline_tag"] or "",
             "grade": model["anatomy_grade"],
         }
-
-
-def _cells(texts: Iterable[str]) -> Markup:
-    """Cells of ready text, in one piece: a page has hundreds, and a template escapes one after the other."""
-    return Markup("".join(f'<td class="n">{escape(text)}</td>' for text in texts))
-
-
-@lru_cache(maxsize=4096)
-def _exact_cell(number: int | None) -> Markup:
-    return Markup('<td class="n x">unknown</td>' if number is None else f'<td class="n x">{number:,}</td>')
 
 
 def _kib_text(kib: float, is_beyond: bool = False) -> str:

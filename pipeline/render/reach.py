@@ -65,7 +65,9 @@ class Reach:
         whole, rows = model["max_context_tokens"], []
         for s in scenarios:
             key = (s.dtype_id, s.engine_id)
-            found = self._where_it_runs(s, number, self.training.get(s.phase_id, {}).get(model["model_id"], {}).get(key))
+            found = self._where_it_runs(
+                s, number, self.training.get(s.phase_id, {}).get(model["model_id"], {}).get(key)
+            )
             if found and any(found):
                 batches = self.batches[s.phase_id].get(model["model_id"], {}).get(key, [None] * len(found))
                 cells = [words.limit_cell(c, b, whole, self.trained_to) for c, b in zip(found, batches, strict=True)]

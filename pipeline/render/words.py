@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from markupsafe import Markup, escape
@@ -135,3 +136,13 @@ def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "",
     if verdict is None:
         return Markup('<td class="v v-unknown" title="unknown: {}">unknown</td>').format(shown(reason))
     return cell(verdict, gpus, None if gpus is None else math.ceil(100 * kib / capacity_kib))
+
+
+def cells(texts: Iterable[str]) -> Markup:
+    """Cells of ready text, in one piece: a page has hundreds, and a template escapes one after the other."""
+    return Markup("".join(f'<td class="n">{escape(text)}</td>' for text in texts))
+
+
+@lru_cache(maxsize=4096)
+def exact_cell(number: int | None) -> Markup:
+    return Markup('<td class="n x">unknown</td>' if number is None else f'<td class="n x">{number:,}</td>')
