@@ -3,12 +3,13 @@
 import itertools
 import json
 import xml.etree.ElementTree as ElementTree
+import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.render import errors, modelfiles, paths, plot, redirects, relatives, words
+from pipeline.render import errors, modelfiles, paths, plot, preview, redirects, relatives, words
 from pipeline.render import tables as tables_module
 from pipeline.render.models import ModelPages
 from pipeline.render.rules import RULES, Rules
@@ -144,3 +145,39 @@ def test_measurements_keep_their_source(pages):
     assert found["address"] == "https://arxiv.org/abs/2404.10933" and errors.reasons(pages.book) == []
     ((phase, drawing),) = errors.scatters([found])
     assert phase == "lora" and ElementTree.fromstring(drawing) is not None
+
+
+PREVIEWS = preview.Previews()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.text(max_size=90), st.lists(st.text(max_size=200), max_size=6))
+def test_any_text_gives_a_preview_of_the_right_size(name, sentences):
+    picture = PREVIEWS.draw(name, "7B parameters", sentences)()
+    assert picture == PREVIEWS.draw(name, "7B parameters", sentences)()
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n") and picture[16:24] == (1200).to_bytes(4, "big") + (630).to_bytes(
+        4, "big"
+    )
+    start = picture.index(b"IDAT") + 4
+    rows = zlib.decompress(picture[start : start + int.from_bytes(picture[start - 8 : start - 4], "big")])
+    assert len(rows) == 630 * 1201 and max(rows) <= 16 and not any(rows[::1201])
+
+
+def test_a_preview_shows_different_names_differently():
+    draw = PREVIEWS.draw
+    assert draw("a/One", "", [])() != draw("a/Two", "", [])()
+
+
+def test_training_limits_stand_by_card(pages):
+    number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
+    found = pages.reach.training_rows(number, pages.training[2048], pages.phases)
+    rows = {r["label"]: str(r["cells"]) for r in found["rows"]}
+    assert found["usual"] == 2048 and "QLoRA" in rows
+    small, *_rest = rows["LoRA"].split("</td>")
+    assert "–" in small  # 14 GB of weights are more than the smallest card has
+    assert "all 32k" in rows["LoRA"] and "×" in rows["LoRA"]
+
+
+def test_a_limit_that_was_not_looked_beyond_is_marked():
+    assert "≥ 32k" in words.limit_cell(32768, None, 131072, 32768)
+    assert "all 32k" in words.limit_cell(32768, None, 32768, 32768)

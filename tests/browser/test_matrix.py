@@ -167,3 +167,41 @@ def many(scenarios):
         [f"{g[0]}-{i}", g[1], f"{g[2]} no. {i}", f"{g[3]} no. {i}", *g[4:]] for i in range(33) for g in gpus
     ]
     return scenarios
+
+
+def test_a_cell_tells_what_stays_free(open_page, site_url):
+    page = open_page("?find=alpha&gpu=rtx-4090")
+    cell = page.locator(f"{ROW} td.v").first
+    assert "%" in cell.inner_text()
+    cell.hover()
+    assert "GeForce RTX 4090 gives" in cell.get_attribute("title") and "stay free" in cell.get_attribute("title")
+    page.get_by_text("More filters").click()
+    page.get_by_label("Figure in a cell").select_option("free")
+    assert cell.inner_text().endswith("free")
+    page.wait_for_url("**figure=free**")
+    again = open_page(page.url.removeprefix(site_url))
+    assert again.locator(f"{ROW} td.v").first.inner_text() == cell.inner_text()
+
+
+def test_cards_by_vendor_and_by_memory(open_page):
+    page = open_page("?cards=vendor:amd")
+    assert (
+        page.locator("#matrix thead th.g").count() == 1 and "MI300X" in page.locator("#matrix thead th.g").inner_text()
+    )
+    page.locator("select[name=cards]").select_option("memory:24-31")
+    assert "RTX 4090" in page.locator("#matrix thead th.g").inner_text()
+
+
+def test_what_is_not_listed_is_answered_in_words(open_page):
+    page = open_page("?find=nobody-has-this")
+    assert page.locator("#nothing").is_visible() and "base model" in page.locator("#nothing").inner_text()
+    page.get_by_label("Part of a model’s name").fill("alpha")
+    assert not page.locator("#nothing").is_visible()
+
+
+def test_the_matrix_is_a_query_too(open_page):
+    page = open_page("?gpu=l40s&phase=lora&context=512")
+    page.get_by_text("As SQL").click()
+    page.wait_for_function("document.querySelector('#as-sql code').textContent.includes('l40s')")
+    text = page.locator("#as-sql code").inner_text()
+    assert "phase_id = 'lora'" in text and "context_tokens = 512" in text and "optimizer_id = 'adamw'" in text

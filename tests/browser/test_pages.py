@@ -22,6 +22,7 @@ PAGES = [
     "compare/",
     "calculator/?model=acme/Alpha-7B-Instruct",
     "method/rules-of-thumb/",
+    "changes/",
 ]
 
 

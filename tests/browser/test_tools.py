@@ -47,7 +47,7 @@ def test_cards_are_compared_and_shared(open_page, site_url):
     heads = page.locator("table.compare thead th").all_inner_texts()
     assert heads[1:] == ["GeForce RTX 4090", "L40S"]
     page.get_by_label("Card 3").select_option("mi300x")
-    assert page.locator("table.compare thead th").count() == 4
+    page.locator("table.compare thead th").nth(3).wait_for()
     page.get_by_label("Card 1").select_option("")
     page.wait_for_url("**gpus=l40s,mi300x")
     again = open_page(page.url.removeprefix(site_url))
@@ -73,3 +73,18 @@ def test_the_badge_is_a_picture_that_says_it(open_page):
     assert page.locator("p.badge img").evaluate("image => image.complete && image.naturalWidth > 50")
     badge = page.request.get(page.url + "badge.svg").text()
     assert "GPU memory: 12 GB in 4-bit" in badge
+
+
+def test_a_preview_picture_is_one(open_page):
+    page = open_page("models/acme/Alpha-7B-Instruct/")
+    address = page.locator('meta[property="og:image"]').get_attribute("content")
+    assert address.endswith("/models/acme/Alpha-7B-Instruct/preview.png")
+    size = page.evaluate(
+        "async (a) => { const i = new Image(); i.src = a; await i.decode(); return [i.naturalWidth, i.naturalHeight]; }",
+        address,
+    )
+    assert size == [1200, 630]
+
+
+def test_the_page_of_changes_says_that_there_was_no_release(open_page):
+    assert "first release" in open_page("changes/").locator("article").inner_text()
