@@ -31,6 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
     hub = commands.add_parser("crawl", help="refresh the snapshot from the Hub; goes on where the last one stopped")
     hub.add_argument("--models", type=int, metavar="N", help="most downloaded models to list (default: 5000)")
     hub.add_argument("--budget", type=int, metavar="N", help="requests to make at most; what is then read is written")
+    hub.add_argument(
+        "--headers",
+        type=int,
+        metavar="N",
+        help="requests for tensor headers at most (default: 10000; 0: none but for totals that the Hub does not list)",
+    )
     hub.add_argument("--dry-run", action="store_true", help="read the lists, say what would be asked, write nothing")
     hub.add_argument("--again", action="store_true", help="read models too whose commit has not changed")
     hub.add_argument(
@@ -96,6 +102,7 @@ def _settings(asked: argparse.Namespace) -> Settings:
     given = {
         "model_count": asked.models,
         "budget": asked.budget,
+        "header_requests": asked.headers,
         "threads": asked.threads,
         "folder": asked.output,
         "work": asked.work,

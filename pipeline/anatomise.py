@@ -1,4 +1,4 @@
-"""From the snapshot's records to the tables of anatomy: model, tensor, attention_layer, feed_forward_layer, rejected.
+"""From the snapshot's records to the tables of anatomy: model, tensor, stored_tensor, attention_layer, feed_forward_layer, rejected.
 
 One bad record never stops a build: what cannot be read becomes a model of unknown anatomy with its reason, what contradicts
 itself a row of `rejected`.
@@ -15,7 +15,9 @@ import polars as pl
 
 from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.borrowing import with_borrowed
-from pipeline.anatomy.grade import Graded, grade
+from pipeline.anatomy.grade import Graded
+from pipeline.anatomy.header import Census
+from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor
 from pipeline.facts import POLARS_TYPES
 from pipeline.hub.record import Record
@@ -72,7 +74,12 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
         if graded.anatomy:
             for name, kind in _PARTS:
                 rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
-    return {name: _frame(name, rows[name]) for name in ("model", "rejected", *(name for name, _ in _PARTS))}
+        if graded.census:
+            rows["stored_tensor"] += _stored_rows(record.model_id, graded.census)
+        if record.header_problem:
+            _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
+    names = ("model", "rejected", "stored_tensor", *(name for name, _ in _PARTS))
+    return {name: _frame(name, rows[name]) for name in names}
 
 
 def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
@@ -94,7 +101,7 @@ def _read(record: Record) -> Graded:
     except Exception as bug:
         # a reader's own mistake costs one model, not the build; the suite holds the bundled snapshot free of these
         raise ContradictoryConfig(f"{UNREADABLE}: {type(bug).__name__}: {bug}") from bug
-    return grade(record, anatomy)
+    return grade_with_header(record, anatomy)
 
 
 def _model_row(
@@ -144,6 +151,22 @@ def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[d
     names = [field.name for field in fields(kind)]
     extra = ("element_count",) if name == "tensor" else ()
     return [{"model_id": model_id, **{n: getattr(part, n) for n in (*names, *extra)}} for part in parts[name]]
+
+
+def _stored_rows(model_id: str, census: Census) -> list[dict[str, Any]]:
+    """What the files hold, by class and format."""
+    sums: dict[tuple, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for held in census.held:
+        what = held.what
+        counts = sums[what.component, what.tensor_class, held.storage, held.is_in_layers, what.beside]
+        for place, count in enumerate((held.element_count, held.stored_element_count, held.stored_bytes)):
+            counts[place] += count
+    names = ("component", "tensor_class", "storage", "is_in_layers", "not_loaded_reason")
+    counted = ("element_count", "stored_element_count", "stored_bytes")
+    return [
+        {"model_id": model_id, **dict(zip(names, key, strict=True)), **dict(zip(counted, counts, strict=True))}
+        for key, counts in sums.items()
+    ]
 
 
 def _merged(tensors: Iterable[Tensor]) -> list[Tensor]:

@@ -208,6 +208,13 @@ PUBLISHED = _tables(
         "element_count",
     ),
     _table(
+        "stored_tensor",
+        "What the checkpoint's files hold, read from their tensor headers, by class and format; models without headers have none.",
+        "model_id component tensor_class storage is_in_layers not_loaded_reason",
+        "model_id component tensor_class storage is_in_layers not_loaded_reason? element_count stored_element_count "
+        "stored_bytes",
+    ),
+    _table(
         "tensor_class",
         "The census by class.",
         "model_id tensor_class",

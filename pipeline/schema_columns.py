@@ -41,7 +41,11 @@ anatomy_grade | string | exact, matched, derived or unknown: how far the anatomy
 anatomy_note | string | Why the grade is what it is
 stored_parameter_note | string | How stored_parameter_count and parameter_count relate
 stored_format | string | dtype_id that the checkpoint is published in, where known
-stored_bytes | integer>=1 | Bytes of the checkpoint's tensors as published, where known
+stored_bytes | integer>=0 | Bytes of the checkpoint's tensors as published, where known
+storage | string | How the files hold it: a dtype of safetensors, a type of GGUF, or the format that packs it with its scales
+is_in_layers | boolean | Whether it lies in the repeated layers
+not_loaded_reason | string | Why no engine loads it: prediction layers, buffers, a head that is stored again
+stored_element_count | integer>=0 | Elements of the files' tensors as they are declared there, scales and packed words included
 hidden_size | integer>=1 | Width of the residual stream
 layer_count | integer>=0 | Layers; in `tensor`, layers that hold the tensor
 vocab_size | integer>=1 | Rows of the token embedding

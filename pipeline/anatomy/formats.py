@@ -64,6 +64,24 @@ def bytes_by_counts(counts: Mapping[str, int] | None, total: int | None) -> int 
     return sum(count * _WIDTHS[name] for name, count in counts.items())
 
 
+def packed_bits(config: Mapping[str, Any]) -> int | None:
+    """Bits of packed integers, where the config names one width for all: of GPTQ, AWQ, compressed-tensors or MLX."""
+    found = set()
+    for part in _parts(config):
+        for quantization in (part.get("quantization_config"), part.get("quantization")):
+            if isinstance(quantization, Mapping):
+                groups = quantization.get("config_groups")
+                groups = list(groups.values()) if isinstance(groups, Mapping) else []
+                weights = [group.get("weights") for group in groups if isinstance(group, Mapping)]
+                found |= {w["num_bits"] for w in weights if isinstance(w, Mapping) and _is_whole(w.get("num_bits"))}
+                found |= {quantization[k] for k in ("bits", "w_bit") if _is_whole(quantization.get(k))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The config and the language model's part of it."""
     inner = [config.get(key) for key in ("text_config", "llm_config", "language_config", "thinker_config")]

@@ -23,6 +23,7 @@ from pipeline.anatomy.formats import (
     is_quantised,
     plain_format,
 )
+from pipeline.anatomy.header import Census
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
@@ -57,6 +58,7 @@ class Graded:
     stored_format: str | None = None
     stored_bytes: int | None = None
     anatomy: Anatomy | None = None
+    census: Census | None = None  # what the tensor headers hold, where they are at hand
 
 
 def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True) -> Graded:
@@ -82,12 +84,12 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     is_gguf = record.parameters_kind == "exact_gguf"  # a file whose tensors count by element, whatever their type
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
     is_repack = is_repack and may_be_packed and not is_gguf
-    for what, held, is_own in _candidates(record, anatomy):
+    for what, held, is_own in candidates(record, anatomy):
         explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
             if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
-                separate = _with_own_head(held)
+                separate = with_own_head(held)
                 explanation = explain_total(separate, total, declared, is_repack=is_repack) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
                 what = ". ".join(
@@ -98,7 +100,7 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     return _contradicted(record, anatomy, declared)
 
 
-def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
+def candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
     """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
     for what, held in variants(anatomy):
         yield what, held, True
@@ -118,7 +120,7 @@ def _candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy
                 yield ". ".join(filter(None, (filling, what))), without(whole, role), not filling
 
 
-def _with_own_head(anatomy: Anatomy) -> Anatomy:
+def with_own_head(anatomy: Anatomy) -> Anatomy:
     """The same model with a head that shares nothing with the embedding."""
     embedding = next(t for t in anatomy.tensors if t.role == "embedding")
     head = replace(embedding, tensor_class="head", role="head", operator="linear")
@@ -152,10 +154,10 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     agrees = "and the published total is its count"
     if explanation.parts:
         agrees += " with what the checkpoint holds besides"
-    note = [f"{_basis(record)}, {agrees}"]
+    note = [f"{basis(record)}, {agrees}"]
     if what:
         note.append(what)
-    note += _scope(held)
+    note += scope(held)
     if not own:
         theirs = ": they are the sibling's" if record.config_kind == "sibling" else ""
         note.append(f"Windows and context leave no trace in a count{theirs}")
@@ -172,7 +174,7 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     )
 
 
-def _scope(anatomy: Anatomy) -> tuple[str, ...]:
+def scope(anatomy: Anatomy) -> tuple[str, ...]:
     """Of a diffusion pipeline totals count the denoiser alone, and so do we."""
     if {t.tensor_class for t in anatomy.tensors} == {"denoiser"}:
         return ("The denoiser alone: text encoders and the autoencoder come on top",)
@@ -181,8 +183,8 @@ def _scope(anatomy: Anatomy) -> tuple[str, ...]:
 
 def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     if record.config_kind not in OWN_CONFIG:
-        return Graded("unknown", f"{_basis(record)}, and no exact total is published that could confirm it")
-    note = ". ".join((f"{_basis(record)}; no exact total is published to compare with", *_scope(anatomy)))
+        return Graded("unknown", f"{basis(record)}, and no exact total is published that could confirm it")
+    note = ". ".join((f"{basis(record)}; no exact total is published to compare with", *scope(anatomy)))
     return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
 
 
@@ -195,7 +197,7 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
         explanation = Explanation((*parts, ("not explained", rest)))
         return Graded(
             "derived",
-            f"{_basis(record)}. {off}",
+            f"{basis(record)}. {off}",
             _stored_note(anatomy, explanation),
             _stored_format(record, None, declared),
             bytes_by_counts(record.parameters_by_dtype, total),
@@ -203,7 +205,7 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
         )
     packed = record.parameters_kind == "exact_packed_elements"
     why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
-    return Graded("unknown", f"{_basis(record)}. {off}{why}")
+    return Graded("unknown", f"{basis(record)}. {off}{why}")
 
 
 def _nearest(anatomy: Anatomy, total: int) -> tuple[tuple[tuple[str, int], ...], int]:
@@ -215,7 +217,8 @@ def _nearest(anatomy: Anatomy, total: int) -> tuple[tuple[tuple[str, int], ...],
     return parts, rest
 
 
-def _basis(record: Record) -> str:
+def basis(record: Record) -> str:
+    """Whose config it is, in words."""
     source = record.config_source or ""
     if record.config_kind == "sibling":
         name = source.removeprefix("shape of ").split(" [")[0] if source.startswith("shape of ") else "a sibling"

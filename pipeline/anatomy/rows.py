@@ -123,20 +123,20 @@ class FeedForwardLayer:
 class Anatomy:
     """Everything the formulas need to know about one model. Built only from its config (or headers), never its name."""
 
-    model_type: str
+    model_type: str | None
     architecture: str | None
-    hidden_size: int
-    layer_count: int
+    hidden_size: int | None  # None, as all that is None here: only tensor headers are at hand
+    layer_count: int | None
     vocab_size: int | None
-    is_head_tied: bool
-    norm_kind: str  # rms | layer
+    is_head_tied: bool | None
+    norm_kind: str | None  # rms | layer
     tensors: tuple[Tensor, ...]
     attention: tuple[AttentionLayer, ...] = ()
     feed_forward: tuple[FeedForwardLayer, ...] = ()
-    is_block_parallel: bool = False  # attention and feed-forward read the same norm (GPT-J, Falcon, Phi)
-    has_flash_attention: bool = True  # False where the reference implementation only has the eager path
-    hidden_dropout: float = 0.0  # probabilities that training uses by default
-    attention_dropout: float = 0.0
+    is_block_parallel: bool | None = False  # attention and feed-forward read the same norm (GPT-J, Falcon, Phi)
+    has_flash_attention: bool | None = True  # False where the reference implementation only has the eager path
+    hidden_dropout: float | None = 0.0  # probabilities that training uses by default
+    attention_dropout: float | None = 0.0
     max_context_tokens: int | None = None  # what the config allows, rope scaling included
     trained_context_tokens: int | None = None  # before rope scaling, where the config tells them apart
     # Elements that a checkpoint may hold beyond the loaded parameters, by cause: "tied head stored again",
@@ -149,9 +149,11 @@ class Anatomy:
         return sum(t.element_count for t in self.tensors)
 
     @property
-    def active_parameter_count(self) -> int:
-        """Parameters that one token passes: all but the routed experts that the router does not choose."""
+    def active_parameter_count(self) -> int | None:
+        """Parameters that one token passes: all but the routed experts that the router does not choose; None where unknown."""
         routed = sum(t.element_count for t in self.tensors if t.tensor_class == "expert")
+        if self.layer_count is None and routed:
+            return None
         groups = [f for f in self.feed_forward if f.expert_count]
         shares = {(f.experts_per_token, f.expert_count) for f in groups}
         if len(shares) == 1:  # the same share of every layer's experts, whatever their matrices are

@@ -16,6 +16,7 @@ from typing import Any
 from pipeline.hub.careful import Malformed
 from pipeline.hub.client import Hub, Refused, has_token
 from pipeline.hub.details import read_model
+from pipeline.hub.headers import Allowance
 from pipeline.hub.journal import Journal
 from pipeline.hub.listing import SOURCE, Listed
 from pipeline.hub.merge import facts_of, merged, removed
@@ -59,10 +60,20 @@ class _Run:
     found: Selection
     date: str
     failed: dict[str, str] = field(default_factory=dict)  # not reached this time; asked again the next
+    allowance: Allowance = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allowance = Allowance(self.settings.header_requests)
 
     def pending(self) -> list[Listed]:
-        """Listed models whose commit nobody has read yet."""
-        return [row for row in self.found.listed.values() if not self._is_read(row) and not self._is_done(row)]
+        """Listed models whose commit nobody has read yet, then those whose headers are due from an earlier crawl."""
+        listed = [row for row in self.found.listed.values() if not self._is_done(row)]
+        due = [row for row in listed if self._is_read(row) and self._is_header_due(row)]
+        return [row for row in listed if not self._is_read(row)] + due
+
+    def _is_header_due(self, row: Listed) -> bool:
+        known = self.store.known.get(row.model_id)
+        return known is not None and known.is_header_due and self.allowance.left > 0
 
     def _is_done(self, row: Listed) -> bool:
         return self.journal.has(row.model_id, row.sha)
@@ -99,7 +110,7 @@ class _Run:
 
     def _read(self, row: Listed) -> tuple[str, HubError | None]:
         try:
-            outcome: dict[str, Any] = {"facts": read_model(self.hub, row)}
+            outcome: dict[str, Any] = {"facts": read_model(self.hub, row, self.allowance)}
         except Refused as refusal:
             outcome = {"gone": str(refusal)} if refusal.is_gone else {"reason": str(refusal)}
         except (Malformed, BodyTooLarge) as problem:
@@ -212,7 +223,7 @@ def _finish(run: _Run, done: Crawled, todo: int) -> None:
 
 def _explain(run: _Run, todo: list[Listed], say: Callable[[str], None]) -> None:
     """What a crawl would ask: the lists are read for it, and nothing else."""
-    files = sum(_requests_of(row) for row in todo)
+    files = sum(_requests_of(row, run.settings) for row in todo)
     seconds = run.hub.traffic.seconds_for("file", files)
     say(
         f"lists: {len(queries(run.settings))}, of {len(run.found.listed):,} models; {len(run.found.unusable):,} unusable rows"
@@ -224,12 +235,12 @@ def _explain(run: _Run, todo: list[Listed], say: Callable[[str], None]) -> None:
         say(f"  … and {len(todo) - 20:,} more")
 
 
-def _requests_of(row: Listed) -> int:
-    """About how many requests a model takes."""
+def _requests_of(row: Listed, settings: Settings) -> int:
+    """About how many requests a model takes: headers are one, or two where they are long."""
     parts = sum(name.count("/") == 1 and name.endswith("config.json") for name in row.files)
     configs = 1 + min(parts, 8) if "model_index.json" in row.files else int("config.json" in row.files)
-    headers = 0 if "parameters_by_dtype" in row.facts else int(any(not n.endswith(".json") for n in row.files))
-    return configs + headers
+    is_asked = settings.header_requests > 0 or "parameters_by_dtype" not in row.facts
+    return configs + int(is_asked and any(not n.endswith(".json") for n in row.files))
 
 
 def _result(future: Future[tuple[str, HubError | None]]) -> tuple[str, HubError | None]:

@@ -1,4 +1,4 @@
-"""Elements by ggml type from the header of a GGUF file: the format of docs/gguf.md in github.com/ggml-org/ggml.
+"""Tensors from the header of a GGUF file: the format of docs/gguf.md in github.com/ggml-org/ggml.
 
 The header is metadata (mostly the tokenizer, megabytes of it) and a list of tensors; its length is not told, so the file is
 read from the front in growing parts until the list is whole. Versions 2 and 3, little endian. The data are never asked for.
@@ -9,29 +9,21 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from pipeline.hub.bounds import LARGEST_TOTAL
 from pipeline.hub.careful import Malformed
-from pipeline.hub.record import LARGEST_TOTAL
+from pipeline.hub.gguf_types import bytes_of, type_name
 
 PARTS = (2**20, 6 * 2**20, 24 * 2**20, 64 * 2**20)  # bytes from the front that are asked for in turn
 MOST_TENSORS = 200_000
 MOST_PAIRS = 20_000
-# enum ggml_type of ggml.h
-# fmt: off
-_TYPES = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0",
-    9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K",
-    16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S",
-    23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M",
-    30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
-}
-# fmt: on
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes by gguf_metadata_value_type
 _DEEPEST = 4
 
+Tensor = tuple[str, str, list[int]]  # name, type, shape
 Part = Callable[[int, int], tuple[bytes, int | None]]
 
 
@@ -80,8 +72,8 @@ class _Reader:
             raise Malformed(f"a GGUF value of type {kind}")
 
 
-def read_types(part: Part) -> dict[str, int]:
-    """Elements by type of one file. Raises Malformed."""
+def read_tensors(part: Part) -> list[Tensor]:
+    """Name, type and shape (outputs first) of every tensor of one file. Raises Malformed."""
     content, size = b"", None
     for stop in PARTS:
         if size is not None and len(content) >= size:
@@ -90,46 +82,81 @@ def read_types(part: Part) -> dict[str, int]:
         size = told if told is not None else size
         content += more
         try:
-            return _types(_Reader(content))
+            return _tensors(_Reader(content), size)
         except _More:
             if len(content) < stop:
                 break  # the file ends here
     raise Malformed(f"the GGUF header does not end in {len(content):,} bytes")
 
 
-def _types(reader: _Reader) -> dict[str, int]:
+def elements_by_type(tensors: Iterable[Tensor]) -> dict[str, int]:
+    """Raises Malformed where they are more than any model's."""
+    counts: Counter[str] = Counter()
+    for _, kind, shape in tensors:
+        counts[kind] += math.prod(shape)
+    if sum(counts.values()) > LARGEST_TOTAL:
+        raise Malformed(f"{sum(counts.values()):,} elements")
+    return dict(sorted(counts.items()))
+
+
+def _tensors(reader: _Reader, size: int | None) -> list[Tensor]:
     if reader.content[:4] != b"GGUF":
         raise Malformed("not a GGUF file")
     reader.take(4)
     version = reader.number("<I")
     if version not in (2, 3):
         raise Malformed(f"GGUF version {version}")
-    tensors, pairs = reader.number("<Q"), reader.number("<Q")
-    if tensors > MOST_TENSORS or pairs > MOST_PAIRS:
-        raise Malformed(f"a GGUF header of {tensors:,} tensors and {pairs:,} pairs")
+    count, pairs = reader.number("<Q"), reader.number("<Q")
+    if count > MOST_TENSORS or pairs > MOST_PAIRS:
+        raise Malformed(f"a GGUF header of {count:,} tensors and {pairs:,} pairs")
+    alignment = 32
     for _ in range(pairs):
-        reader.take(reader.number("<Q"))
-        reader.skip(reader.number("<I"))
-    counts: Counter[str] = Counter()
-    seen = set()
-    for _ in range(tensors):
-        name = reader.text()
-        if name in seen or len(name) > 1000:
-            raise Malformed(f"GGUF tensor {name[:60]!r} is listed twice or has no name")
-        seen.add(name)
-        dims = reader.number("<I")
-        if dims > 8:
-            raise Malformed(f"a GGUF tensor of {dims} dimensions")
-        elements = math.prod(reader.number("<Q") for _ in range(dims))
-        kind = reader.number("<I")
-        reader.take(8)  # the offset of its data
-        if elements > LARGEST_TOTAL or kind > 1000:
-            raise Malformed(f"GGUF tensor {name[:60]!r} of {elements:,} elements, type {kind}")
-        counts[_name(kind)] += elements
-    if sum(counts.values()) > LARGEST_TOTAL:
-        raise Malformed(f"{sum(counts.values()):,} elements")
-    return dict(sorted(counts.items()))
+        name, kind = reader.text(), reader.number("<I")
+        if name == b"general.alignment" and kind == 4:
+            alignment = reader.number("<I")
+        else:
+            reader.skip(kind)
+    found: dict[str, tuple[str, list[int]]] = {}
+    spans = []
+    for _ in range(count):
+        name, kind, shape, offset = _tensor(reader)
+        if name in found:
+            raise Malformed(f"GGUF tensor {name[:60]!r} is listed twice")
+        found[name] = kind, shape
+        try:
+            length = bytes_of(kind, shape)
+        except ValueError as problem:
+            raise Malformed(f"GGUF tensor {name[:60]!r}: {problem}") from None
+        spans.append((offset, offset + (length or 0), name))
+    if not 0 < alignment <= 2**20:
+        raise Malformed(f"a GGUF file aligned to {alignment:,} bytes")
+    data = size - -(-reader.at // alignment) * alignment if size is not None else None
+    _check_spans(spans, data)
+    return [(name, kind, shape) for name, (kind, shape) in found.items()]
 
 
-def _name(kind: int) -> str:
-    return _TYPES.get(kind, f"type {kind}")
+def _tensor(reader: _Reader) -> tuple[str, str, list[int], int]:
+    raw = reader.text()
+    try:
+        name = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Malformed(f"GGUF tensor {raw[:60]!r} has a name that is not UTF-8") from None
+    dims = reader.number("<I")
+    if dims > 8:
+        raise Malformed(f"a GGUF tensor of {dims} dimensions")
+    shape = [reader.number("<Q") for _ in range(dims)][::-1]
+    kind, offset = reader.number("<I"), reader.number("<Q")
+    elements = math.prod(shape)
+    if elements > LARGEST_TOTAL or max(shape, default=0) > LARGEST_TOTAL or kind > 1000:
+        raise Malformed(f"GGUF tensor {name[:60]!r} of {elements:,} elements, type {kind}")
+    return name, type_name(kind), shape, offset
+
+
+def _check_spans(spans: list[tuple[int, int, str]], size: int | None) -> None:
+    end = 0
+    for start, stop, name in sorted(spans):
+        if start < end:
+            raise Malformed(f"GGUF tensor {name[:60]!r} overlaps another")
+        end = stop
+    if size is not None and end > max(size, 0):
+        raise Malformed(f"GGUF tensors of {end:,} bytes in {max(size, 0):,}")

@@ -25,6 +25,9 @@ LISTED = [
     "context_length_reported",
     "gguf_file",
     "elements_by_gguf_type",
+    "header",
+    "header_problem",
+    "is_header_due",
 ]
 # group → the keys that come and go together, and where their sources are
 GROUPS = {

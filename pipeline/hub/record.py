@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pipeline.hub import summary
+from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL
 from pipeline.schema import ENUMS
 
 EXACT_KINDS = ("exact_safetensors", "exact_gguf", "exact_packed_elements")
-LARGEST_TOTAL = 10**15  # elements or bytes; a thousand times the largest model
 LONGEST_TEXT = 2000
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,95}"
 _MODEL_ID = re.compile(rf"{_NAME}/{_NAME}")
-# control characters, marks that turn the direction of text, halves of characters
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,9 @@ class Record:
     parameters_by_dtype: Mapping[str, int] | None = None  # elements by safetensors dtype
     gguf_file: str | None = None  # the file that elements_by_gguf_type is of
     elements_by_gguf_type: Mapping[str, int] | None = None  # elements by ggml type
+    header: Mapping[str, Any] | None = None  # a summary of the tensor headers (pipeline/hub/summary.py)
+    header_problem: str | None = None  # why the headers are not used
+    is_header_due: bool | None = None  # they were not asked for: the crawl had spent its requests for headers
     config: Mapping[str, Any] | None = None
     config_kind: str | None = None
     config_source: str | None = None
@@ -104,7 +106,7 @@ def text_problem(value: Any) -> str | None:
         return "not text"
     if len(value) > LONGEST_TEXT:
         return f"longer than {LONGEST_TEXT} characters"
-    return "text with a control character" if _CONTROL.search(value) else None
+    return "text with a control character" if CONTROL.search(value) else None
 
 
 def _texts(value: Any) -> str | None:
@@ -127,6 +129,8 @@ def _flag(value: Any) -> str | None:
 _SPECIAL: dict[str, Callable[[Any], str | None]] = {
     "is_gated": _flag,
     "is_private": _flag,
+    "is_header_due": _flag,
+    "header": summary.problem_of,
     "stored_parameter_count": _whole(1),
     "approximate_parameter_count": _whole(1),
     "context_length_reported": _whole(1),

@@ -1,4 +1,4 @@
-"""Elements by dtype from the headers of safetensors files: the format of github.com/huggingface/safetensors.
+"""Tensors from the headers of safetensors files: the format of github.com/huggingface/safetensors.
 
 A file starts with the length of its header (8 bytes, little endian) and the header: JSON of tensor name → dtype, shape,
 data_offsets. Shapes, dtypes and offsets must agree with each other and with the size of the file; a header that lies is
@@ -14,13 +14,13 @@ from typing import Any
 
 from huggingface_hub.constants import SAFETENSORS_MAX_HEADER_LENGTH
 
+from pipeline.hub.bounds import LARGEST_TOTAL
 from pipeline.hub.careful import Malformed, parse
-from pipeline.hub.record import LARGEST_TOTAL
 
 FIRST_BYTES = 100_000  # holds the whole header of most files, as the library found
 MOST_TENSORS = 2_000_000
 # bits per element
-_BITS = {
+BITS = {
     **dict.fromkeys(("F4", "F4_E2M1"), 4),
     **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
@@ -29,6 +29,7 @@ _BITS = {
     **dict.fromkeys(("U64", "I64", "F64", "C64"), 64),
 }
 
+Tensor = tuple[str, str, list[int]]  # name, dtype, shape
 Part = Callable[[int, int], tuple[bytes, int | None]]  # bytes start..stop of a file, and the size of the whole
 
 
@@ -50,9 +51,9 @@ def read_header(part: Part) -> tuple[Any, int | None]:
     return header, size - length - 8 if size is not None else None
 
 
-def census(headers: Iterable[tuple[str, Any, int | None]]) -> dict[str, int]:
-    """Elements by dtype over the files of a model: (file, header, bytes of data). Raises Malformed with the tensor's name."""
-    counts: Counter[str] = Counter()
+def read_tensors(headers: Iterable[tuple[str, Any, int | None]]) -> list[Tensor]:
+    """Every tensor of the files of a model: (file, header, bytes of data). Raises Malformed with the tensor's name."""
+    found: list[Tensor] = []
     seen: dict[str, str] = {}
     for file, header, size in headers:
         if not isinstance(header, Mapping):
@@ -64,23 +65,31 @@ def census(headers: Iterable[tuple[str, Any, int | None]]) -> dict[str, int]:
             if name in seen:
                 raise Malformed(f"tensor {name[:80]!r} is in {seen[name][:80]!r} and in {file[:80]!r}")
             seen[name] = file
-            dtype, elements, span = _tensor(name, tensor)
-            counts[dtype] += elements
+            dtype, shape, span = _tensor(name, tensor)
+            found.append((name, dtype, shape))
             spans.append(span)
         _check_spans(file, spans, size)
     if not seen or len(seen) > MOST_TENSORS:
         raise Malformed(f"{len(seen):,} tensors")
+    return found
+
+
+def elements_by_dtype(tensors: Iterable[Tensor]) -> dict[str, int]:
+    """Raises Malformed where they are none, or more than any model's."""
+    counts: Counter[str] = Counter()
+    for _, dtype, shape in tensors:
+        counts[dtype] += math.prod(shape)
     if not 0 < sum(counts.values()) <= LARGEST_TOTAL:
         raise Malformed(f"{sum(counts.values()):,} elements")
     return dict(sorted(counts.items()))
 
 
-def _tensor(name: str, tensor: Any) -> tuple[str, int, tuple[int, int]]:
+def _tensor(name: str, tensor: Any) -> tuple[str, list[int], tuple[int, int]]:
     shown = name[:80]
     if not isinstance(tensor, Mapping):
         raise Malformed(f"tensor {shown!r} is no object")
     dtype, shape, offsets = tensor.get("dtype"), tensor.get("shape"), tensor.get("data_offsets")
-    bits = _BITS.get(dtype) if isinstance(dtype, str) else None
+    bits = BITS.get(dtype) if isinstance(dtype, str) else None
     if bits is None:
         raise Malformed(f"tensor {shown!r} is of dtype {str(dtype)[:20]!r}")
     if not isinstance(shape, list) or len(shape) > 16 or not all(map(_is_count, shape)):
@@ -91,7 +100,7 @@ def _tensor(name: str, tensor: Any) -> tuple[str, int, tuple[int, int]]:
     start, stop = offsets
     if elements > LARGEST_TOTAL or -(-elements * bits // 8) != stop - start:
         raise Malformed(f"tensor {shown!r} of shape {str(shape)[:60]} and {dtype} does not take {stop - start:,} bytes")
-    return dtype, elements, (start, stop)
+    return dtype, shape, (start, stop)
 
 
 def _check_spans(file: str, spans: list[tuple[int, int]], size: int | None) -> None:

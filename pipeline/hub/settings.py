@@ -37,6 +37,7 @@ class Settings:
     recheck_days: int = 28  # and only those not seen for so long
     threads: int = 8
     budget: int | None = None  # requests
+    header_requests: int = 10_000  # for tensor headers, of all models together; 0: only where the Hub gives no total
     is_dry_run: bool = False
     is_again: bool = False  # asks for models too whose commit is known
     patience: Patience = field(default_factory=Patience)

@@ -30,6 +30,7 @@ class Known:
     sha: str | None  # the commit that its crawled facts are of
     is_removed: bool
     base_model_id: str | None
+    is_header_due: bool = False
 
 
 @dataclass
@@ -145,7 +146,8 @@ def _records(path: Path) -> Iterator[tuple[str, Raw]]:
 
 def _known(raw: Raw) -> Known:
     is_crawled = SOURCE in raw.get("sources", ())
-    return Known(raw.get("revision") if is_crawled else None, "removed_at" in raw, raw.get("base_model_id"))
+    is_due = raw.get("is_header_due") is True
+    return Known(raw.get("revision") if is_crawled else None, "removed_at" in raw, raw.get("base_model_id"), is_due)
 
 
 def _checked(raw: Raw | None) -> tuple[bytes | None, str | None]:

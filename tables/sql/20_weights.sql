@@ -5,6 +5,8 @@
 -- Units: bytes, whole model on one GPU. `element_bits` include scales and zero points.
 -- Sources: weight_format.csv (bits by operator, class and role; the most specific row wins) and, for GGUF,
 --   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection).
+-- `stored`, the checkpoint as published, is what its tensor headers say to the byte where they are at hand (stored_tensor, less what
+--   no engine loads), else the format that its config or its total names.
 -- Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
 --   vision and audio parts in F16 (they live in a file of their own).
 -- Not covered: padding of the vocabulary, formats that mix precisions by a recipe of their own, copies that a kernel
@@ -115,6 +117,21 @@ SELECT tensor.* EXCLUDE (category, kv_group, experts), mix.dtype_id,
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
 WHERE tensor.category IN ('f32', 'separate');
 
+-- The same sums for the checkpoint as its headers have it: scales and tables come with the class of their matrix.
+CREATE OR REPLACE TEMP TABLE stored_sums AS
+SELECT
+    model_id, 'stored' AS dtype_id,
+    sum(stored_bytes)::BIGINT AS weights_bytes,
+    coalesce(sum(stored_bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')), 0)::BIGINT
+        AS replicated_bytes,
+    coalesce(sum(stored_bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
+    coalesce(sum(stored_bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
+    coalesce(sum(stored_bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
+    coalesce(sum(stored_bytes) FILTER (stored_bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
+FROM stored_tensor
+WHERE not_loaded_reason IS NULL
+GROUP BY model_id;
+
 CREATE OR REPLACE TABLE weight AS
 WITH sums AS (
     SELECT
@@ -128,11 +145,16 @@ WITH sums AS (
         coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
     FROM tensor_bytes
     GROUP BY ALL
+    UNION ALL BY NAME
+    FROM stored_sums
 ),
 held_as AS (
-    -- the checkpoint as published is one of the formats, where its quantisation says which
+    -- the checkpoint as published is what its headers say, or one of the formats, where its quantisation says which
     SELECT model_id, dtype.dtype_id,
-        iif(dtype.dtype_id = 'stored', model.stored_format, dtype.dtype_id) AS format
+        CASE
+            WHEN dtype.dtype_id <> 'stored' OR model_id IN (SELECT model_id FROM stored_sums) THEN dtype.dtype_id
+            ELSE model.stored_format
+        END AS format
     FROM model, dtype
     WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
 )

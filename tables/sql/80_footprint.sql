@@ -38,6 +38,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || x.phase_id
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
     WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
+    WHEN m.layer_count IS NULL THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
     WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'

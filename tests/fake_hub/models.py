@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from typing import Any
+
+from pipeline.hub.gguf_types import bytes_of as gguf_bytes
+from pipeline.hub.gguf_types import type_name
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],
@@ -74,8 +78,8 @@ def raw_safetensors(header: bytes, size: int = 0, length: int | None = None) -> 
     return struct.pack("<Q", len(header) if length is None else length) + header + b"\0" * size
 
 
-def gguf(tensors: dict[str, tuple[list[int], int]], tokens: int = 10, version: int = 3) -> bytes:
-    """A GGUF file: metadata with a tokenizer, then tensors: name → dims, ggml type."""
+def gguf(tensors: dict[str, tuple[list[int], int]], tokens: int = 10, version: int = 3, data: bool = True) -> bytes:
+    """A GGUF file: metadata with a tokenizer, then tensors: name → dims (as the file has them, inputs first), ggml type."""
     pairs = [
         _text("general.architecture") + struct.pack("<I", 8) + _text("llama"),
         _text("llama.block_count") + struct.pack("<II", 4, 2),
@@ -84,10 +88,12 @@ def gguf(tensors: dict[str, tuple[list[int], int]], tokens: int = 10, version: i
         + b"".join(_text(f"token {i}") for i in range(tokens)),
         _text("tokenizer.ggml.scores") + struct.pack("<IIQ", 9, 6, tokens) + b"\0" * 4 * tokens,
     ]
-    body = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(pairs)) + b"".join(pairs)
+    body, at = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(pairs)) + b"".join(pairs), 0
     for name, (dims, kind) in tensors.items():
-        body += _text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, 0)
-    return body + b"\0" * 256
+        body += _text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, at)
+        size = gguf_bytes(type_name(kind), dims[::-1]) or 4 * math.prod(dims)
+        at += -(-size // 32) * 32
+    return body + b"\0" * (-len(body) % 32) + b"\0" * (at if data else 0)
 
 
 def _text(text: str) -> bytes:

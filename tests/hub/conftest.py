@@ -46,6 +46,7 @@ class Case:
             rates=FREE,
             patience=QUICK,
             threads=4,
+            header_requests=0,  # tests of headers say otherwise
         )
         return replace(plain_settings, **more)
 

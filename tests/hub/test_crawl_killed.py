@@ -44,7 +44,7 @@ PROGRAM = """
         return rename(self, target)
     pathlib.Path.rename = rename_or_hang
     crawl(Settings(folder=top / "hub", work=top / "work", lists=top, endpoint=url, rates={"api": 1e9, "file": 1e9},
-                   trending_share=0, threads=2), quiet)
+                   trending_share=0, threads=2, header_requests=0), quiet)
 """
 
 

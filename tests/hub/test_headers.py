@@ -21,8 +21,12 @@ def parts(body):
     return lambda start, stop: (body[start:stop], len(body))
 
 
+def census(*headers):
+    return safetensors.elements_by_dtype(safetensors.read_tensors(headers))
+
+
 def test_a_safetensors_file_is_counted_by_dtype():
-    assert safetensors.census([("f", *safetensors.read_header(parts(models.safetensors(TENSORS))))]) == {
+    assert census(("f", *safetensors.read_header(parts(models.safetensors(TENSORS))))) == {
         "BF16": 12,
         "F32": 1,
         "F4": 5,
@@ -39,12 +43,12 @@ def test_a_header_of_any_length_takes_two_requests_at_most(count):
         asked.append((start, stop))
         return body[start:stop], len(body)
 
-    assert safetensors.census([("f", *safetensors.read_header(part))]) == {"U8": count}
+    assert census(("f", *safetensors.read_header(part))) == {"U8": count}
     assert len(asked) <= 2 and asked[0] == (0, safetensors.FIRST_BYTES)
 
 
 def test_a_gguf_file_is_counted_by_type_and_new_types_have_their_number():
-    assert gguf.read_types(parts(GGUF)) == {"F32": 256, "Q6_K": 10240, "type 999": 64}
+    assert gguf.elements_by_type(gguf.read_tensors(parts(GGUF))) == {"F32": 256, "Q6_K": 10240, "type 999": 64}
 
 
 def test_a_gguf_header_is_read_in_growing_parts_without_its_data():
@@ -55,7 +59,7 @@ def test_a_gguf_header_is_read_in_growing_parts_without_its_data():
         asked.append((start, stop))
         return body[start:stop], len(body)
 
-    assert gguf.read_types(part) == {"F32": 7}
+    assert gguf.elements_by_type(gguf.read_tensors(part)) == {"F32": 7}
     assert asked == [(0, 2**20), (2**20, 6 * 2**20)]
 
 
@@ -63,7 +67,7 @@ def test_a_gguf_header_is_read_in_growing_parts_without_its_data():
 def test_a_broken_gguf_file_is_a_reason(noise, at, whole):
     body = noise if whole else GGUF[:at] + noise + GGUF[at + len(noise) :]
     try:
-        counts = gguf.read_types(parts(body))
+        counts = gguf.elements_by_type(gguf.read_tensors(parts(body)))
     except Malformed:
         return
     assert all(count >= 0 for count in counts.values())
@@ -74,7 +78,7 @@ def test_a_broken_safetensors_file_is_a_reason(noise, at, whole):
     good = models.safetensors(TENSORS)
     body = noise if whole else good[:at] + noise + good[at + len(noise) :]
     with contextlib.suppress(Malformed):
-        safetensors.census([("f", *safetensors.read_header(parts(body)))])
+        census(("f", *safetensors.read_header(parts(body))))
 
 
 JSON = st.recursive(
@@ -89,7 +93,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_a_header_of_any_json_is_a_reason_or_a_census(value):
     try:
-        counts = safetensors.census([("f", value, 100), ("g", {"a": value}, None)])
+        counts = census(("f", value, 100), ("g", {"a": value}, None))
     except Malformed:
         return
     assert sum(counts.values()) > 0

@@ -225,8 +225,8 @@ def _has_slopes(fields: Fields) -> bool:
 
 
 def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> None:
-    heads, model_type = fields.count("num_attention_heads", "n_heads", "n_head"), fields.text("model_type")
-    width = fields.count("intermediate_size", "hidden_dim", "n_inner")
+    heads, model_type = fields.count("n_heads", "n_head", "num_attention_heads"), fields.text("model_type")
+    width = fields.count("hidden_dim", "n_inner", "intermediate_size")
     if fields.raw("feed_forward_type") in ("geglu", "reglu"):
         part.mixer(layers, hidden, heads)
         part.mlp(layers, hidden, width, gated=True, fused=True, bias=False)
