@@ -64,22 +64,26 @@ def bytes_by_counts(counts: Mapping[str, int] | None, total: int | None) -> int 
     return sum(count * _WIDTHS[name] for name, count in counts.items())
 
 
-def packed_bits(config: Mapping[str, Any]) -> int | None:
-    """Bits of packed integers, where the config names one width for all: of GPTQ, AWQ, compressed-tensors or MLX."""
-    found = set()
+def packed_form(config: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Bits of packed integers and how many share a scale, where the config names one of each: GPTQ, compressed-tensors, MLX."""
+    bits, groups = set(), set()
     for part in _parts(config):
         for quantization in (part.get("quantization_config"), part.get("quantization")):
             if isinstance(quantization, Mapping):
-                groups = quantization.get("config_groups")
-                groups = list(groups.values()) if isinstance(groups, Mapping) else []
-                weights = [group.get("weights") for group in groups if isinstance(group, Mapping)]
-                found |= {w["num_bits"] for w in weights if isinstance(w, Mapping) and _is_whole(w.get("num_bits"))}
-                found |= {quantization[k] for k in ("bits", "w_bit") if _is_whole(quantization.get(k))}
-    return found.pop() if len(found) == 1 else None
+                named = quantization.get("config_groups")
+                named = (
+                    [g.get("weights") for g in named.values() if isinstance(g, Mapping)]
+                    if isinstance(named, Mapping)
+                    else []
+                )
+                for given in (quantization, *(weights for weights in named if isinstance(weights, Mapping))):
+                    bits |= {given[key] for key in ("bits", "w_bit", "num_bits") if _is_whole(given.get(key))}
+                    groups |= {given[key] for key in ("group_size", "q_group_size") if _is_whole(given.get(key))}
+    return bits.pop() if len(bits) == 1 else None, groups.pop() if len(groups) == 1 else None
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.anatomy.packed import Matrix, Row, unpack
+from pipeline.anatomy.packed import Form, Matrix, Row, unpack
 from pipeline.anatomy.rows import Tensor
 from pipeline.anatomy.tensor_names import Named, named
 from pipeline.hub.headers import DENOISERS
@@ -99,7 +99,7 @@ class Census:
         return tuple(_tensor(h) for h in self.held if h.what.beside is None and h.element_count)
 
 
-def read_header(header: Mapping[str, Any], bits: int | None = None) -> Census:
+def read_header(header: Mapping[str, Any], form: Form = (None, None)) -> Census:
     """The census of a summary. Raises NotDescribed where its tensors are packed in a way that is not known."""
     rows = [
         Row(p, dtype, tuple(shape), count, layer_numbers(layers))
@@ -110,7 +110,7 @@ def read_header(header: Mapping[str, Any], bits: int | None = None) -> Census:
     found: list[Held] = []
     for is_predicting, chosen in _divided(rows, predicting):
         for is_recurrent, these in _divided(chosen, recurring):
-            for matrix in unpack(these, bits):
+            for matrix in unpack(these, form):
                 found.append(_held(matrix, part, is_predicting, is_recurrent))
     return Census(tuple(found))
 

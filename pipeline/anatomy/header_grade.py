@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipeline.anatomy.formats import declared_format, packed_bits
+from pipeline.anatomy.formats import declared_format, packed_form
 from pipeline.anatomy.grade import (
     LARGEST_RATIO,
     NEGLIGIBLE,
@@ -64,7 +64,7 @@ def grade_with_header(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Grad
     if record.header is None:
         return _noted(grade(record, anatomy), record.header_problem)
     try:
-        census = read_header(record.header, packed_bits(record.config or {}))
+        census = read_header(record.header, packed_form(record.config or {}))
     except NotDescribed as reason:
         return _noted(grade(record, anatomy), str(reason))
     if census.parameter_count < 1:

@@ -44,6 +44,9 @@ _CHOICES = (4, 8, 2, 3, 5, 6)  # bits of packed integers
 _GROUPS = (16, 32, 64, 128, 256, 512, 1024)  # that share a scale
 
 
+Form = tuple[int | None, int | None]  # bits of packed integers, and how many share a scale
+
+
 class NotDescribed(ValueError):
     """The headers hold weights in a form that is not described; the message is for people."""
 
@@ -99,17 +102,17 @@ class Matrix:
         return math.prod(self.shape) * self.row.count if self.shape is not None else 0
 
 
-def unpack(rows: Sequence[Row], bits: int | None = None) -> list[Matrix]:
-    """Every row with what it stands for. `bits`: of packed integers, where a config says so. Raises NotDescribed."""
+def unpack(rows: Sequence[Row], form: Form = (None, None)) -> list[Matrix]:
+    """Every row with what it stands for. `form`: bits of packed integers and their group, where a config says so. Raises NotDescribed."""
     modules: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         module, part = _split(row.pattern)
         modules[module][part].append(row)
     widths = _widths(rows)
-    bits = bits or _usual_bits(modules, widths)
+    form = (form[0] or _usual_bits(modules, widths), form[1])
     found = []
     for module, parts in modules.items():
-        found += _module(module, parts, widths, bits)
+        found += _module(module, parts, widths, form)
     return found
 
 
@@ -138,7 +141,7 @@ def _widths(rows: Iterable[Row]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _module(module: str, parts: dict[str, list[Row]], widths: frozenset[int], bits: int | None) -> list[Matrix]:
+def _module(module: str, parts: dict[str, list[Row]], widths: frozenset[int], form: Form) -> list[Matrix]:
     values = next((name for name in _VALUES if name in parts), None)
     if values is None:
         # a scale that belongs to no matrix: a parameter of that name
@@ -147,7 +150,7 @@ def _module(module: str, parts: dict[str, list[Row]], widths: frozenset[int], bi
     matrices, storage = [], ""
     for row in parts[values]:
         near = {name: _nearest(row, found) for name, found in besides.items()}
-        storage, shape = _read(values, row, near, widths, bits)
+        storage, shape = _read(values, row, near, widths, form)
         matrices.append(Matrix(row, module, storage, shape))
     own = storage if besides else ""
     return matrices + [Matrix(row, module, own or row.dtype, None) for found in besides.values() for row in found]
@@ -159,7 +162,7 @@ def _nearest(row: Row, found: list[Row]) -> Row:
 
 
 def _read(
-    values: str, row: Row, near: dict[str, Row], widths: frozenset[int], bits: int | None
+    values: str, row: Row, near: dict[str, Row], widths: frozenset[int], form: Form
 ) -> tuple[str, tuple[int, ...]]:
     """Format and logical shape of one matrix."""
     if values == "qweight":
@@ -168,7 +171,7 @@ def _read(
         *lead, groups, half = _shape(row, 3)
         return "mxfp4", (*lead, groups * half * 2)
     if values == "weight_packed":
-        return _compressed(row, near, widths, bits)
+        return _compressed(row, near, widths, form)
     if "state" in near and row.dtype in ("U8", "I8", "BF16", "F16", "F32"):
         per = 2 * BITS[row.dtype] // 8
         return "nf4", (row.shape[0] * per if row.shape else per,)
@@ -176,7 +179,7 @@ def _read(
         return _bytes(row, near)
     if row.dtype in _WORDS and "scales" in near:
         scales = near["scales"]
-        return _words(row, scales.shape[-1], "biases" in near, widths, bits)
+        return _words(row, scales.shape[-1], "biases" in near, widths, form)
     if row.dtype in _WORDS and len(row.shape) > 1:
         raise NotDescribed(f"{row.pattern} holds {row.dtype} words without scales")
     if row.dtype in _FLOATS8:
@@ -205,9 +208,7 @@ def _grouped(row: Row, near: dict[str, Row]) -> tuple[str, tuple[int, ...]]:
     raise NotDescribed(f"{row.pattern} fits neither GPTQ nor AWQ")
 
 
-def _compressed(
-    row: Row, near: dict[str, Row], widths: frozenset[int], bits: int | None
-) -> tuple[str, tuple[int, ...]]:
+def _compressed(row: Row, near: dict[str, Row], widths: frozenset[int], form: Form) -> tuple[str, tuple[int, ...]]:
     scale = near.get("weight_scale")
     if scale is None:
         raise NotDescribed(f"{row.pattern} comes without scales")
@@ -217,17 +218,18 @@ def _compressed(
         raise NotDescribed(f"{row.pattern} holds {row.dtype}")
     zeros = near.get("weight_zero_point")
     if zeros is not None and zeros.dtype in _WORDS and len(zeros.shape) > 1 and zeros.shape[-2] != row.shape[-2]:
-        bits = zeros.shape[-2] * 32 // max(_shape(row, 2)[-2], 1)
-    return _words(row, _shape(scale, 1)[-1], False, widths, bits)
+        form = (zeros.shape[-2] * 32 // max(_shape(row, 2)[-2], 1), None)
+    return _words(row, _shape(scale, 1)[-1], False, widths, form)
 
 
-def _words(
-    row: Row, groups: int, has_biases: bool, widths: frozenset[int], bits: int | None
-) -> tuple[str, tuple[int, ...]]:
+def _words(row: Row, groups: int, has_biases: bool, widths: frozenset[int], form: Form) -> tuple[str, tuple[int, ...]]:
     """Integers in 32-bit words along the inputs: as many bits as give a width that the model is known to have."""
     *lead, out, columns = _shape(row, 2)
+    bits, group = form
     fits = _fitting_bits(columns, groups, widths)
-    if len(fits) == 1:
+    if bits and group and columns * 32 == bits * group * groups:
+        chosen = bits
+    elif len(fits) == 1:
         chosen = fits[0]
     elif bits and (bits in fits or not fits) and columns * 32 % bits == 0:
         chosen = bits

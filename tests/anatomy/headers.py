@@ -23,7 +23,9 @@ def written() -> dict[str, dict[str, Any]]:
     return found
 
 
-def repacked(header: dict[str, Any], pack: Callable[[str, Row], list[Row]], is_taken: Callable[[str], bool]) -> dict[str, Any]:
+def repacked(
+    header: dict[str, Any], pack: Callable[[str, Row], list[Row]], is_taken: Callable[[str], bool]
+) -> dict[str, Any]:
     """The header with every matrix whose name is taken as the format has it."""
     rows = []
     for row in header["tensors"]:
