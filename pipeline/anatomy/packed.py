@@ -178,8 +178,7 @@ def _read(
     if row.dtype in ("I8", "U8", "F4"):
         return _bytes(row, near)
     if row.dtype in _WORDS and "scales" in near:
-        scales = near["scales"]
-        return _words(row, scales.shape[-1], "biases" in near, widths, form)
+        return _words(row, _shape(near["scales"], 1)[-1], "biases" in near, widths, form)
     if row.dtype in _WORDS and len(row.shape) > 1:
         raise NotDescribed(f"{row.pattern} holds {row.dtype} words without scales")
     if row.dtype in _FLOATS8:
@@ -198,7 +197,7 @@ def _grouped(row: Row, near: dict[str, Row]) -> tuple[str, tuple[int, ...]]:
         raise NotDescribed(f"{row.pattern} comes without zero points or scales")
     rows, columns = _shape(row, 2)[-2:]
     out = _shape(near["scales"], 2)[-1]
-    bits, rest = divmod(_shape(near["qzeros"], 2)[-1] * 32, out)
+    bits, rest = divmod(_shape(near["qzeros"], 2)[-1] * 32, out or 1)
     if rest or bits not in _CHOICES:
         raise NotDescribed(f"the zero points of {row.pattern} do not fit its scales")
     if columns == out:
@@ -216,9 +215,9 @@ def _compressed(row: Row, near: dict[str, Row], widths: frozenset[int], form: Fo
         return _bytes(row, near)
     if row.dtype not in _WORDS:
         raise NotDescribed(f"{row.pattern} holds {row.dtype}")
-    zeros = near.get("weight_zero_point")
-    if zeros is not None and zeros.dtype in _WORDS and len(zeros.shape) > 1 and zeros.shape[-2] != row.shape[-2]:
-        form = (zeros.shape[-2] * 32 // max(_shape(row, 2)[-2], 1), None)
+    zeros, out = near.get("weight_zero_point"), _shape(row, 2)[-2]
+    if zeros is not None and zeros.dtype in _WORDS and len(zeros.shape) > 1 and 0 < zeros.shape[-2] < out:
+        form = (zeros.shape[-2] * 32 // out, None)
     return _words(row, _shape(scale, 1)[-1], False, widths, form)
 
 

@@ -161,6 +161,8 @@ NAMES = st.sampled_from(
 )
 PARTS = st.sampled_from(
     [
+        "weight_zero_point",
+        "weight_shape",
         "weight",
         "qweight",
         "qzeros",
@@ -174,6 +176,7 @@ PARTS = st.sampled_from(
     ]
 )
 SHAPES = st.lists(st.integers(0, 300), max_size=4)
+SHAPES |= st.lists(st.sampled_from([0, 1, 8, 32, 64]), min_size=1, max_size=3)
 DTYPES = st.sampled_from(["BF16", "F32", "F8_E4M3", "U8", "I8", "I32", "U32", "F4", "BOOL", "I64", "Q4_K", "type 77"])
 
 
