@@ -23,7 +23,8 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import default_records
 from pipeline.anatomy.completing import completions, other_parts, over, text_place
 from pipeline.anatomy.families import reader_for
-from pipeline.anatomy.grade import OWN_CONFIG, Graded, grade, variants
+from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
+from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.stored import explain_total
 from pipeline.hub.record import Record
@@ -136,16 +137,19 @@ def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
     lenders = Lenders(graded)
     for record, found in graded:
         has_none = record.config is None or record.config_kind == DIMS_ONLY
-        yield (lenders.borrow(record) if has_none else None) or (record, found)
+        borrowed = lenders.borrow(record) if has_none else None
+        if borrowed and borrowed[1].anatomy is None and found.anatomy:
+            borrowed = None  # its tensor headers give more
+        yield borrowed or (record, found)
 
 
 def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:
-    """The record and its grade where its total confirms its config; whatever goes wrong with a lent shape confirms nothing."""
+    """The record and its grade where total or headers confirm its config; whatever goes wrong with a lent shape confirms nothing."""
     try:
-        found = grade(record, read_config(record.config), may_be_packed=may_be_packed)
+        found = grade_with_header(record, read_config(record.config), may_be_packed=may_be_packed)
     except Exception:
         return None
-    return (record, found) if found.anatomy else None
+    return (record, found) if found.anatomy and found.grade != "derived" else None
 
 
 def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pipeline.anatomy.formats import declared_format, packed_form
@@ -33,7 +34,7 @@ from pipeline.anatomy.grade import (
 from pipeline.anatomy.header import ROUTER_BIASES, Census, read_header
 from pipeline.anatomy.packed import NotDescribed
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.stored import extra_parts
+from pipeline.anatomy.stored import explain_total
 from pipeline.hub.record import Record
 
 _DTYPE_IDS = {"BF16": "bf16", "F16": "fp16", "F32": "fp32", "fp8": "fp8", "int8": "int8", "nf4": "nf4"}
@@ -59,16 +60,17 @@ class _Agreement:
     unnamed: tuple[tuple[str, int], ...]  # what the config says is beside, and no name does
 
 
-def grade_with_header(record: Record, anatomy: Anatomy | UnknownAnatomy) -> Graded:
+def grade_with_header(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True) -> Graded:
     """The grade of a record by config and headers together. Raises ContradictoryConfig as `grade` does."""
+    by_total = partial(grade, record, anatomy, may_be_packed=may_be_packed)
     if record.header is None:
-        return _noted(grade(record, anatomy), record.header_problem)
+        return _noted(by_total(), record.header_problem)
     try:
         census = read_header(record.header, packed_form(record.config or {}))
     except NotDescribed as reason:
-        return _noted(grade(record, anatomy), str(reason))
+        return _noted(by_total(), str(reason))
     if census.parameter_count < 1:
-        return _noted(grade(record, anatomy), "they hold no parameters")
+        return _noted(by_total(), "they hold no parameters")
     if isinstance(anatomy, Anatomy) and record.config_kind not in NEVER:
         _check_ratio(census, anatomy)
         agreement = next(_agreements(record, anatomy, census), None)
@@ -107,9 +109,11 @@ def _agreements(record: Record, anatomy: Anatomy, census: Census) -> Iterator[_A
         difference = theirs.parameter_count - held.parameter_count
         if difference and -difference == theirs.beside().get(ROUTER_BIASES):
             theirs, difference = theirs.taken_in(ROUTER_BIASES), 0  # parameters in this architecture
-        unnamed = extra_parts(held).get(difference)
-        if unnamed is not None:
-            yield _Agreement(held, theirs, what, is_own, unnamed)
+        is_gguf = record.header["format"] == "gguf"
+        total = held.parameter_count + difference
+        explanation = explain_total(held, total, is_repack=False, is_gguf=is_gguf)
+        if explanation is not None:
+            yield _Agreement(held, theirs, what, is_own, explanation.parts)
 
 
 def _tied(census: Census, held: Anatomy) -> Census:
@@ -134,10 +138,11 @@ def _confirmed(record: Record, found: _Agreement) -> Graded:
 
 def _differing(record: Record, anatomy: Anatomy, census: Census) -> Graded:
     """The headers hold something else than the config describes."""
+    in_files = (census.stored_element_count, sum(h.element_count for h in census.held))
     by_total = grade(record, anatomy)
-    if by_total.grade in ("exact", "matched"):
-        # the published total is explained to the element, so what is not understood are names
-        return _noted(by_total, "they do not name what the published total confirms")
+    if by_total.grade in ("exact", "matched") and record.stored_parameter_count in in_files:
+        # the total of these very files is explained to the element, so what is not understood are names
+        return _noted(by_total, "their names are not what the published total confirms")
     census = _tied(census, anatomy)
     theirs, ours = census.by_class(), _by_class(anatomy)
     names = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name, 0) != ours.get(name, 0))

@@ -189,3 +189,32 @@ FORMATS = {
     "mlx-4bit": mlx(4, 32),
     "mlx-8bit": mlx(8, 32),
 }
+
+GGUF_NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "model.layers.*.input_layernorm": "blk.*.attn_norm",
+    "model.layers.*.post_attention_layernorm": "blk.*.ffn_norm",
+    "model.layers.*.self_attn.q_proj": "blk.*.attn_q",
+    "model.layers.*.self_attn.k_proj": "blk.*.attn_k",
+    "model.layers.*.self_attn.v_proj": "blk.*.attn_v",
+    "model.layers.*.self_attn.o_proj": "blk.*.attn_output",
+    "model.layers.*.mlp.gate_proj": "blk.*.ffn_gate",
+    "model.layers.*.mlp.up_proj": "blk.*.ffn_up",
+    "model.layers.*.mlp.down_proj": "blk.*.ffn_down",
+    "model.layers.*.block_sparse_moe.gate": "blk.*.ffn_gate_inp",
+    "model.layers.*.block_sparse_moe.experts.*.w1": "blk.*.ffn_gate_exps",
+    "model.layers.*.block_sparse_moe.experts.*.w2": "blk.*.ffn_down_exps",
+    "model.layers.*.block_sparse_moe.experts.*.w3": "blk.*.ffn_up_exps",
+}
+
+
+def as_gguf(row: dict[str, Any], kind: str = "F32") -> dict[str, Any]:
+    """The header as llama.cpp writes it: its names, experts fused, matrices of one type, rotary factors beside."""
+    rows = [["rope_freqs.weight", "F32", [8], 1, ""]]
+    for pattern, _, shape, count, layers in row["header"]["tensors"]:
+        name, fused = GGUF_NAMES[pattern.removesuffix(".weight")], "experts" in pattern
+        dtype = kind if len(shape) > 1 else "F32"
+        rows.append([f"{name}.weight", dtype, [4, *shape] if fused else shape, count // 4 if fused else count, layers])
+    return {"format": "gguf", "file": "a-Q8_0.gguf", "file_count": 1, "tensors": rows}

@@ -15,7 +15,7 @@ from pipeline.anatomy.packed import NotDescribed
 from pipeline.anatomy.rows import OPERATORS, TENSOR_CLASSES
 from pipeline.hub.gguf_types import BLOCKS
 from pipeline.hub.summary import problem_of, summarise
-from tests.anatomy.headers import FORMATS, of_layers, repacked, written
+from tests.anatomy.headers import FORMATS, as_gguf, of_layers, repacked, written
 
 PACKED = ("LlamaForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM")
 
@@ -88,30 +88,9 @@ def test_every_gguf_type_has_its_elements_and_bytes(kind):
     assert census.by_class() == {"feed-forward": 96 * 4 * elements}
 
 
-GGUF_NAMES = {
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "model.layers.*.input_layernorm": "blk.*.attn_norm",
-    "model.layers.*.post_attention_layernorm": "blk.*.ffn_norm",
-    "model.layers.*.self_attn.q_proj": "blk.*.attn_q",
-    "model.layers.*.self_attn.k_proj": "blk.*.attn_k",
-    "model.layers.*.self_attn.v_proj": "blk.*.attn_v",
-    "model.layers.*.self_attn.o_proj": "blk.*.attn_output",
-    "model.layers.*.block_sparse_moe.gate": "blk.*.ffn_gate_inp",
-    "model.layers.*.block_sparse_moe.experts.*.w1": "blk.*.ffn_gate_exps",
-    "model.layers.*.block_sparse_moe.experts.*.w2": "blk.*.ffn_down_exps",
-    "model.layers.*.block_sparse_moe.experts.*.w3": "blk.*.ffn_up_exps",
-}
-
-
 def test_gguf_names_are_the_same_classes_with_experts_fused():
     row = written()["MixtralForCausalLM"]
-    rows = [["rope_freqs.weight", "F32", [8], 1, ""]]
-    for pattern, _, shape, count, layers in row["header"]["tensors"]:
-        name, fused = GGUF_NAMES[pattern.removesuffix(".weight")], "experts" in pattern
-        rows.append([f"{name}.weight", "F32", [4, *shape] if fused else shape, count // 4 if fused else count, layers])
-    census = read_header({"format": "gguf", "file": "a.gguf", "file_count": 1, "tensors": rows})
+    census = read_header(as_gguf(row))
     assert census.by_class() == by_class(row["config"])
     assert census.beside() == {"rotary tables": 8}
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy.borrowing import with_borrowed
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.hub.record import Record
-from tests.anatomy.headers import FORMATS, of_layers, repacked, written
+from tests.anatomy.headers import FORMATS, as_gguf, of_layers, repacked, written
 
 LLAMA, QWEN, DEEPSEEK = (written()[f"{name}ForCausalLM"] for name in ("Llama", "Qwen2", "DeepseekV3"))
 COUNT = LLAMA["parameter_count"]
@@ -147,3 +148,21 @@ def test_names_that_are_not_understood_do_not_undo_a_total_that_is_explained():
     given = replace(given, stored_parameter_count=COUNT, parameters_kind="exact_safetensors")
     found = graded(given)
     assert (found.grade, found.anatomy.parameter_count) == ("exact", COUNT)
+
+
+def test_a_gguf_repository_without_a_config_has_the_shape_and_cache_of_its_base_where_its_header_holds_it():
+    base = replace(record(stored_parameter_count=COUNT, parameters_kind="exact_safetensors"), model_id="org/base")
+    made = record(header=as_gguf(LLAMA, "Q8_0"), config=None, config_kind=None, base_model_id="org/base")
+    made = replace(made, stored_parameter_count=COUNT + 8, parameters_kind="exact_gguf", gguf_file="a-Q8_0.gguf")
+    other = replace(made, model_id="org/other", header=as_gguf(written()["MixtralForCausalLM"], "Q8_0"))
+    found = dict((r.model_id, g) for r, g in with_borrowed([(r, graded(r)) for r in (base, made, other)]))
+    assert (found["org/model"].grade, found["org/model"].anatomy.attention) == (
+        "matched",
+        found["org/base"].anatomy.attention,
+    )
+    matrices = sum(r[2][0] * r[2][1] * r[3] for r in LLAMA["header"]["tensors"] if len(r[2]) == 2)
+    assert found["org/model"].stored_bytes == matrices * 34 // 32 + 4 * (COUNT - matrices + 8)
+    assert found["org/model"].stored_format == "gguf-q8_0"
+    # made of the same base, but its header holds another model: weights alone
+    assert (found["org/other"].grade, found["org/other"].anatomy.layer_count) == ("derived", None)
+    assert found["org/other"].anatomy.parameter_count == written()["MixtralForCausalLM"]["parameter_count"]

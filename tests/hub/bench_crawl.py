@@ -17,16 +17,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fake_hub.models import config, plain
+from tests.fake_hub.models import config, plain, safetensors
 from tests.fake_hub.server import FakeHub
 
 
 def _serve(count: int, pipe) -> None:
     names = [f"{chr(97 + i % 26)}org{i % 300}/model-{i}" for i in range(count)]
     body = config()
-    with FakeHub(
-        [plain(name) for name in names], {(name, "config.json"): body for name in names}, page=1000
-    ).serving() as hub:
+    header = safetensors({f"model.layers.{i}.mlp.up_proj.weight": ("BF16", [8, 8], 128) for i in range(32)})
+    files = {"config.json": body, "model.safetensors": header}
+    held = {(name, file): content for name in names for file, content in files.items()}
+    with FakeHub([plain(name) for name in names], held, page=1000).serving() as hub:
         rows = {row["id"]: row for row in hub.models}
         hub.row = rows.get
         pipe.send(hub.url)
