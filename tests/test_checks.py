@@ -53,6 +53,7 @@ def test_the_bundled_facts_pass(database):
         ("UPDATE footprint SET total_bytes = total_bytes + 1 WHERE dtype_id = 'nf4'", "footprint_adds_up"),
         ("UPDATE footprint SET unknown_reason = NULL", "footprint_adds_up"),
         ("UPDATE weight SET weights_bytes = 1 WHERE dtype_id = 'bf16'", "weights_are_plausible"),
+        ("UPDATE weight SET weights_bytes = 1 WHERE dtype_id = 'stored'", "weights_are_plausible"),
         ("UPDATE gpu SET capacity_bytes = capacity_bytes * 2", "capacity_is_below_sticker"),
         ("UPDATE tensor SET element_count = 0 WHERE role = 'head'", "every_known_model_has_a_census"),
         ("UPDATE model SET anatomy_note = '' WHERE anatomy_grade = 'unknown'", "unknown_models_have_a_reason"),

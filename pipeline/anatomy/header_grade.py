@@ -112,8 +112,16 @@ def _agreements(record: Record, anatomy: Anatomy, census: Census) -> Iterator[_A
         is_gguf = record.header["format"] == "gguf"
         total = held.parameter_count + difference
         explanation = explain_total(held, total, is_repack=False, is_gguf=is_gguf)
-        if explanation is not None:
+        is_seen = record.config_kind in OWN_CONFIG or _has_layers(theirs, held)
+        if explanation is not None and is_seen:
             yield _Agreement(held, theirs, what, is_own, explanation.parts)
+
+
+def _has_layers(census: Census, held: Anatomy) -> bool:
+    """Whether the layers are alike class by class, or not to be told by their names: a shape that is lent may have the same total."""
+    theirs, ours = census.by_class(), _by_class(held)
+    is_understood = not any(h.what.role == "other" and h.what.beside is None for h in census.held)
+    return not is_understood or all(theirs.get(name, 0) == ours.get(name, 0) for name in _OF_LAYERS)
 
 
 def _tied(census: Census, held: Anatomy) -> Census:
@@ -151,7 +159,7 @@ def _differing(record: Record, anatomy: Anatomy, census: Census) -> Graded:
     off = f"Its tensor headers hold {census.parameter_count:,} parameters, where {_begun(basis(record))} gives "
     off += f"{anatomy.parameter_count:,}: {shown}{rest}"
     is_close = abs(census.parameter_count - anatomy.parameter_count) < NEGLIGIBLE * anatomy.parameter_count
-    is_alike = not any(theirs.get(name, 0) != ours.get(name, 0) for name in _OF_LAYERS)
+    is_alike = all(theirs.get(name, 0) == ours.get(name, 0) for name in _OF_LAYERS)
     if record.config_kind not in OWN_CONFIG or not (is_close or is_alike):
         return _by_headers_alone(record, census, f"the config does not describe this checkpoint: {_begun(off)}")
     note = [f"{off}. The headers decide; the layers agree, so what they cache is the config's word"]

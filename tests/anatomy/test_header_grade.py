@@ -45,6 +45,15 @@ def test_another_models_shape_is_matched_where_the_headers_hold_it(kind):
     assert graded(record(config_kind=kind)).grade == "matched"
 
 
+def test_another_models_shape_of_the_same_total_is_told_apart_by_its_layers():
+    """Two key-value heads more, and a feed-forward narrower by just as much; a norm takes up what is left."""
+    lent = {**LLAMA["config"], "num_key_value_heads": 4, "intermediate_size": 96 - 21}
+    missing = read_config(lent).parameter_count - COUNT
+    header = with_rows(LLAMA, ["model.extra_norm.weight", "BF16", [missing], 1, ""])
+    found = graded(record(header=header, config=lent, config_kind="sibling"))
+    assert (found.grade, found.anatomy.layer_count) == ("derived", None)
+
+
 def test_a_tied_head_that_is_stored_again_is_one_parameter_and_said():
     found = graded(record(QWEN, with_rows(QWEN, ("lm_head.weight", "BF16", [500, 64], 1, ""))))
     assert (found.grade, found.anatomy.parameter_count) == ("exact", QWEN["parameter_count"])
