@@ -115,3 +115,10 @@ def test_every_component_has_its_file():
 
     for component in method.FILES:
         assert len(method.files(component, SQL)) == len(method.FILES[component]), component
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(None, "–"), (-0.00001, "0.0 %"), (0.051, "+5.1 %"), (-0.5, "−50.0 %"), (0.0, "0.0 %")]
+)
+def test_nought_per_cent_has_no_sign(share, text):
+    assert words.percent(share, True) == text

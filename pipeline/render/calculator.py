@@ -53,6 +53,13 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
     ]
 
 
+def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """What `footprint_of` can be asked, where the database holds it: the fields that the page shows."""
+    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
+    found = connection.execute(query).fetchone()
+    return {"arguments": list(found[0])} if found else {}
+
+
 class Calculator:
     """The formulas of a published database for the browser; without formulas in it, nothing."""
 
@@ -66,7 +73,7 @@ class Calculator:
                 # the page says that it has no formulas; the suite's test of the mirror says why
                 pass
             else:
-                self.shared = shared_tables(connection, mirror.tables)
+                self.shared = shared_tables(connection, mirror.tables) | _arguments(connection)
                 self.own = model_tables(connection, mirror.tables)
 
     def files(self) -> dict[str, str]:

@@ -37,6 +37,7 @@ def environment(book: Book) -> jinja2.Environment:
         "cited": lambda text: cited(text, sources),
         "gib": words.gib,
         "count": words.count,
+        "percent": words.percent,
         "tokens": words.tokens,
         "shown": words.shown,
         "sql_text": words.sql_text,

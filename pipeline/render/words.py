@@ -42,6 +42,14 @@ def count(number: int | float | None) -> str:
     return f"{number:g}"
 
 
+def percent(share: float | None, is_signed: bool = False) -> str:
+    """A share to a tenth of a per cent; nought has no sign, and unknown is a dash."""
+    if share is None:
+        return "–"
+    value = round(100 * share, 1) or 0.0
+    return f"{value:{'+' if is_signed and value else ''}.1f} %".replace("-", "−")
+
+
 def tokens(number: int) -> str:
     """A context length as people say it: 8k, 128k."""
     return f"{number // 1024}k" if number >= 1024 and number % 1024 == 0 else f"{number:,}"
@@ -113,7 +121,7 @@ def limit_cell(context: int | None, sequences: int | None, whole: int | None, ce
     text = f"all {rounded_tokens(context)}" if whole and context >= whole else rounded_tokens(context)
     if ceiling and context >= ceiling and not (whole and context >= whole):
         text = f"≥ {text}"
-    users = "" if sequences is None else f"<small>{count(sequences) if sequences > 9999 else sequences} ×</small>"
+    users = "" if not sequences else f"<small>{count(sequences) if sequences > 9999 else sequences} ×</small>"
     return Markup(f"<td>{text}{users}</td>")
 
 

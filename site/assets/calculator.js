@@ -4,6 +4,7 @@ const a = await import(`./almanac.js${search}`);
 const [{ footprints }, shared, world, models] = await Promise.all([
   import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(),
 ]);
+const { GROUPS, FIELDS, applies, label, value } = await import(`./scenario_fields.js${search}`);
 const root = document.getElementById("calc");
 const form = root.querySelector("form");
 const shown = document.getElementById("calculated");
@@ -15,38 +16,22 @@ const PARTS = [
 const GIB = 2 ** 30;
 
 // ---- the scenario: in the address, so that it can be sent; an empty field is the default
-const LISTS = {
-  dtype_id: ["Format", () => shared.dtype.map((d) => [d.dtype_id, d.dtype_id])],
-  phase_id: ["Phase", () => world.phases],
-  engine_id: ["Engine", () => shared.engine.map((e) => [e.engine_id, e.name ?? e.engine_id])],
-  kv_dtype_id: ["Cache format", () => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id])],
-  attention: ["Attention", () => words("flash eager")],
-  optimizer_id: ["Optimizer", () => shared.optimizer.map((o) => [o.optimizer_id, o.name ?? o.optimizer_id])],
-  precision: ["Precision", () => words("mixed amp pure")],
-  checkpointing: ["Checkpointing", () => words("none full")],
-  lora_targets: ["LoRA targets", () => words("attention all-linear")],
-  sharding: ["Sharding", () => words("none ddp zero1 zero2 zero3 tp pp")],
-};
-const NUMBERS = { context_tokens: "Context, tokens", sequences: "Sequences", gpu_count: "GPUs", lora_rank: "LoRA rank" };
-const ORDER = ["phase_id", "dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "engine_id", "kv_dtype_id", "attention", "optimizer_id", "checkpointing", "precision", "lora_rank", "lora_targets"];
-const TRAINING = ["optimizer_id", "checkpointing", "precision"], ADAPTER = ["lora_rank", "lora_targets"];
-function words(text) { return text.split(" ").map((w) => [w, w]); }
+const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key));
 const asked = new URLSearchParams(location.search);
 const state = { model: asked.get("model") ?? models.id[models.reason.of.findIndex((r) => r === null)] ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
-for (const key of ORDER) state[key] = asked.get(key) ?? "";
+for (const key of ORDER) state[key] = asked.get(key) ?? FIELDS[key].start ?? "";
 
 const boxes = {};
 function field(key) {
-  if (LISTS[key]) {
-    const [label, options] = LISTS[key];
-    const first = key === "phase_id" || key === "dtype_id" ? [] : [["", "default"]];
-    const box = a.select(key, label, [...first, ...options()], state[key] || (first.length ? "" : key === "phase_id" ? "inference" : "bf16"), (value) => change(key, value));
-    return box;
+  const { choices, start, step = "1" } = FIELDS[key];
+  if (choices) {
+    const first = start ? [] : [["", "default"]];
+    return a.select(key, label(key, state), [...first, ...choices(shared, world)], state[key], (text) => change(key, text));
   }
-  const input = a.h("input", { type: "number", name: key, min: "1", step: "1", placeholder: "default", inputmode: "numeric" });
+  const input = a.h("input", { type: "number", name: key, min: "0", step, placeholder: "default", inputmode: "numeric" });
   input.value = state[key];
   input.addEventListener("input", () => change(key, input.value));
-  return a.h("label", {}, a.h("span", {}, NUMBERS[key]), input);
+  return a.h("label", {}, a.h("span", {}, label(key, state)), input);
 }
 function modelField() {
   const list = a.h("datalist", { id: "model-names" });
@@ -64,7 +49,12 @@ function modelField() {
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
 }
 const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); change("gpu", value); });
-form.append(a.h("div", { class: "controls" }, modelField(), card), a.h("div", { class: "controls" }, ...ORDER.map((key) => (boxes[key] = field(key)))));
+const groups = GROUPS.map(([name, fields]) => {
+  const keys = Object.keys(fields).filter((key) => ORDER.includes(key));
+  const set = a.h("fieldset", { class: "controls" }, a.h("legend", {}, name), ...keys.map((key) => (boxes[key] = field(key))));
+  return { set, keys };
+});
+form.append(a.h("div", { class: "controls" }, modelField(), card), ...groups.map(({ set }) => set));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.hidden = false;
 function change(key, value) {
@@ -82,23 +72,21 @@ async function anatomy(number) {
 }
 function scenario() {
   const out = { model_id: state.model };
-  for (const key of ORDER) if (state[key] !== "") out[key] = key in NUMBERS ? Math.trunc(+state[key]) : state[key];
-  out.phase_id ??= "inference";
-  out.dtype_id ??= "bf16";
+  for (const key of ORDER) if (state[key] !== "" && applies(key, state)) out[key] = value(key, state[key]);
   return out;
 }
 let turn = 0;
 async function calculate() {
   const mine = ++turn;
   const wanted = scenario();
-  const trains = wanted.phase_id !== "inference", adapts = ["lora", "qlora"].includes(wanted.phase_id);
-  for (const key of TRAINING) boxes[key].hidden = !trains;
-  for (const key of ADAPTER) boxes[key].hidden = !adapts;
-  boxes.kv_dtype_id.hidden = trains;
+  for (const key of ORDER) {
+    boxes[key].hidden = !applies(key, state);
+    boxes[key].firstChild.textContent = label(key, state);
+  }
+  for (const { set, keys } of groups) set.hidden = keys.every((key) => boxes[key].hidden);
   const query = new URLSearchParams({ model: state.model });
-  for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && !boxes[key]?.hidden) query.set(key, state[key]);
+  for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
   history.replaceState(null, "", `?${query}`);
-  for (const key of [...TRAINING, ...ADAPTER, "kv_dtype_id"]) if (boxes[key].hidden) delete wanted[key];
   const number = models.id.indexOf(state.model);
   if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`);
   const known = models.reason.of[number] === null;
@@ -116,8 +104,8 @@ function say(row, text, number, wanted) {
   shown.querySelector(".scroll").hidden = !known;
   fine.replaceChildren();
   if (row) {
-    const settled = ["engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id", "precision", "checkpointing", "lora_rank", "lora_targets", "attention", "sharding"]
-      .filter((key) => row[key] != null && !(key === "sharding" && row.gpu_count === 1)).map((key) => `${(LISTS[key]?.[0] ?? NUMBERS[key].replace(",", "")).toLowerCase()} ${row[key].toLocaleString("en")}`);
+    const settled = ORDER.filter((key) => !FIELDS[key].start && key !== "gpu_count" && row[key] != null && applies(key, { ...state, ...row }))
+      .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);
     fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
     const limit = models.context[number];
     if (limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
@@ -158,7 +146,7 @@ function bar(id, share) {
   return svg;
 }
 function sql({ model_id, ...rest }) {
-  const text = (value) => (typeof value === "number" ? value : `'${String(value).replaceAll("'", "''")}'`);
+  const text = (value) => (typeof value !== "string" ? value : `'${String(value).replaceAll("'", "''")}'`);
   return `FROM footprint_of(${[text(model_id), ...Object.entries(rest).map(([key, value]) => `${key} := ${text(value)}`)].join(", ")});`;
 }
 await calculate();

@@ -1,0 +1,61 @@
+// The calculator's fields: every argument of `footprint_of`, in groups, with its unit or its choices and where it applies. A field is
+// shown only where the formulas of the release take its argument. To add one is to add a line here.
+const trains = (s) => s.phase_id !== "inference";
+const serves = (s) => !trains(s);
+const adapts = (s) => ["lora", "qlora"].includes(s.phase_id);
+const shares = (s) => +s.gpu_count > 1;
+const words = (text) => () => text.split(" ").map((word) => [word, word]);
+const named = (table, id) => (shared) => shared[table].map((row) => [row[id], row.name ?? row[id]]);
+const YES = () => [["true", "yes"], ["false", "no"]];
+
+// argument: label, choices (a number where there are none), where it applies
+export const GROUPS = [
+  ["Scenario", {
+    phase_id: { label: "Phase", choices: (_shared, world) => world.phases, start: "inference" },
+    dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]), start: "bf16" },
+    context_tokens: { label: "Context, tokens" },
+    sequences: { label: "Sequences at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Sequences at once") },
+    engine_id: { label: "Engine", choices: named("engine", "engine_id") },
+    attention: { label: "Attention", choices: words("flash eager") },
+    kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },
+    image_pixels: { label: "Image, pixels" },
+    images: { label: "Images in a sequence" },
+    audio_seconds: { label: "Audio, seconds", step: "any" },
+    max_context_tokens: { label: "Engine’s limit, tokens", when: serves },
+  }],
+  ["Training", {
+    optimizer_id: { label: "Optimizer", choices: named("optimizer", "optimizer_id"), when: trains },
+    optimizer_rank: { label: "Optimizer’s rank", when: trains },
+    precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },
+    checkpointing: { label: "Checkpointing", choices: words("none full"), when: trains },
+    gradient_accumulation: { label: "Micro-batches in a step", when: trains },
+    loss: { label: "Loss", choices: words("full chunked fused"), when: trains },
+    ema: { label: "Average of the weights", choices: YES, when: trains },
+    adapter: { label: "Adapter", choices: words("lora dora"), when: adapts },
+    lora_rank: { label: "LoRA rank", when: adapts },
+    lora_targets: { label: "LoRA targets", choices: words("attention all-linear"), when: adapts },
+  }],
+  ["Several GPUs", {
+    gpu_count: { label: "GPUs" },
+    sharding: { label: "Sharding", choices: words("none ddp zero1 zero2 zero3 tp pp"), when: shares },
+    tensor_parallel: { label: "Tensor parallel, GPUs", when: shares },
+    pipeline_parallel: { label: "Pipeline stages", when: shares },
+    context_parallel: { label: "Context parallel, GPUs", when: shares },
+    expert_parallel: { label: "Expert parallel, GPUs", when: shares },
+    micro_batches_in_flight: { label: "Micro-batches in flight", when: (s) => trains(s) && +s.pipeline_parallel > 1 },
+    sequence_parallel: { label: "Sequence parallel", choices: YES, when: (s) => +s.tensor_parallel > 1 },
+    offload: { label: "Offload to the host", choices: words("none optimizer all"), when: trains },
+  }],
+];
+export const FIELDS = Object.assign({}, ...GROUPS.map(([, fields]) => fields));
+
+export const label = (key, scenario) => FIELDS[key].of?.(scenario) ?? FIELDS[key].label;
+export const applies = (key, scenario) => FIELDS[key].when?.(scenario) ?? true;
+
+// What is typed or chosen, as the formulas take it.
+export function value(key, text) {
+  const { choices, step } = FIELDS[key];
+  if (choices === YES) return text === "true";
+  if (choices) return text;
+  return step ? +text : Math.trunc(+text);
+}
