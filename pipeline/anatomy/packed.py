@@ -35,6 +35,7 @@ _BESIDES = (
     "weight_scale", "weight_scale_2", "weight_scale_inv", "weight_zero_point", "weight_shape", "weight_g_idx",
     "weight_global_scale", "input_global_scale", "input_scale_ub", "activation_scale", "pre_quant_scale",
 )  # fmt: skip
+_SCALES = ("scale", "scales", "biases", "_scale", "_scales")  # that may be parameters of their own
 _FUSED = ("_scales", "_scale_inv", "_weight_scale_2", "_weight_scale", "_input_scale", "_scale", "_global_scale")
 _STATE = re.compile(r"\.weight\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.bitsandbytes__\w+)$")
 _PLAIN = ("F64", "F32", "F16", "BF16")
@@ -147,13 +148,17 @@ def _module(module: str, parts: dict[str, list[Row]], widths: frozenset[int], fo
         # a scale that belongs to no matrix: a parameter of that name
         return [Matrix(row, row.pattern, row.dtype, row.shape) for found in parts.values() for row in found]
     besides = {name: found for name, found in parts.items() if name != values}
-    matrices, storage = [], ""
+    own = []
+    if all(row.dtype in _PLAIN for row in parts[values]) and "state" not in parts:
+        # beside plain weights a tensor of such a name is a parameter: the scale of a norm, a gate
+        own = [row for name in _SCALES for row in besides.pop(name, ())]
+    matrices = [Matrix(row, row.pattern, row.dtype, row.shape) for row in own]
+    storage = ""
     for row in parts[values]:
         near = {name: _nearest(row, found) for name, found in besides.items()}
         storage, shape = _read(values, row, near, widths, form)
         matrices.append(Matrix(row, module, storage, shape))
-    own = storage if besides else ""
-    return matrices + [Matrix(row, module, own or row.dtype, None) for found in besides.values() for row in found]
+    return matrices + [Matrix(row, module, storage, None) for found in besides.values() for row in found]
 
 
 def _nearest(row: Row, found: list[Row]) -> Row:

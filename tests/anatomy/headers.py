@@ -23,6 +23,12 @@ def written() -> dict[str, dict[str, Any]]:
     return found
 
 
+def packed_by_libraries() -> list[dict[str, Any]]:
+    """What quantisers made of one matrix of 512 × 256 (tests/oracle/packed.jsonl)."""
+    text = FILE.with_name("packed.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
 def repacked(
     header: dict[str, Any], pack: Callable[[str, Row], list[Row]], is_taken: Callable[[str], bool]
 ) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pipeline.anatomy.packed import NotDescribed
 from pipeline.anatomy.rows import OPERATORS, TENSOR_CLASSES
 from pipeline.hub.gguf_types import BLOCKS
 from pipeline.hub.summary import problem_of, summarise
-from tests.anatomy.headers import FORMATS, as_gguf, of_layers, repacked, written
+from tests.anatomy.headers import FORMATS, as_gguf, of_layers, packed_by_libraries, repacked, written
 
 PACKED = ("LlamaForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM")
 
@@ -50,6 +50,17 @@ def test_packed_formats_stand_for_the_same_elements_and_their_bytes_are_counted(
     assert {name.split()[0]} <= {h.storage for h in census.held}
 
 
+@pytest.mark.parametrize("row", packed_by_libraries(), ids=lambda row: f"{row['library']} {row['format']}")
+def test_what_the_libraries_pack_is_one_matrix_again(row):
+    tensors = [*row["tensors"], ["model.norm.weight", "BF16", [256]]]
+    bits = int(row["format"][3]) if row["format"].startswith("int") else None  # as its config says
+    census = read_header(summarise("safetensors", "f", 1, tensors), (bits, None))
+    assert census.by_class() == {"feed-forward": 512 * 256, "norm": 256}
+    assert {h.storage for h in census.held} == {"BF16", row["format"].split()[0]}
+    widths = {"U8": 1, "I8": 1, "F8_E4M3": 1, "BF16": 2, "I32": 4, "F32": 4, "I64": 8}
+    assert census.stored_bytes == sum(widths[dtype] * math.prod(shape) for _, dtype, shape in tensors)
+
+
 def is_taken(name: str):
     # MLX packs embedding and head too
     return lambda p: of_layers(p) or (name.startswith("mlx") and p.endswith(("embed_tokens.weight", "lm_head.weight")))
@@ -66,6 +77,29 @@ def test_gptq_and_awq_are_told_apart_by_their_shapes(bits, group, outs, intos, i
     ]
     (held,) = [h for h in read_header(summarise("safetensors", "f", 1, tensors)).held if h.shape]
     assert (held.shape, held.storage) == ((out, into), f"{'awq' if is_awq else 'gptq'}-int{bits}")
+
+
+def test_a_scale_beside_plain_weights_is_a_parameter_and_beside_packed_ones_it_is_not():
+    tensors = [("a.norm.weight", "BF16", [8]), ("a.norm.scale", "BF16", [8])]
+    assert read_header(summarise("safetensors", "f", 1, tensors)).parameter_count == 16
+    tensors = [("a.up_proj.weight", "F8_E4M3", [128, 256]), ("a.up_proj.scale", "F8_E8M0", [1, 2])]
+    assert read_header(summarise("safetensors", "f", 1, tensors)).parameter_count == 128 * 256
+
+
+def test_experts_that_mlx_fuses_and_packs_are_matrices_of_each_expert():
+    name = "model.layers.0.mlp.switch_mlp.gate_proj"
+    tensors = [
+        (f"{name}.weight", "U32", [4, 96, 8]),
+        (f"{name}.scales", "BF16", [4, 96, 1]),
+        (f"{name}.biases", "BF16", [4, 96, 1]),
+    ]
+    (experts,) = read_header(summarise("safetensors", "f", 1, [*tensors, ("norm.weight", "BF16", [64])])).tensors()[:1]
+    assert (experts.tensor_class, experts.per_layer_count, experts.out_features, experts.in_features) == (
+        "expert",
+        4,
+        96,
+        64,
+    )
 
 
 def test_fused_experts_in_mxfp4_are_matrices_of_each_expert():

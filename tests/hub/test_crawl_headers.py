@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.hub.record import read_record
 from pipeline.hub.summary import MOST_ROWS, layer_numbers, problem_of, summarise
@@ -241,6 +244,17 @@ def test_a_million_experts_are_few_rows():
     assert header["tensors"] == [
         ["model.layers.*.mlp.experts.*.up_proj.weight", "F8_E4M3", [2048, 7168], 61 * 256, "0-60"]
     ]
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-c](\.[0-9]{1,2}){0,2}\.w", fullmatch=True), st.lists(st.integers(0, 9), max_size=3)
+    )
+)
+def test_a_summary_keeps_every_tensor_and_its_elements(shapes):
+    rows = summarise("gguf", "f", 1, ((name, "F32", shape) for name, shape in shapes.items()))["tensors"]
+    assert sum(count for *_, count, _ in rows) == len(shapes)
+    assert sum(math.prod(shape) * count for _, _, shape, count, _ in rows) == sum(map(math.prod, shapes.values()))
 
 
 def test_a_summary_is_bounded_and_its_order_is_that_of_its_rows():
