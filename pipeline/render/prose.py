@@ -19,7 +19,7 @@ from pipeline.render.shell import ROOT, SLOT
 from pipeline.schema import PUBLISHED
 
 SQL = ROOT / "tables" / "sql"
-FRONT_ROWS = 60
+FRONT_ROWS = 40
 FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
 
 
@@ -59,6 +59,7 @@ class Prose:
             caption=caption,
             version=self.version,
             sql=_sql(scenario) if scenario else "",
+            opening=scenario.slug if scenario else "",
         )
 
     def slot_models(self, _argument) -> str:

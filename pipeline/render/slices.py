@@ -22,7 +22,11 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
     return _json(
         {
             "counts": book.counts,
-            "scenarios": [[*s.__dict__.values(), s.slug, book.formats[s]] for s in book.scenarios],
+            # the name of a slice is that of its parts; a format is named only where its engine is told with it
+            "scenarios": [
+                [*s.__dict__.values(), *([book.formats[s]] if book.formats[s] != s.dtype_id else [])]
+                for s in book.scenarios
+            ],
             "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
             "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
             "gpus": [

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from pipeline.render.book import Book, Scenario
 
+DIGITS = ord("0")
 UNTOLD = "no source in the book says that this engine runs this format on this card"
 
 
@@ -39,7 +40,7 @@ class Support:
 
     def coded(self) -> tuple[dict[str, int], dict]:
         """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
-        attention a number for every kind (0: it runs, n: the n-th refusal)."""
+        attention a letter for every kind (`0`: it runs, those after it: the first refusal, the second, …)."""
         keys = sorted(self._rows)
         refusals: dict[Refusal, int] = {}
         kinds: dict[tuple, int] = {}
@@ -48,5 +49,7 @@ class Support:
             found = [self._rows[key].get(card, Refusal(False, UNTOLD)) for key in keys]
             codes = tuple(0 if one is None else refusals.setdefault(one, len(refusals) + 1) for one in found)
             of_card[card] = kinds.setdefault(codes, len(kinds))
-        runs = {" ".join(key): codes for key, *codes in zip(keys, *kinds, strict=True)}
+        runs = {
+            " ".join(key): "".join(chr(DIGITS + c) for c in codes) for key, *codes in zip(keys, *kinds, strict=True)
+        }
         return of_card, {"runs": runs, "refusals": [list(one) for one in refusals]}

@@ -48,8 +48,9 @@ export function refusal(world, s, held, g) {
   s.rows ??= new Map(); // by the format held: the same few are asked for at every cell
   if (!s.rows.has(held)) s.rows.set(held, runs[`${s.engine} ${s.dtypeId === "stored" ? held : s.dtypeId} ${s.phase} ${s.attention ?? "flash"}`]);
   const row = s.rows.get(held);
-  if (row && row[g.kind] === 0) return null;
-  const [certain, why] = row ? refusals[row[g.kind] - 1] : [false, "no source in the book says that this engine runs this format on this card"];
+  const code = row && row.charCodeAt(g.kind) - 48;
+  if (code === 0) return null;
+  const [certain, why] = row ? refusals[code - 1] : [false, "no source in the book says that this engine runs this format on this card"];
   return { verdict: "unknown", text: certain ? "won’t run" : "unknown", why };
 }
 
@@ -184,8 +185,9 @@ export async function world() {
   const w = await load("data/scenarios.json");
   w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind]) =>
     ({ id, slug, name, short, segment, vendor, nominal, capacity, kind }));
-  w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, slug, dtype], index) =>
-    ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, slug, index }));
+  w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
+    ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
+      slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));
   w.width = w.counts.length + 2;
   return w;
 }

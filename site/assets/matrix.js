@@ -13,6 +13,9 @@ const base = a.address("");
 // (Material takes `q` for its own search)
 const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure"];
 const asked = new URLSearchParams(location.search);
+const slices = new Map();
+const slice = (slug) => slices.get(slug) ?? slices.set(slug, a.load(`data/slices/${slug}.bin`, "binary")).get(slug);
+if (!location.search) slice(wrap.dataset.opening); // what most people come for is under way before anything else is known
 const [world, models] = await Promise.all([a.world(), a.models()]);
 const defaults = {
   ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full",
@@ -34,7 +37,6 @@ const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs s
 
 // ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
 let scenario, totals;
-const slices = new Map();
 const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase);
 function settle() {
   let left = ofPhase();
@@ -52,8 +54,7 @@ function settle() {
 
 async function fetchSlice() {
   const wanted = scenario;
-  if (!slices.has(wanted.slug)) slices.set(wanted.slug, a.load(`data/slices/${wanted.slug}.bin`, "binary"));
-  const loaded = await slices.get(wanted.slug);
+  const loaded = await slice(wanted.slug);
   if (wanted === scenario) totals = loaded;
 }
 

@@ -1,6 +1,9 @@
 // Loaded by every page: the age of the facts, filters of plain tables, and the page's own script where it has one.
 const version = new URL(import.meta.url).search;
 
+if (document.getElementById("ask")) await import(`./matrix.js${version}`);
+if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done, { once: true }));
+
 for (const time of document.querySelectorAll("time[data-age]")) {
   const days = Math.floor((Date.now() - Date.parse(time.dateTime)) / 864e5);
   if (days >= 0) time.after(` (${days < 1 ? "today" : days === 1 ? "yesterday" : `${days} days ago`})`);
@@ -26,7 +29,6 @@ for (const input of document.querySelectorAll("input[data-filter]")) {
   if (input.value) apply(); // the browser keeps what was typed when one comes back
 }
 
-if (document.getElementById("ask")) await import(`./matrix.js${version}`);
 if (document.querySelector("[data-controls]")) await import(`./model.js${version}`);
 if (document.getElementById("calc")) await import(`./calculator.js${version}`);
 if (document.getElementById("compare")) await import(`./compare.js${version}`);
