@@ -8,7 +8,7 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from pipeline.render import modelfiles, paths, words
+from pipeline.render import modelfiles, paths, plot, words
 from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.calculator import Calculator
@@ -16,7 +16,7 @@ from pipeline.render.environment import environment
 from pipeline.render.preview import Previews
 from pipeline.render.reach import Reach
 from pipeline.render.relatives import Relatives, packed
-from pipeline.render.support import Refusal, Support
+from pipeline.render.support import Support
 from pipeline.render.tables import components
 
 DEFAULT_CONTEXT = 8192
@@ -49,7 +49,6 @@ class ModelPages:
         self.parts = components(book.folder, shown) if shown else {}
         self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
         self.calculator, self.previews, self.support = Calculator(book.folder), Previews(), Support(book)
-        self._refused: dict[tuple, list[Refusal | None]] = {}
         self.relatives = Relatives(book.models)
         self.reach = Reach(book, self.contexts, self.support, self.lengths, self.trained)
 
@@ -58,14 +57,6 @@ class ModelPages:
         """The common cards as heads of a table, equal on every page."""
         pieces = self.page.environment.get_template("_macros.html").module
         return Markup(pieces.gpu_heads(self.book.common, "../../../"))
-
-    def _refusals(self, scenario: Scenario, held: str | None) -> list[Refusal | None]:
-        """Which of the common cards do not run a scenario: equal for all models of a format."""
-        key = (scenario, held)
-        if key not in self._refused:
-            cards = [g["gpu_id"] for g in self.book.common]
-            self._refused[key] = [self.support.refusal(scenario, held, card) for card in cards]
-        return self._refused[key]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -205,7 +196,7 @@ class ModelPages:
         }
         if not book.is_known(number, scenario):
             return row | {"reason": book.reason(number, scenario)}
-        refusals = self._refusals(scenario, self.support.format(scenario, number))
+        refusals = self.support.of_common(scenario, number)
         cells = [
             words.verdict_cell(totals, book.counts, kib, "", refusal)
             for kib, refusal in zip(self.capacities, refusals, strict=True)
@@ -231,6 +222,9 @@ class ModelPages:
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
                         "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
+                        "bar": plot.bar([(c.removesuffix("_bytes"), row[c]) for c in COMPONENTS], scale)
+                        if total
+                        else "",
                         "cells": {c.removesuffix("_bytes"): words.exact_cell(row and row[c]) for c in COMPONENTS},
                         "reason": "" if total is not None else self.book.reason(number, scenario),
                     }

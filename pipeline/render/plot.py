@@ -141,3 +141,15 @@ def histogram(
             parts.append(text(round((i + 0.5) * step, 1), height - bottom - tall - 3, f"{n:,}", "soft", "middle"))
     parts.append(f'<path class="axis" d="M0 {height - bottom}H{width}"/>')
     return svg(identifier, title, description, parts, height, width)
+
+
+def bar(parts: Sequence[tuple[str, int | None]], scale: float) -> Markup:
+    """Components side by side on a common scale; the table beside it holds the numbers. As the macro `bar` of the templates."""
+    rects, x = [], 0.0
+    for name, size in parts:
+        if size:
+            wide = 1000 * size / scale
+            rects.append(f'<rect class="c-{name}" x="{x:.1f}" width="{wide:.1f}" height="10"/>')
+            x += wide
+    head = '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">'
+    return Markup(f"{head}{''.join(rects)}</svg>")

@@ -116,11 +116,10 @@ class Reach:
 
     def _where_it_runs(self, scenario: Scenario, model: int, limits: tuple | None) -> tuple:
         """The limits by card, None for a card that does not run the scenario."""
-        held = self.support.format(scenario, model)
-        return tuple(
-            None if self.support.refusal(scenario, held, gpu) else limit
-            for gpu, limit in zip(self.cards, limits or (), strict=False)
-        )
+        if not limits:
+            return ()
+        refusals = self.support.of_common(scenario, model)
+        return tuple(None if no else limit for no, limit in zip(refusals, limits, strict=True))
 
     def as_rows(self, number: int, scenarios: list[Scenario]) -> list[dict]:
         """The same for machines: exact tokens and sequences."""

@@ -25,6 +25,8 @@ class Support:
     def __init__(self, book: Book) -> None:
         self.cards = [g["gpu_id"] for g in book.gpus]
         self.formats = [m["stored_format"] for m in book.models]
+        self.common = [g["gpu_id"] for g in book.common]
+        self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
         for row in book["runs_on"]:
             refusal = None if row["runs"] else Refusal(row["runs"] is False, row["how"] or UNTOLD)
@@ -37,6 +39,13 @@ class Support:
         """None where the card runs the scenario with its weights in this format."""
         row = self._rows.get((scenario.engine_id, dtype, scenario.phase_id, "flash"), {})
         return row.get(gpu_id, Refusal(False, UNTOLD))
+
+    def of_common(self, scenario: Scenario, model: int) -> list[Refusal | None]:
+        """The same for each of the common cards: equal for all models of a format, and asked on every page."""
+        held = self.format(scenario, model)
+        if (scenario, held) not in self._of_common:
+            self._of_common[scenario, held] = [self.refusal(scenario, held, gpu) for gpu in self.common]
+        return self._of_common[scenario, held]
 
     def coded(self) -> tuple[dict[str, int], dict]:
         """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
