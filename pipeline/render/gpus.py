@@ -103,6 +103,7 @@ class GpuPages:
             caption_tasks=at,
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
+            refused=self._refused(gpu),
             formats=[self._format(s, gpu) for s in self.inference],
             tasks=self._tasks(gpu),
             task_formats=[self.book.formats[s] for s in self.columns if s.phase_id == "inference"],
@@ -164,6 +165,17 @@ class GpuPages:
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
             cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
         return self.entries[model] | {"cells": Markup("").join(cells)}
+
+    def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:
+        """Formats that do not run on the card, or of which nobody says that they do: certainty, reason, and which formats."""
+        found: dict[tuple[bool, str], list[str]] = {}
+        for s in self.inference + [s for s in self.columns if s.phase_id != "inference"]:
+            no = self.pages.support.refusal(s, s.dtype_id, gpu["gpu_id"]) if s.dtype_id != "stored" else None
+            if no:
+                phase = "" if s.phase_id == "inference" else f"{self.pages.phases.get(s.phase_id, s.phase_id)} in "
+                found.setdefault((no.is_certain, no.why), []).append(f"{phase}{s.dtype_id} ({s.engine_id})")
+        order = sorted(found.items(), key=lambda item: not item[0][0])
+        return [("does not run" if certain else "not known to run", why, names) for (certain, why), names in order]
 
     def _format(self, scenario: Scenario, gpu: dict) -> dict:
         capacity = gpu["capacity_bytes"] // 1024

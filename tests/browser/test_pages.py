@@ -122,3 +122,19 @@ def test_a_missing_page_can_search(open_page, browser, site_url):
     assert page.locator(".md-search__input").count() == 1
     assert "404" in page.locator("h1").inner_text()
     context.close()
+
+
+def test_a_card_says_what_it_does_not_run(open_page):
+    page = open_page("gpus/m4-max-128gb/", java_script_enabled=False)
+    text = page.locator("section[aria-labelledby=refused]").inner_text()
+    assert "bf16 (vllm)" in text and "does not run" in text and "vLLM has no kernels for it" in text
+    assert open_page("gpus/rtx-4090/").locator("section[aria-labelledby=refused]").count() == 0
+
+
+def test_on_paper_there_are_answers_and_no_controls(open_page):
+    page = open_page(MODEL)
+    page.emulate_media(media="print")
+    assert page.locator("p.answer").is_visible() and page.locator("[data-matrix] td.v").first.is_visible()
+    for hidden in (".md-header", ".md-tabs", "form[data-controls]"):
+        assert not page.locator(hidden).first.is_visible()
+    assert page.locator(".scroll").first.evaluate("box => getComputedStyle(box).overflow") == "visible"
