@@ -29,7 +29,7 @@ _REQUIRED = {
     "sequences": "the number of sequences is not stated",
     "gpu_count": "more than one kind of parallelism",
 }
-_NUMBERS = ("context_tokens", "sequences", "gpu_count", "lora_rank", "generated_tokens")
+_NUMBERS = ("context_tokens", "sequences", "gpu_count", "lora_rank", "generated_tokens", "gradient_accumulation")
 # Sums of components that measurements are compared with, over a footprint f, its weights w and the constants k.
 COMPARED = {
     "allocated": "f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT",
@@ -110,6 +110,12 @@ def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     row["checkpointing"] = (row["checkpointing"] or "none") if trains else None
     row["attention"] = row["attention"] or "flash"
     row["precision"] = (row["precision"] or _precision(row)) if trains else None
+    # what was measured did run
+    row["max_context_tokens"] = row["context_tokens"] and row["context_tokens"] + (row["generated_tokens"] or 0)
+    row["loss"] = (row["loss"] or "full") if trains else None
+    row["gradient_accumulation"] = (row["gradient_accumulation"] or 1) if trains else None
+    row["ema"], row["optimizer_rank"] = (False, 128) if trains else (None, None)
+    row["adapter"] = (row["adapter"] or "lora") if adapts else None
     row["lora_rank"] = (row["lora_rank"] or 16) if adapts else None
     if adapts and row["lora_targets"] is None:
         row["reason"] = row["reason"] or "the adapters' targets are not attention or all linear layers"

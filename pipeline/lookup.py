@@ -104,7 +104,9 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             """,
             {"first": first, "last": last},
         )
-        connection.execute(f"INSERT INTO {table}_of_first BY NAME FROM footprints('scenario_step')")
+        # a recipe's further arguments have their defaults in the lookup, and no column
+        columns = ", ".join(f'"{row[0]}"' for row in connection.execute(f"DESCRIBE {table}").fetchall())
+        connection.execute(f"INSERT INTO {table}_of_first BY NAME SELECT {columns} FROM footprints('scenario_step')")
 
 
 def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:

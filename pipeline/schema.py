@@ -116,8 +116,8 @@ FACTS = _tables(
         "optimizer",
         "Optimizers: the bytes of state per trained parameter.",
         "optimizer_id",
-        "optimizer_id name state_bytes_per_parameter? state_form state_count follows_parameter_dtype step_copies "
-        "step_largest_fp32_copies note? source",
+        "optimizer_id name state_bytes_per_parameter? state_form state_count follows_parameter_dtype keeps_projection "
+        "step_copies step_largest_fp32_copies note? source",
     ),
     _table(
         "implementation",
@@ -128,7 +128,11 @@ FACTS = _tables(
         "router_input_bytes? feed_forward_extra? are_experts_adapted? note? source",
     ),
     _table(
-        "engine", "Programs that run models.", "engine_id", "engine_id name engine_version? parallelism note? source"
+        "engine",
+        "Programs that run models; what a training loop holds beyond Trainer's.",
+        "engine_id",
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients gradient_bytes? process_context_bytes? "
+        "note? source",
     ),
     _table(
         "support",

@@ -143,6 +143,10 @@ below_capability | number>=0 | CUDA compute capability from which the line no lo
 runs | boolean | Whether it runs; null where sources do not settle it
 how | string | How it runs, or why it does not
 engine_version | string | Version that the constants were read from
+keeps_logits | boolean | Whether the training loop keeps the model's outputs until the step is over
+keeps_gradients | boolean | Whether the gradients' buffers live through the forward pass too
+gradient_bytes | integer>=1 | Bytes of a gradient's element, where it is not that of the trained weight
+process_context_bytes | integer>=0 | Context of a process on the card, where it is not that of constant.csv
 parallelism | string | How an engine uses several GPUs by default (tp, pp or none), or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
 norm_form | string | How norms are computed: rms, rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
@@ -168,10 +172,11 @@ meaning | string | What it is
 optimizer_id | string | Optimizer
 state_bytes_per_parameter | number>=0 | Bytes of optimizer state per trained parameter
 state_count | integer>=0 | States per parameter
-state_form | string | What its states are for: elementwise, factored (rows and columns), blockwise, or matrices (AdamW for the rest)
+state_form | string | What its states are for: elementwise, factored (rows and columns), blockwise, matrices or projected (of low rank; AdamW for the rest)
 follows_parameter_dtype | boolean | Whether the states take the dtype of the parameter that they belong to
 follows_parameter_dtype | boolean | Whether the states have the dtype of the trained weights where precision is pure
 step_largest_fp32_copies | number>=0 | fp32 copies of the largest parameter that exist only during the step
+keeps_projection | boolean | Whether a low-rank optimizer holds the matrix that projects gradients
 step_copies | number>=0 | Copies of all parameters that exist only during the step
 step_largest_fp32_copies | number>=0 | Copies in fp32 of the largest parameter that exist only during the step
 kv_dtype_id | string | Format of the KV cache
@@ -193,7 +198,7 @@ gpu_counts | string | GPU counts of the set
 precision | string | mixed, amp or pure: where the fp32 copy of the weights lives in training
 sharding | string | none, ddp, zero1, zero2, zero3, tp or pp
 lora_rank | integer>=1 | Rank of the adapters
-lora_targets | string | Linear layers that get an adapter: attention or all-linear
+lora_targets | string | Linear layers that get an adapter: attention, query-value, all-linear or experts
 field | string | Field that is corrected
 expected_old | string | What the source says
 corrected | string | What is true
@@ -207,7 +212,7 @@ unknown_reason | string | Why a number is null
 context_tokens | integer>=1 | Tokens of each sequence
 sequences | integer>=1 | Concurrent requests in inference, micro-batch per GPU in training
 checkpointing | string | Activation checkpointing: none, full or selective
-attention | string | flash or eager
+attention | string | flash, eager, or masked (fused, with the mask of a padded batch)
 gpu_count | integer>=1 | GPUs that share the work
 kv_cache_bytes | integer>=0 | Keys and values that attention can ever read
 kv_padding_bytes | integer>=0 | What the engine sets aside for the cache beyond that

@@ -48,7 +48,7 @@ def test_tables_are_as_the_schema_declares_them(book, name):
 
 
 def test_every_format_and_phase_of_the_contract_is_there(book):
-    assert {row[0] for row in book.execute("SELECT dtype_id FROM dtype").fetchall()} == set(DTYPES.split())
+    assert {row[0] for row in book.execute("SELECT dtype_id FROM dtype").fetchall()} >= set(DTYPES.split())
     phases = {row[0] for row in book.execute("SELECT phase_id FROM phase").fetchall()}
     assert phases == {"inference", "pretrain", "full-finetune", "lora", "qlora"}
 
@@ -74,6 +74,12 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "sharding",
             "gpu_count",
             "engine_id",
+            "adapter",
+            "loss",
+            "gradient_accumulation",
+            "ema",
+            "optimizer_rank",
+            "max_context_tokens",
         ]
     )
 

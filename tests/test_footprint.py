@@ -122,7 +122,7 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
                 "model_id": MODELS,
                 "phase_id": st.just("lora"),
                 "lora_rank": st.integers(1, 256),
-                "lora_targets": st.sampled_from(["attention", "all-linear"]),
+                "lora_targets": st.sampled_from(["attention", "query-value", "all-linear"]),
             }
         ),
         **BATCH,

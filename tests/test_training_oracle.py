@@ -42,12 +42,15 @@ def judged():
     connection = duckdb.connect()
     build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
     build.run_sql(connection)
-    rows = _read("training_peaks.csv")
+    # a row without a peak waits to be counted
+    rows = [row for row in _read("training_peaks.csv") if row["peak_bytes"]]
     known = {
         (r["model_type"], r["key"]): r["reason"] for r in _read("exceptions.csv") if r["table"] == "training_peaks"
     }
     asked = [
-        {name: None for name in TYPES} | {"model_id": r["model"]} | {name: r[name] or None for name in SCENARIO}
+        {name: None for name in TYPES}
+        | {"model_id": r["model"], "max_context_tokens": r["context_tokens"]}
+        | {name: r[name] or None for name in SCENARIO}
         for r in rows
     ]
     frame = pl.DataFrame(asked, schema={name: pl.String for name in TYPES}).cast(TYPES)

@@ -27,6 +27,8 @@ FUNCTIONS = {
             "round",
             "abs",
             "sqrt",
+            "pow",
+            "log2",
             "greatest",
             "least",
             "len",

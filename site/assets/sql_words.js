@@ -22,6 +22,8 @@ export const ceil = one(Math.ceil);
 export const floor = one(Math.floor);
 export const abs = one(Math.abs);
 export const sqrt = one(Math.sqrt);
+export const log2 = one(Math.log2);
+export const pow = both(Math.pow);
 export const round = one((a) => Math.sign(a) * Math.round(Math.abs(a)));
 export const starts_with = both((a, b) => a.startsWith(b));
 export const like = both((text, pattern) =>

@@ -1,13 +1,13 @@
 -- Gradients and optimizer: what training holds per trained parameter beside the weights.
 --
 --   gradients_bytes = trained × bytes of a trained parameter
---   optimizer_bytes = trained × (bytes of state + 4 where fp32 master weights are kept apart)
+--   optimizer_bytes = trained × (bytes of state + 4 where fp32 master weights are kept apart + 4 or 2 where ema keeps their average)
 --
 -- Units: bytes per GPU. trained is every parameter in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
 -- precision: mixed keeps 16-bit weights and gradients with fp32 master weights in the optimizer (2 + 2 + 4 + 8 = 16 bytes per
 --   parameter with AdamW); amp keeps fp32 weights and gradients; pure keeps everything, states included, in the dtype.
 -- Sources: optimizer.csv (states, each cited); the ZeRO paper for the accounting and for what stages 1, 2 and 3 divide.
--- Not covered: gradient accumulation in fp32, EMA copies, states paged to the CPU.
+-- Not covered: states paged to the CPU.
 
 CREATE OR REPLACE MACRO trained_elements(m, x) AS
     iif(x.phase_id IN ('lora', 'qlora'), adapter_elements(m, x), m.parameter_count);
@@ -17,6 +17,9 @@ CREATE OR REPLACE MACRO trained_bytes_each(x) AS CASE
     WHEN x.precision = 'amp' THEN 4
     ELSE x.compute_bytes
 END;
+
+-- (an engine may hold gradients in a precision of its own)
+CREATE OR REPLACE MACRO gradient_bytes_each(x) AS coalesce(x.engine_gradient_bytes, trained_bytes_each(x));
 
 -- how many GPUs share a part: 'weights', 'gradients' or 'optimizer'
 CREATE OR REPLACE MACRO shards(x, part) AS CASE
@@ -28,23 +31,27 @@ CREATE OR REPLACE MACRO shards(x, part) AS CASE
 END;
 
 CREATE OR REPLACE MACRO gradients_bytes(m, x) AS
-    ceil(trained_elements(m, x) * trained_bytes_each(x) / shards(x, 'gradients'))::BIGINT;
+    ceil(trained_elements(m, x) * gradient_bytes_each(x) / shards(x, 'gradients'))::BIGINT;
 
 -- States of plain optimizers have the precision of the parameter they belong to where precision is pure.
 CREATE OR REPLACE MACRO state_bytes_each(x, o) AS
     iif(o.follows_parameter_dtype AND x.precision = 'pure', o.state_count * trained_bytes_each(x), o.state_bytes_per_parameter);
 
 -- elementwise: so many bytes an element. factored: a row and a column of fp32 for every matrix, all of a vector. blockwise: tensors below
--- 4096 elements keep fp32. matrices: one state for matrices, AdamW's two for embeddings, head and vectors.
+-- 4096 elements keep fp32. matrices: one state for matrices, AdamW's two for embeddings, head and vectors. projected: of a linear layer's
+-- matrix two moments of optimizer_rank × its longer side, with GaLore also the projection, optimizer_rank × its shorter side; AdamW elsewhere.
 CREATE OR REPLACE MACRO optimizer_states(m, x, o) AS CASE
     WHEN o.state_form = 'factored' AND x.is_adapter THEN 4 * (trained_elements(m, x) / x.lora_rank
-        + 2 * x.lora_rank * iif(x.lora_targets = 'attention', m.lora_attention_module_count, m.lora_linear_module_count))
+        + 2 * x.lora_rank * adapted_modules(m, x))
     WHEN o.state_form = 'factored' THEN 4 * m.factored_elements
     WHEN o.state_form = 'matrices' AND NOT x.is_adapter THEN state_bytes_each(x, o) * (2 * m.parameter_count - m.matrix_elements)
+    WHEN o.state_form = 'projected' THEN state_bytes_each(x, o) * (m.parameter_count - m.projected_elements
+        + x.optimizer_rank * (m.projected_longer_sum + iif(o.keeps_projection, m.projected_shorter_sum / 2, 0)))
     ELSE trained_elements(m, x) * state_bytes_each(x, o)
         + iif(o.state_form = 'blockwise' AND NOT x.is_adapter, m.small_elements * (4 * o.state_count - o.state_bytes_per_parameter), 0)
 END;
 
 CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil((optimizer_states(m, x, o)
     + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4 * m.parameter_count, 0)
+    + iif(x.ema, trained_elements(m, x) * iif(x.precision = 'mixed', 4, trained_bytes_each(x)), 0)
 ) / shards(x, 'optimizer'))::BIGINT;

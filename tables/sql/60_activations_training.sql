@@ -6,20 +6,14 @@
 --   width (hidden, query, key, feed-forward) in the precision it is computed in; the comments name them.
 -- Source: reading which tensors stay alive in the real training steps of transformers 5.23.0 and peft 0.21.2 under fake tensors
 --   (source transformers-step-oracle); implementation.csv says where an architecture computes otherwise than its anatomy implies.
--- Not covered: recurrent layers, towers of multimodal models (a step of text is counted), diffusion models, padding masks,
---   selective checkpointing, fused or chunked cross-entropy.
+--   Selective checkpointing keeps the results of matrix products and of fused attention and computes the rest again: the example of
+--   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in 59_loss.sql.
+-- Not covered: recurrent layers, towers of multimodal models (a step of text is counted), diffusion models.
 
--- tokens of one step on one GPU
-CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences::DOUBLE * x.context_tokens;
-
--- GPUs that divide the inside of a layer, and the share of the layers' activations that the worst pipeline stage holds: the
+-- The share of the layers' activations that the worst pipeline stage holds: the
 -- first stage keeps as many micro-batches in flight as there are stages (1F1B)
-CREATE OR REPLACE MACRO tensor_parallel(x) AS iif(x.sharding = 'tp', x.gpu_count, 1);
 CREATE OR REPLACE MACRO stage_share(m, x) AS iif(x.sharding = 'pp',
     ceil(m.layer_count / x.gpu_count) * x.gpu_count / greatest(m.layer_count, 1), 1.0);
-
--- columns of the logits; 0 where the model has no output head
-CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_head_tied, m.vocab_size, 0) / tensor_parallel(x);
 
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
@@ -48,11 +42,12 @@ CREATE OR REPLACE MACRO kept_by_norms(width, outputs, m, x) AS
 CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_count * m.hidden_size);
 
 -- Which kernel attention runs in. Fused kernels take neither grouped heads in fp32 nor one key for all queries without being told so:
--- both run as plain matrix products (math). Beyond its window a layer needs a mask, which excludes the flash kernel (masked).
+-- both run as plain matrix products (math). Beyond its window a layer needs a mask, as does a padded batch (attention := 'masked'): that
+-- excludes the flash kernel (masked).
 CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
     WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN 'eager'
     WHEN m.attention_form = 'broadcast' AND c.kv_heads = 1 AND c.heads > 1 THEN 'broadcast'
-    WHEN c.win < x.context_tokens THEN 'masked'
+    WHEN c.win < x.context_tokens OR x.attention = 'masked' THEN 'masked'
     WHEN x.compute_bytes = 4 AND c.heads > c.kv_heads THEN 'math'
     ELSE 'fused'
 END;
@@ -113,30 +108,46 @@ CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
     + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
--- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs.
+-- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs; and of
+-- the input copy of an adapter in fp32.
 CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
-    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + iif(b.experts > 0, m.hidden_size, 0)));
+    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + iif(b.experts > 0, m.hidden_size, 0)))
+    + iif(x.is_adapter AND x.lora_targets = 'all-linear' AND NOT x.has_adapted_experts AND adapter_compute_bytes(x) > x.compute_bytes,
+        adapter_compute_bytes(x) * b.width, 0);
 
--- Per token, backward inside attention where scores are tensors: the softmax, its gradient and the gradient of the scores, all in the
--- softmax's precision, in place of what was kept of them.
+-- Per token, backward inside attention where scores are tensors: the softmax, its gradient, their product (a temporary of PyTorch's CUDA
+-- kernel) and the gradient of the scores, all in the softmax's precision, in place of what was kept of them.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
-    WHEN 'eager' THEN (iif(m.softmax_form = 'compute' AND x.precision <> 'amp', 3 * x.compute_bytes, 12)
+    WHEN 'eager' THEN (iif(m.softmax_form = 'compute' AND x.precision <> 'amp', 4 * x.compute_bytes, 16)
         + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
-    WHEN 'math' THEN 8 * c.heads * x.context_tokens + 8 * c.context
-    WHEN 'broadcast' THEN 8 * c.heads * x.context_tokens + 8 * c.context
+    WHEN 'math' THEN 12 * c.heads * x.context_tokens + 8 * c.context
+    WHEN 'broadcast' THEN 12 * c.heads * x.context_tokens + 8 * c.context
     ELSE 0 END;
 
 -- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy, but where the input
 -- has that precision already: then layers that read the same norm share it.
 CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS CASE
     WHEN NOT x.is_adapter THEN 0
-    WHEN x.lora_targets = 'attention' OR x.has_adapted_experts THEN iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * (
-        m.lora_attention_input_sum + x.lora_rank * m.lora_attention_module_count
-        - iif(x.compute_bytes = 4 AND NOT m.has_fused_qkv, 2 * m.layer_count * m.hidden_size, 0))
-    ELSE iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4) * (
-        m.lora_linear_input_sum + x.lora_rank * m.lora_linear_module_count
-        - iif(x.compute_bytes = 4, m.hidden_input_sum - m.norm_output_sum, 0))
+    ELSE adapter_compute_bytes(x) * (adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x) - CASE
+            WHEN x.compute_bytes < 4 OR x.lora_targets = 'experts' THEN 0
+            WHEN x.lora_targets IN ('attention', 'query-value') OR x.has_adapted_experts THEN
+                iif(m.has_fused_qkv, 0, iif(x.lora_targets = 'query-value', 1, 2) * m.layer_count * m.hidden_size)
+            ELSE m.hidden_input_sum - m.norm_output_sum
+        END)
+        -- dora: what the base layer and the adapter give, for the magnitude's gradient
+        + iif(x.adapter = 'dora', (adapted_elements(m, x) - adapted_inputs(m, x)) * (x.compute_bytes + adapter_compute_bytes(x)), 0)
 END;
+CREATE OR REPLACE MACRO adapter_compute_bytes(x) AS iif(x.precision IN ('amp', 'pure'), x.compute_bytes, 4);
+
+-- Per token, what selective checkpointing keeps of all layers: their input, the results of all products (adapters' too) and of attention.
+CREATE OR REPLACE MACRO kept_selectively(m, x, mixers) AS
+    m.layer_count * m.hidden_size * x.residual_bytes
+    + x.compute_bytes * m.linear_output_sum
+    + list_sum(list_transform(mixers, lambda c: c.layers * (x.compute_bytes * c.context
+        + iif(c.kernel = 'eager', x.compute_bytes * c.heads * x.context_tokens, 4 * c.heads))))
+    + coalesce(list_sum(list_transform(m.blocks, lambda b: b.layers * x.compute_bytes
+        * (b.experts + b.routed * (iif(b.is_gated, 2, 1) * b.expert_width + iif(b.experts > 0, m.hidden_size, 0))))), 0)
+    + iif(x.is_adapter, adapter_compute_bytes(x) * (adapted_elements(m, x) - adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x)), 0);
 
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
@@ -156,12 +167,14 @@ CREATE OR REPLACE MACRO with_kernels(m, x) AS
 CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x),
     'adapters': kept_by_adapters(m, x),
+    'selective': kept_selectively(m, x, mixers),
     'attention': list_transform(mixers, lambda c: [c.layers, kept_by_attention(c, m, x), score_gradients(c, m, x)]),
     'blocks': list_transform(m.blocks, lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
 };
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
     'layers': parts.hidden + parts.adapters + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2]))) / tensor_parallel(x),
+    'selective': parts.selective / tensor_parallel(x),
     'layer': (parts.hidden + parts.adapters) / greatest(m.layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
     'block': list_max(list_transform(parts.blocks, lambda b: b[2])) / tensor_parallel(x),
@@ -172,21 +185,20 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 };
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
-CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS iif(x.checkpointing = 'full',
-    m.layer_count * m.hidden_size * x.residual_bytes,
-    s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
-    -- nor does the first feed-forward block where it stands beside the adapted attention
-    - iif(m.is_block_parallel AND x.lora_targets = 'attention', s.block, 0));
+CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
+    WHEN 'full' THEN m.layer_count * m.hidden_size * x.residual_bytes
+    WHEN 'selective' THEN s.selective
+    ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
+        -- nor does the first feed-forward block where it stands beside the adapted attention
+        - iif(m.is_block_parallel AND x.lora_targets IN ('attention', 'query-value'), s.block, 0)
+END;
+-- of one layer: what is kept twice when the layer is worked on
+CREATE OR REPLACE MACRO kept_by_one_layer(m, x, s) AS CASE x.checkpointing
+    WHEN 'full' THEN m.hidden_size * x.residual_bytes
+    WHEN 'selective' THEN s.selective / greatest(m.layer_count, 1)
+    ELSE s.layers / greatest(m.layer_count, 1)
+END;
 
--- bytes per token that the final norm and the loss keep: the log-softmax, and the tanh of a cap on the logits
-CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp', x.compute_bytes, 4);
--- (where autocast runs the log-softmax in 16 bits and the loss in fp32, both are kept)
-CREATE OR REPLACE MACRO kept_per_logit(m, x) AS loss_bytes(m, x)
-    -- a loop that keeps the model's outputs keeps the logits
-    + iif(x.engine_id = 'pytorch-loop', x.compute_bytes, 0)
-    + iif(m.loss_form = 'compute' AND x.precision = 'amp', 2, 0) + iif(m.has_logit_cap, x.compute_bytes, 0);
-CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
-    iif(m.loss_form = 'compute' AND x.precision = 'amp', 4, 2 * loss_bytes(m, x));
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS
     kept_by_norms(m.hidden_size, m.hidden_size, m, x) + iif(x.is_autocast, 2 * m.hidden_size, 0)
     + logit_width(m, x) * kept_per_logit(m, x)
@@ -198,7 +210,8 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
 
 -- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s) AS step_tokens(x) * (kept_by_layers(m, x, s) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
-    + iif(x.is_autocast, 2 * iif(x.checkpointing = 'full', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+    + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(x) AND x.precision = 'amp', 2 * m.vocab_size * m.hidden_size, 0)
-    + iif(x.has_adapted_experts AND x.checkpointing <> 'full', x.compute_bytes * m.expert_elements, 0);
+    + kept_by_fused_loss(m, x)
+    + iif(x.has_adapted_experts AND x.checkpointing = 'none', x.compute_bytes * m.expert_elements, 0);

@@ -11,47 +11,63 @@
 -- Not covered: what is not covered there; moments inside layers between the first and the last.
 
 -- bytes of a gradient that one GPU holds whole or in its share
-CREATE OR REPLACE MACRO gradient_bytes(elements, x) AS iif(x.is_adapter, 0, elements * x.trained_bytes_each / shards(x, 'gradients'));
+CREATE OR REPLACE MACRO gradient_bytes(elements, x) AS
+    iif(x.is_adapter, 0, elements * coalesce(x.engine_gradient_bytes, x.trained_bytes_each) / shards(x, 'gradients'));
 
--- The gradients of the logits in the loss's precision; or, after the loss, the logits' own gradient beside that of the head.
-CREATE OR REPLACE MACRO loss_moment(m, x, w, o, kept) AS w + o + kept + greatest(
-    gradients_per_logit(m, x) * logit_width(m, x) * step_tokens(x),
-    (x.compute_bytes - loss_bytes(m, x)) * logit_width(m, x) * step_tokens(x)
-        + iif(logit_width(m, x) > 0, gradient_bytes(m.vocab_size * m.hidden_size, x), 0));
+-- Gradients that exist before the step's own: those of earlier micro-batches, and those that an engine never frees.
+CREATE OR REPLACE MACRO standing(g, x) AS iif(x.has_standing_gradients, g, 0);
 
-CREATE OR REPLACE MACRO forward_moment(m, x, w, o, kept) AS
+CREATE OR REPLACE MACRO loss_moment(m, x, w, g, o, kept) AS w + o + kept + standing(g, x)
+    + loss_work(m, x, gradient_bytes(m.vocab_size * m.hidden_size, x));
+
+CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o, kept) AS
     -- the logits, and their fp32 copy where the loss takes one
-    w + o + kept + iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x)
-    + iif(x.is_autocast AND x.checkpointing = 'full', 2 * m.linear_elements, 0);
+    w + o + kept + standing(g, x)
+    + iif(x.loss = 'full', iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
+    + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * m.linear_elements, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside
 -- the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of two hidden states.
 CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * x.residual_bytes * m.hidden_size;
 
 -- Gradients that exist when the first layer is reached: of everything but that layer and the embedding (a tied one has the head's). Its
--- feed-forward block, first the way down, comes before its attention.
-CREATE OR REPLACE MACRO gradients_before(elements, m, x, g) AS iif(x.is_adapter, g, greatest(0, g - gradient_bytes(
-    elements + iif(m.is_head_tied, 0, m.embedding_elements), x)));
+-- feed-forward block, first the way down, comes before its attention. Where gradients stand, one matrix's own comes on top.
+CREATE OR REPLACE MACRO gradients_before(elements, m, x, g, s) AS CASE
+    WHEN x.is_adapter THEN g
+    WHEN x.has_standing_gradients THEN g + gradient_bytes(s.down, x)
+    ELSE greatest(0, g - gradient_bytes(elements + iif(m.is_head_tied, 0, m.embedding_elements), x))
+END;
+CREATE OR REPLACE MACRO gradients_first(elements, m, x, g, s) AS
+    iif(x.has_standing_gradients, g + gradient_bytes(s.down, x), least(g, gradient_bytes(elements, x)));
 
 -- The last layer while only the gradients of the head exist, or the first while those of all later layers do.
 CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work) AS w + o + greatest(
-    step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s)
-            - iif(x.checkpointing = 'full', m.hidden_size * x.residual_bytes, s.layers / greatest(m.layer_count, 1))))
+    step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s) - kept_by_one_layer(m, x, s)))
         + greatest(
-            step_tokens(x) * (s.block + s.block_gradients) + least(g, gradient_bytes(m.vocab_size * m.hidden_size, x)),
-            step_tokens(x) * s.score_gradients + least(g, gradient_bytes(m.vocab_size * m.hidden_size + m.largest_layer_elements
-                - 2 * m.hidden_size * (m.query_max + m.key_max), x))),
-    step_tokens(x) * (work + s.block + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g),
+            step_tokens(x) * (s.block + s.block_gradients) + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
+            step_tokens(x) * s.score_gradients + gradients_first(m.vocab_size * m.hidden_size + m.largest_layer_elements
+                - 2 * m.hidden_size * (m.query_max + m.key_max), m, x, g, s)),
+    step_tokens(x) * (work + s.block + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g, s),
     step_tokens(x) * (work + s.score_gradients)
-        + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g)
-) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x)
+        + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g, s)
+) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + held_logits(m, x) + dora_work(m, x)
     + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
 
+-- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out, its scaled copy,
+-- the fp32 weight and their sum.
+CREATE OR REPLACE MACRO dora_work(m, x) AS iif(x.adapter = 'dora',
+    adapter_compute_bytes(x) * (m.widest_input::DOUBLE * m.widest_input + 4.0 * m.largest_linear_elements), 0);
+
 CREATE OR REPLACE MACRO end_moment(m, x, w, g, o) AS
-    w + o + g + step_tokens(x) * m.hidden_size * x.residual_bytes
-    + iif(m.is_head_tied AND NOT x.is_adapter,
-        m.embedding_elements * x.trained_bytes_each * iif(x.precision = 'amp', 1, 2), 0);
+    w + o + g + step_tokens(x) * m.hidden_size * x.residual_bytes + held_logits(m, x)
+    + CASE
+        WHEN x.is_adapter THEN 0
+        WHEN m.is_head_tied THEN m.embedding_elements * x.trained_bytes_each
+            * (iif(x.precision = 'amp' OR x.loss = 'fused', 1, 2) + iif(x.has_standing_gradients, 1, 0))
+        WHEN x.has_standing_gradients THEN m.embedding_elements * x.trained_bytes_each
+        ELSE 0
+    END;
 
 CREATE OR REPLACE MACRO optimizer_moment(m, x, w, g, o, opt) AS
-    w + o + g + opt.step_copies * g
+    w + o + g + opt.step_copies * g + held_logits(m, x)
     + opt.step_largest_fp32_copies * 4 * iif(x.is_adapter, 0, m.largest_parameter_elements / shards(x, 'optimizer'));

@@ -23,7 +23,7 @@ CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS CASE
 END;
 
 CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
-    k.process_context_bytes + iif(is_server(x), 0, communication_bytes(x, k))
+    coalesce(x.engine_context_bytes, k.process_context_bytes) + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)

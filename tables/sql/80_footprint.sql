@@ -39,18 +39,43 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
     WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN m.layer_count IS NULL THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
+    WHEN m.has_learned_positions AND x.context_tokens > m.max_context_tokens THEN
+        'context_tokens := ' || x.context_tokens || ' is beyond the ' || m.max_context_tokens || ' positions that this model has learned'
+    WHEN x.context_tokens > coalesce(x.max_context_tokens, m.max_context_tokens) THEN
+        'context_tokens := ' || x.context_tokens || ' is beyond the ' || coalesce(x.max_context_tokens, m.max_context_tokens)
+        || ' tokens of this model (max_context_tokens := n where its positions are stretched)'
     WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
-    WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'int8') THEN 'QLoRA needs a base in nf4 or int8'
+    WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'nf4-dq', 'int8') THEN 'QLoRA needs a base in nf4, nf4-dq or int8'
     WHEN x.is_adapter AND x.lora_rank < 1 THEN 'lora_rank starts at 1'
-    WHEN x.is_adapter AND x.lora_targets NOT IN ('attention', 'all-linear') THEN 'lora_targets is attention or all-linear'
+    WHEN x.is_adapter AND x.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts') THEN
+        'lora_targets is attention, query-value, all-linear or experts'
+    WHEN x.lora_targets = 'query-value' AND m.lora_query_value_elements = 0 THEN
+        'lora_targets := query-value: this model has no projections of queries and values; attention or all-linear'
+    WHEN x.lora_targets = 'experts' AND m.lora_routed_elements = 0 THEN
+        'lora_targets := experts: this model has no routed experts; attention, query-value or all-linear'
+    WHEN x.lora_targets = 'experts' AND x.phase_id = 'qlora' THEN 'adapters of quantised routed experts are not established yet'
+    WHEN x.is_adapter AND x.adapter NOT IN ('lora', 'dora') THEN 'adapter is lora or dora'
+    WHEN x.adapter = 'dora' AND x.has_adapted_experts THEN 'peft has no DoRA of routed experts: lora_targets := attention or query-value'
+    WHEN NOT x.is_adapter AND x.adapter_asked IS NOT NULL THEN 'adapter belongs to the phases lora and qlora'
     WHEN x.phase_id <> 'inference' AND opt.optimizer_id IS NULL THEN 'no such optimizer: ' || x.optimizer_id
-    WHEN x.phase_id <> 'inference' AND opt.state_bytes_per_parameter IS NULL THEN
-        'the states of ' || opt.name || ' depend on shapes that are not modelled yet'
+    WHEN opt.state_form = 'projected' AND x.is_adapter THEN
+        'optimizer_id := ' || x.optimizer_id || ' projects the gradients of whole matrices: pretrain or full-finetune'
+    WHEN opt.state_form = 'projected' AND x.optimizer_rank < 1 THEN 'optimizer_rank starts at 1'
+    WHEN opt.state_form = 'projected' AND x.gpu_count > 1 AND x.sharding NOT IN ('none', 'ddp') THEN
+        'optimizer_id := ' || x.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
+    WHEN x.phase_id <> 'inference' AND x.loss NOT IN ('full', 'chunked', 'fused') THEN 'loss is full, chunked or fused'
+    WHEN x.loss = 'fused' AND x.precision = 'amp' AND NOT x.is_adapter THEN
+        'loss := fused of a head that is trained under autocast is not established yet'
+    WHEN x.phase_id <> 'inference' AND x.gradient_accumulation < 1 THEN 'gradient_accumulation starts at 1'
     WHEN x.phase_id <> 'inference' AND x.precision NOT IN ('mixed', 'amp', 'pure') THEN 'precision is mixed, amp or pure'
-    WHEN x.phase_id <> 'inference' AND x.checkpointing NOT IN ('none', 'full') THEN 'checkpointing is none or full'
-    WHEN x.attention NOT IN ('flash', 'eager') THEN 'attention is flash or eager'
+    WHEN x.phase_id <> 'inference' AND x.checkpointing NOT IN ('none', 'full', 'selective') THEN
+        'checkpointing is none, full or selective'
+    WHEN x.checkpointing = 'selective' AND x.has_adapted_experts THEN
+        'checkpointing := selective with adapters of routed experts is not established yet'
+    WHEN x.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
+    WHEN x.attention = 'masked' AND x.phase_id = 'inference' THEN 'attention := masked is a batch with padding, in training'
     WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
     WHEN x.sharding = 'none' AND x.gpu_count > 1 THEN 'several GPUs need a sharding'
     WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'
@@ -74,6 +99,7 @@ scenario AS (
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
             AS engine_id,
         coalesce(asked.context_tokens, iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048))::BIGINT AS context_tokens,
+        asked.max_context_tokens::BIGINT AS max_context_tokens,
         coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
@@ -88,6 +114,13 @@ scenario AS (
         iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        asked.adapter AS adapter_asked,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.loss, 'full')) AS loss,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT
+            AS gradient_accumulation,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.ema, false)) AS ema,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
         coalesce(asked.attention, 'flash') AS attention,
         CASE
             WHEN coalesce(asked.gpu_count, 1) = 1 THEN 'none'
@@ -114,10 +147,15 @@ x AS (
             ELSE 2
         END AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        coalesce(run.keeps_logits, false) AS keeps_logits,
+        coalesce(run.keeps_gradients, false) OR scenario.gradient_accumulation > 1 AS has_standing_gradients,
+        run.gradient_bytes AS engine_gradient_bytes,
+        run.process_context_bytes AS engine_context_bytes,
         has_adapted_experts(m, scenario) AS has_adapted_experts,
         coalesce(list_bool_or(list_transform(m.caches, lambda cache: cache.mechanism = 'recurrent')), false) AS has_recurrent_layers
     FROM scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
+    LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id
     LEFT JOIN shape AS m USING (model_id)
 ),
 part AS (
@@ -149,7 +187,7 @@ part AS (
 recipe AS (
     SELECT DISTINCT
         model_id, iif(phase_id = 'qlora', 'qlora', 'other') AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
-        has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, iif(sharding = 'tp', 'tp', 'none') AS sharding,
+        adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, iif(sharding = 'tp', 'tp', 'none') AS sharding,
         iif(sharding = 'tp', gpu_count, 1) AS gpu_count
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
@@ -171,6 +209,7 @@ step AS (
         ON x.phase_id <> 'inference' AND x.unknown_reason IS NULL AND r.model_id = x.model_id AND r.phase_id = iif(x.phase_id = 'qlora', 'qlora', 'other')
         AND r.is_adapter = x.is_adapter AND r.precision = x.precision AND r.compute_bytes = x.compute_bytes
         AND r.lora_rank IS NOT DISTINCT FROM x.lora_rank AND r.lora_targets IS NOT DISTINCT FROM x.lora_targets
+        AND r.adapter IS NOT DISTINCT FROM x.adapter
         AND r.has_adapted_experts IS NOT DISTINCT FROM x.has_adapted_experts AND r.attention = x.attention
         AND r.context_tokens = x.context_tokens AND r.sequences = least(x.sequences, 2)
         AND r.sharding = iif(x.sharding = 'tp', 'tp', 'none') AND r.gpu_count = iif(x.sharding = 'tp', x.gpu_count, 1)
@@ -182,8 +221,8 @@ moment AS (
     SELECT
         x.*,
         {
-            'loss': loss_moment(m, x, weights + adapters, optimizer, x.kept) + gathered,
-            'forward': forward_moment(m, x, weights + adapters, optimizer, x.kept) + gathered,
+            'loss': loss_moment(m, x, weights + adapters, gradients, optimizer, x.kept) + gathered,
+            'forward': forward_moment(m, x, weights + adapters, gradients, optimizer, x.kept) + gathered,
             'backward': backward_moment(m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered + dequantised,
             'end': end_moment(m, x, weights + adapters, gradients, optimizer) + gathered,
             'optimizer': optimizer_moment(m, x, weights + adapters, gradients, optimizer, opt)
@@ -219,8 +258,8 @@ known AS (
     CROSS JOIN constants AS k
 )
 SELECT
-    model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision, checkpointing,
-    lora_rank, lora_targets, attention, sharding, gpu_count_asked AS gpu_count,
+    model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
+    checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank, sharding, gpu_count_asked AS gpu_count,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
     iif(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
@@ -240,13 +279,16 @@ FROM known;
 CREATE OR REPLACE MACRO footprint_of(
     model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
-    sharding := NULL, gpu_count := 1, engine_id := NULL
+    sharding := NULL, gpu_count := 1, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
+    optimizer_rank := NULL, max_context_tokens := NULL
 ) AS TABLE
 WITH scenario_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
-        attention AS attention, sharding AS sharding, gpu_count AS gpu_count
+        attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
+        gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
+        max_context_tokens AS max_context_tokens
 )
 FROM footprints('scenario_asked');

@@ -123,7 +123,8 @@ CROSS JOIN constants AS k;
 CREATE OR REPLACE MACRO fits_on(
     gpu_id, model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
-    sharding := NULL, gpu_count := 1, engine_id := NULL
+    sharding := NULL, gpu_count := 1, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
+    optimizer_rank := NULL, max_context_tokens := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id AS gpu_id),
 scenario_asked AS (
@@ -131,7 +132,9 @@ scenario_asked AS (
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
-        attention AS attention, sharding AS sharding, gpu_count AS gpu_count
+        attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
+        gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
+        max_context_tokens AS max_context_tokens
 )
 SELECT
     card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,

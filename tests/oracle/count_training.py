@@ -3,6 +3,7 @@
     pip install -e '.[oracle]'
     python tests/oracle/count_training.py                 # all rows of training_peaks.csv that have no peak yet
     python tests/oracle/count_training.py --again phi3    # the rows of one model anew
+    python tests/oracle/count_training.py --rows training_recipes.csv   # the rows of another table
 
 Models of training_models.csv run two steps on fake CUDA tensors (real shapes, no data, no GPU): real forward, backward and
 optimizer code of transformers and peft. A row's peak is that of the second step in bytes of live storage; the process's context,
@@ -22,13 +23,20 @@ from pathlib import Path
 
 import fake_cuda
 
+# columns of a recipe that a table may leave out, and what they then are
+DEFAULTS = {"adapter": "lora", "loss": "full", "gradient_accumulation": "1"}
 MODELS = Path(__file__).with_name("training_models.csv")
 PEAKS = Path(__file__).with_name("training_peaks.csv")
 STEPS = 2
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 ATTENTION = (
     "q_proj", "k_proj", "v_proj", "o_proj", "query_key_value", "c_attn", "qkv_proj", "query", "key", "value", "out_proj",
+    "q", "k", "v", "o",
 )  # fmt: skip
+TARGETS = {
+    "attention": ATTENTION,
+    "query-value": ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "query", "value", "q", "v"),
+}
 
 
 def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
@@ -37,6 +45,7 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    row = row | {name: row.get(name) or value for name, value in DEFAULTS.items()}
     fake_cuda.install()
     live_storage.install_attention()
     model = build(model_row, row)
@@ -45,7 +54,7 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         to_fake(model)
-        behave_as_with_values()
+        behave_as_with_values(has_padding=row["attention"] == "masked")
         with tracker:
             for tensor in (*model.parameters(), *model.buffers()):
                 tracker.track(tensor)
@@ -73,8 +82,11 @@ def build(model_row: dict[str, str], row: dict[str, str]):
         if row["lora_rank"]:
             model = with_adapters(model, row)
     model.train()
-    if row["checkpointing"] == "full":
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    if row["checkpointing"] != "none":
+        import training_recipes
+
+        arguments = training_recipes.checkpoint_arguments(row["checkpointing"])
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=arguments)
         if row["lora_rank"]:
             model.enable_input_require_grads()
     return model
@@ -115,13 +127,13 @@ def quantise(model) -> None:
 
 def with_adapters(model, row: dict[str, str]):
     import peft
+    import training_recipes
 
     targets: str | list[str] = "all-linear"
-    if row["lora_targets"] == "attention":
+    if row["lora_targets"] in TARGETS:
         last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
-        targets = [name for name in ATTENTION if name in last]
-    rank = int(row["lora_rank"])
-    return peft.get_peft_model(model, peft.LoraConfig(r=rank, lora_alpha=16, target_modules=targets))
+        targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
+    return peft.get_peft_model(model, training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets))
 
 
 def to_fake(model) -> None:
@@ -142,8 +154,8 @@ def to_fake(model) -> None:
             kind[name] = made[id(value)][1]
 
 
-def behave_as_with_values() -> None:
-    """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing."""
+def behave_as_with_values(has_padding: bool) -> None:
+    """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing in them."""
     import torch
     import torch.optim.adam as adam  # the package deletes its own attribute of this name
     import transformers.masking_utils as masks
@@ -152,7 +164,7 @@ def behave_as_with_values() -> None:
     imports.is_fake_tensor = lambda _tensor: False
     masks.find_packed_sequence_indices = lambda position_ids: None
     if hasattr(masks, "fast_all"):
-        masks.fast_all = lambda _tensor: True
+        masks.fast_all = lambda _tensor: not has_padding
     adam._get_value = lambda value: 1.0 if isinstance(value, torch.Tensor) else value
 
 
@@ -175,21 +187,27 @@ def optimizer_of(model, name: str):
 
 def train(model, ids, row: dict[str, str], tracker) -> int:
     import torch
+    import training_recipes
 
     optimizer = optimizer_of(model, row["optimizer_id"])
     named = {"input_ids": ids, "labels": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
+    if row["attention"] == "masked":
+        named["attention_mask"] = torch.ones_like(ids)
+    if "Causal" in model.__class__.__name__:
+        named["use_cache"] = False
     peak = 0
     for _ in range(STEPS):
         gc.collect()
         tracker.reset_peak()
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-            loss = model(**named, use_cache=False).loss if "Causal" in type(model).__name__ else model(**named).loss
-        gc.collect()
-        tracker.sums_in_place = True
-        loss.backward()
-        tracker.sums_in_place = False
-        del loss
-        gc.collect()
+        for _ in range(int(row["gradient_accumulation"])):
+            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
+                loss = training_recipes.loss_of(model, dict(named), row["loss"])
+            gc.collect()
+            tracker.sums_in_place = True
+            loss.backward()
+            tracker.sums_in_place = False
+            del loss
+            gc.collect()
         optimizer.step()
         gc.collect()
         peak = tracker.peak
@@ -204,12 +222,14 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--again", default=None, help="model whose rows are counted anew")
+    parser.add_argument("--rows", default=PEAKS.name, help="table beside this file (default: training_peaks.csv)")
     asked = parser.parse_args()
+    peaks = PEAKS.with_name(asked.rows)
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     with MODELS.open(newline="") as file:
         models = {r["model"]: r for r in csv.DictReader(file)}
-    with PEAKS.open(newline="") as file:
+    with peaks.open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
         if row["peak_bytes"] and row["model"] != asked.again:
@@ -222,7 +242,7 @@ def main() -> None:
         row["adapter_parameters"] = adapters if row["lora_rank"] else ""
         row["versions"] = f"torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}"
         print(row["model"], row["peak_bytes"])
-    with PEAKS.open("w", newline="") as file:
+    with peaks.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -22,7 +22,12 @@ def _round(value: int, multiple: int) -> int:
 
 
 def scratch_bytes(func, args) -> int:
-    """Scratch of the attention kernels' backward passes (flash_api.cpp mha_bwd; mem_eff_attention, its dQ approximate)."""
+    """Scratch of backward passes: attention kernels (flash_api.cpp mha_bwd; mem_eff_attention, its dQ approximate), softmax (SoftMax.cu).
+
+    The plain softmax multiplies its gradient by its result before it sums; the log-softmax of a loss does not.
+    """
+    if func is aten._softmax_backward_data.default:
+        return args[0].numel() * args[0].element_size()
     if func is aten._scaled_dot_product_flash_attention_backward.default:
         query, key = args[1], args[2]
         batch, heads, tokens, width = query.shape

@@ -1,0 +1,34 @@
+-- Sums over linear layers that some recipes of training need, added to `shape`.
+--
+--   lora_query_value_* = Σ over projections of queries and values (or the one matrix that holds them) of in + out, in, 1
+--   lora_routed_elements = Σ over routed experts' matrices (in + out), twice where gate and up are one matrix
+--   linear_output_sum = Σ out; widest_input = max in
+--   projected_* = Σ elements, Σ longer side, Σ shorter side: what GaLore and APOLLO keep in a low rank
+--
+-- Units: elements; the lora columns per rank. Source: arithmetic over tensor.
+-- Not covered: routed experts in the projected sums (a fused tensor of three axes is no matrix to these optimizers).
+
+CREATE OR REPLACE TEMP TABLE recipe_sum AS
+WITH linear AS (
+    SELECT
+        *, layer_count * per_layer_count AS matrices,
+        operator LIKE 'linear%' AND component IN ('text', 'encoder', 'decoder')
+            AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent') AS is_linear,
+        role IN ('attention_q', 'attention_v', 'attention_qkv') AS is_query_value
+    FROM tensor
+)
+SELECT
+    model_id,
+    coalesce(sum(matrices * (in_features + out_features)) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_elements,
+    coalesce(sum(matrices * in_features) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_input_sum,
+    coalesce(sum(matrices) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_module_count,
+    coalesce(sum(matrices * (in_features + out_features) * iif(role = 'expert_gate_up', 2, 1)) FILTER (operator = 'expert'), 0)::BIGINT
+        AS lora_routed_elements,
+    coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
+    coalesce(max(in_features) FILTER (is_linear), 0)::BIGINT AS widest_input,
+    coalesce(sum(element_count) FILTER (is_linear), 0)::BIGINT AS projected_elements,
+    coalesce(sum(matrices * greatest(in_features, out_features)) FILTER (is_linear), 0)::BIGINT AS projected_longer_sum,
+    coalesce(sum(matrices * least(in_features, out_features)) FILTER (is_linear), 0)::BIGINT AS projected_shorter_sum
+FROM linear GROUP BY model_id;
+
+CREATE OR REPLACE TABLE shape AS FROM shape JOIN recipe_sum USING (model_id);

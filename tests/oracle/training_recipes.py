@@ -1,0 +1,90 @@
+"""Parts of a training step that count_training.py can swap: what is recomputed, how the loss is taken, which adapter is trained."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+aten = torch.ops.aten
+# What selective checkpointing keeps, as the example of PyTorch's documentation: results of matrix products and fused attention.
+KEPT = frozenset(
+    {
+        aten.mm.default,
+        aten.bmm.default,
+        aten.addmm.default,
+        aten.baddbmm.default,
+        aten._grouped_mm.default,
+        aten._scaled_dot_product_flash_attention.default,
+        aten._scaled_dot_product_efficient_attention.default,
+    }
+)
+LOSS_CHUNKS = 8
+
+
+def _policy(_context, operator, *_args, **_named):
+    return CheckpointPolicy.MUST_SAVE if operator in KEPT else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def checkpoint_arguments(checkpointing: str) -> dict:
+    selective = {"context_fn": functools.partial(create_selective_checkpoint_contexts, _policy)}
+    return {"use_reentrant": False} | (selective if checkpointing == "selective" else {})
+
+
+class FusedLoss(torch.autograd.Function):
+    """Projection and loss in one, chunk by chunk, with the gradients taken in the forward pass, as Liger's kernel allocates.
+
+    Chunks are as many tokens as make the logits of one about as large as the hidden states of all.
+    """
+
+    @staticmethod
+    def forward(ctx, hidden, weight):
+        tokens, width = hidden.shape
+        parts = -(-weight.shape[0] // width)
+        chunk = 1 << (-(-tokens // parts) - 1).bit_length()
+        hidden_gradient = torch.zeros_like(hidden)
+        weight_gradient = torch.zeros_like(weight) if weight.requires_grad else None
+        losses = torch.zeros(tokens, dtype=torch.float32, device=hidden.device)
+        for start in range(0, tokens, chunk):
+            part = hidden[start : start + chunk]
+            logits = part @ weight.t()  # the kernel writes their gradient over them
+            hidden_gradient[start : start + chunk] = logits @ weight
+            if weight_gradient is not None:
+                weight_gradient += torch.mm(logits.t(), part).float()
+            del logits
+        ctx.save_for_backward(hidden_gradient, weight_gradient)
+        return losses.sum()
+
+    @staticmethod
+    def backward(ctx, _gradient):
+        return ctx.saved_tensors
+
+
+def loss_of(model, named: dict, form: str):
+    """The loss by the model's own code (full), or over its hidden states without whole logits."""
+    labels = named.pop("labels")
+    if form == "full":
+        return model(**named, labels=labels).loss
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    hidden = inner.get_decoder()(**named)[0]
+    head = inner.get_output_embeddings()
+    if form == "fused":
+        weight = (
+            head.weight.to(hidden.dtype) if not torch.is_autocast_enabled("cuda") else head.weight.to(torch.bfloat16)
+        )
+        return FusedLoss.apply(hidden.to(weight.dtype).flatten(0, 1), weight)
+    total = 0
+    for part, goal in zip(hidden.chunk(LOSS_CHUNKS, 1), labels.chunk(LOSS_CHUNKS, 1), strict=True):
+        total = total + torch.nn.functional.cross_entropy(
+            head(part).float().flatten(0, 1), goal.flatten(), reduction="sum"
+        )
+    return total
+
+
+def adapter_config(kind: str, rank: int, targets):
+    import peft
+
+    if kind == "ia3":
+        return peft.IA3Config(target_modules=targets, feedforward_modules=[])
+    return peft.LoraConfig(r=rank, lora_alpha=16, target_modules=targets, use_dora=kind == "dora")
