@@ -26,7 +26,7 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"gpu_count": 2, "sharding": "shards"}, "sharding is none, ddp"),
         (LLAMA, {"phase_id": "full-finetune", "dtype_id": "nf4"}, "gradients cannot flow into nf4"),
         (LLAMA, {"phase_id": "lora", "dtype_id": "nf4"}, "a quantised base is QLoRA"),
-        (LLAMA, {"phase_id": "qlora", "dtype_id": "bf16"}, "QLoRA needs a base in nf4, nf4-dq or int8"),
+        (LLAMA, {"phase_id": "qlora", "dtype_id": "bf16"}, "QLoRA needs a base in nf4, nf4-double or int8"),
         (LLAMA, {"phase_id": "lora", "lora_rank": 0}, "lora_rank starts at 1"),
         (LLAMA, {"phase_id": "lora", "lora_targets": "everything"}, "lora_targets is attention, query-value"),
         (LLAMA, {"phase_id": "lora", "lora_targets": "experts"}, "no routed experts"),

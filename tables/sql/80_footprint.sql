@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
-    WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'nf4-dq', 'int8') THEN 'QLoRA needs a base in nf4, nf4-dq or int8'
+    WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'nf4-double', 'int8') THEN 'QLoRA needs a base in nf4, nf4-double or int8'
     WHEN x.is_adapter AND x.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN x.is_adapter AND x.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts') THEN
         'lora_targets is attention, query-value, all-linear or experts'

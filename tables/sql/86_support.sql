@@ -14,7 +14,7 @@ CREATE OR REPLACE MACRO names_one(words, word) AS
 CREATE OR REPLACE TABLE runs_on AS
 WITH asked AS (
     SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, kind.attention
-    FROM engine, dtype, phase, (VALUES ('flash'), ('eager')) AS kind(attention)
+    FROM engine, dtype, phase, (VALUES ('flash'), ('eager'), ('masked')) AS kind(attention)
     WHERE dtype.dtype_id <> 'stored'
         AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers') OR engine.engine_id = 'pytorch-loop')
 ),
@@ -22,7 +22,7 @@ named AS (
     SELECT asked.*, s.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention)
     FROM asked JOIN support AS s
         ON names_one(s.engine_ids, asked.engine_id) AND names_one(s.dtype_ids, asked.dtype_id)
-        AND names_one(s.phase_ids, asked.phase_id) AND coalesce(s.attention = asked.attention, true)
+        AND names_one(s.phase_ids, asked.phase_id) AND coalesce(s.attention = iif(asked.attention = 'masked', 'flash', asked.attention), true)
 )
 SELECT named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
 FROM named JOIN gpu
