@@ -110,6 +110,17 @@ def test_renamed_models_lead_on(tmp_path):
         redirects.write(tmp_path, "https://almanac.example/", {}, file)
 
 
+def test_a_model_that_is_gone_keeps_its_address(tmp_path):
+    taken = tmp_path / "models" / "a" / "Kept"
+    taken.mkdir(parents=True)
+    (taken / "index.html").write_text("kept")
+    gone = ["a/Kept", "a/Listed", "b/<Gone>"]
+    assert redirects.write_gone(tmp_path, "https://almanac.example/", {"a/Listed": "a/Listed"}, gone) == ["b/<Gone>"]
+    page = (tmp_path / "models" / words.slug("b/<Gone>") / "index.html").read_text()
+    assert "&lt;Gone&gt;" in page and "<Gone>" not in page and "Listed no more" in page
+    assert (taken / "index.html").read_text() == "kept"
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     return ModelPages(tables_module.read(build(tmp_path_factory.mktemp("tables"))), "https://almanac.example/")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from pipeline.render import redirects, search, slices, tables, words
+from pipeline.render import news, redirects, search, slices, tables, words
 from pipeline.render.environment import TEMPLATES, short_names, slug_gpu
 from pipeline.render.models import ModelPages
 from pipeline.render.prose import Prose
@@ -76,7 +76,9 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     search.extend_search(site_dir, entries)
     search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
     addresses = search.write_sitemap(site_dir, site_url)
-    redirects.write(site_dir, site_url, pages.paths)  # after the site map, which lists what is to be found
+    # after the site map, which lists what is to be found
+    redirects.write(site_dir, site_url, pages.paths)
+    redirects.write_gone(site_dir, site_url, pages.paths, news.read(tables_dir).get("removed", []))
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {
         "models": len(book.models),

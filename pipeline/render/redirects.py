@@ -1,4 +1,6 @@
-"""Models that the Hub renamed: their old addresses lead to the new ones. `site/redirects.csv` holds old and new id."""
+"""Old addresses stay. A model that the Hub renamed leads to the new one (`site/redirects.csv` holds old and new id); a model of the
+last release that is listed no more keeps a page that says so.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,29 @@ PAGE = Markup(
     '<meta http-equiv="refresh" content="0; url={address}"></head>\n'
     '<body><h1>Renamed</h1><p>Now <a href="{address}">{name}</a>.</p></body></html>\n'
 )
+
+GONE = Markup(
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
+    '<link rel="canonical" href="{address}"><meta name="robots" content="noindex"></head>\n'
+    "<body><h1>{name}</h1><p>Listed no more: the Hub has no such model now, or it is asked for too rarely. "
+    '<a href="{site}">All models</a> · <a href="{site}models/">by name</a></p></body></html>\n'
+)
+
+
+def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list[str]) -> list[str]:
+    """A page for each model of the last release that has none now."""
+    written = []
+    for old in removed:
+        target = folder / "models" / words.slug(old)
+        if old in paths or (target / "index.html").exists():
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        address = f"{site_url}models/{words.slug(old)}/"
+        page = GONE.format(name=words.shown(old), address=address, site=site_url)
+        (target / "index.html").write_text(page, encoding="utf-8")
+        written.append(old)
+    return written
 
 
 def write(folder: Path, site_url: str, paths: dict[str, str], file: Path = FILE) -> list[str]:
