@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.anatomy import read_config
-from pipeline.anatomy.class_defaults import default_records
+from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.completing import completions, other_parts, over, text_place
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
@@ -55,8 +55,11 @@ class Lenders:
             for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
                 self.by_size[size].setdefault(shape, record)
             self.by_type[found.anatomy.model_type].setdefault(shape, record)
-        for record in default_records():
-            self.by_type[record.config["model_type"]][record.model_id] = record
+        for (
+            model_type,
+            config,
+        ) in class_defaults().items():  # many are of the first model that the class was written for
+            self.by_type[model_type][f"transformers/{model_type}"] = _default(model_type, config)
 
     def borrow(self, record: Record) -> Confirmed | None:
         """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
@@ -99,6 +102,17 @@ class Lenders:
                     if text not in tried and _counts(lent) and (not _has_windows(lent) or _agrees(record, lender)):
                         yield lent
                     tried.add(text)
+
+
+def _default(model_type: str, config: Mapping[str, Any]) -> Record:
+    source = f"transformers-5.23.0: defaults of class {model_type}"
+    return Record(
+        f"transformers/{model_type}",
+        config=config,
+        config_kind="library_defaults",
+        config_source=source,
+        config_sources=("transformers-5.23.0",),
+    )
 
 
 def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:

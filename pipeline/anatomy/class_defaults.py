@@ -1,15 +1,12 @@
-"""The default config of every described class of transformers, as records that may lend their shape.
-
-Many classes default to the first model that they were written for. The list is made by tests/oracle/list_class_defaults.py.
-"""
+"""The default config of every described class of transformers. The list is made by tests/oracle/list_class_defaults.py."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-
-from pipeline.hub.record import Record
+from typing import Any
 
 FILE = Path(__file__).resolve().parents[2] / "tables" / "library" / "class_default.jsonl"
 
@@ -21,14 +18,7 @@ def class_defaults() -> dict[str, dict]:
     return {row["model_type"]: row["config"] for row in rows}
 
 
-def default_records() -> list[Record]:
-    return [
-        Record(
-            model_id=f"transformers/{model_type}",
-            config=config,
-            config_kind="library_defaults",
-            config_source=f"transformers-5.23.0: defaults of class {model_type}",
-            config_sources=("transformers-5.23.0",),
-        )
-        for model_type, config in class_defaults().items()
-    ]
+def of_class(model_type: str | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    """These values, or what the class defaults to where it has such a field."""
+    own = class_defaults().get(model_type or "", {})
+    return {name: own.get(name, value) for name, value in values.items()}

@@ -122,7 +122,7 @@ VITS: dict[str, Vit] = {
     "blip_2_vision_model": BLIP2,
     "instructblip_vision_model": BLIP2,
     "pixtral": Vit(
-        {**BASE, **LARGE},
+        {**BASE, **LARGE, "patch_size": 16},
         patch_bias=False,
         positions="none",
         pre_norm=True,

@@ -70,7 +70,7 @@ def bailing_hybrid(fields: Fields) -> Anatomy:
     latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
     heads = fields.count("num_attention_heads")
     decoder.linear("attention", "attention_gate", attending, heads, decoder.hidden)
-    dim = fields.count("linear_head_dim", "head_dim", default=128)
+    dim = fields.count("linear_head_dim", default=128)
     kernel = fields.count("short_conv_kernel_size", default=4)
     kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=("decay", "gate"))
     return with_experts(decoder, fields, BAILING)

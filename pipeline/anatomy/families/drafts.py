@@ -7,7 +7,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.windows import window_of, windows_by_type
+from pipeline.anatomy.windows import SLIDING, window_of, windows_by_type
 
 
 @family("muse_glimmer_assistant")
@@ -37,7 +37,7 @@ def read_draft(fields: Fields, inner: Fields, window: int | None) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     heads = Heads.read(fields, hidden, kv_default=8, dim_default=128)
     has_norms = fields.text("model_type") != "llama"
-    windows = windows_by_type(fields, layers, window)
+    windows = windows_by_type(fields, layers, window, [SLIDING] * layers if window else None)
     decoder.attentions(windows, heads, bias=fields.flag("attention_bias"), qk_norm="head" if has_norms else None)
     decoder.mlp(layers, fields.count("intermediate_size"))
     decoder.norm(layers, each=2)

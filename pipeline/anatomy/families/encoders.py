@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pipeline.anatomy.class_defaults import of_class
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
@@ -146,7 +147,8 @@ PLANS = {
 @family(*PLANS)
 def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
-    fields = over(fields, plan.defaults)
+    rates = {"attention_probs_dropout_prob": None, "hidden_dropout_prob": None}
+    fields = over(fields, of_class(fields.text("model_type"), plan.defaults | rates))
     hidden = fields.count("hidden_size", "dim", "n_embd")
     layers = layer_count(fields, "num_hidden_layers", "n_layers", "n_layer")
     part = Part("text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.anatomy.class_defaults import of_class
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.encoders import BERT
 from pipeline.anatomy.fields import Fields
@@ -40,10 +41,10 @@ def _labels(part: Part, fields: Fields, architecture: str, hidden: int) -> None:
 @family("albert")
 def read_albert(fields: Fields) -> Anatomy:
     """Layers share their weights in groups: `num_hidden_layers` passes over `num_hidden_groups` sets."""
-    fields = over(fields, {**BERT, "vocab_size": 30000, "embedding_size": 128})
-    hidden, width = fields.count("hidden_size"), fields.count("intermediate_size", default=16384)
+    fields = over(fields, of_class("albert", {**BERT, "embedding_size": 128}))
+    hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     layers = layer_count(fields, "num_hidden_layers")
-    small, heads = fields.count("embedding_size"), fields.count("num_attention_heads", default=64)
+    small, heads = fields.count("embedding_size"), fields.count("num_attention_heads")
     architecture = architecture_of(fields) or "AlbertModel"
     part = Part("text")
     part.embedding("embedding", fields.count("vocab_size"), small)
@@ -220,7 +221,7 @@ def read_xlm(fields: Fields) -> Anatomy:
 def read_mixing(fields: Fields) -> Anatomy:
     """BERT with its mixer replaced: Fourier transforms, sampled attention, windows with a second set of projections."""
     model_type = fields.text("model_type")
-    fields = over(fields, BERT)
+    fields = over(fields, of_class(fields.text("model_type"), BERT))
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
     positions = fields.count("max_position_embeddings")

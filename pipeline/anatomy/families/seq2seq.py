@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pipeline.anatomy.class_defaults import of_class
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
@@ -19,10 +20,11 @@ from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count
 def read_t5(fields: Fields) -> Anatomy:
     """transformers 5 ties the head of this family whatever the config says; checkpoints may hold a separate one."""
     model_type = fields.text("model_type")
+    fields = over(fields, of_class(model_type, {"vocab_size": 32128}))
     hidden, layers = fields.count("d_model"), layer_count(fields, "num_layers")
     decoder_layers = layer_count(fields, "num_decoder_layers", default=layers)
     heads, head_dim = fields.count("num_heads"), fields.count("d_kv", default=64)
-    width, vocabulary = fields.count("d_ff", default=4 * hidden), fields.count("vocab_size", default=32128)
+    width, vocabulary = fields.count("d_ff"), fields.count("vocab_size")
     kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
     gated = kind.startswith("gated")
     buckets = fields.count("relative_attention_num_buckets", default=32)
@@ -160,6 +162,7 @@ def read_bart(fields: Fields) -> Anatomy:
             part.embedding("embedding", vocabulary, hidden)
     if has_head and not tied:
         parts["decoder"].linear("head", hidden, decoder_vocabulary, bias=False)
+    rate = of_class(model_type, {"attention_dropout": 0.0})["attention_dropout"]
     return assemble(
         fields,
         list(parts.values()),
@@ -170,7 +173,7 @@ def read_bart(fields: Fields) -> Anatomy:
         is_head_tied=has_head and tied,
         max_context_tokens=fields.count("max_decoder_position_embeddings", default=positions),
         hidden_dropout=dropout(fields, "dropout", default=0.1),
-        attention_dropout=dropout(fields, "attention_dropout", default=0.0),
+        attention_dropout=dropout(fields, "attention_dropout", default=rate),
         stored_extra={
             "final logits bias": vocabulary,
             "version marks of encoder and decoder": 2,  # fairseq's, which the class ignores on loading
