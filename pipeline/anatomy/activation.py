@@ -21,6 +21,7 @@ _WITHOUT_A_FIELD = {
     "neobert": "gelu",
     "apertus1p5": "xielu",
 }
+_SPELLINGS = {"gated-gelu": "gelu_new_gated"}  # what T5's classes make of it
 _OF_LANGUAGE_MODEL = ("text", "encoder", "decoder")
 
 
@@ -38,10 +39,11 @@ def with_activations(fields: Fields, anatomy: Anatomy) -> Anatomy:
     levels = (text, fields.config)
     stated = next((v for level in levels for name in _NAMES if isinstance(v := level.get(name), str)), None)
     default = next((name for level in levels if (name := _of_class(str(level.get("model_type"))))), None)
+    named = _SPELLINGS.get(stated or default, stated or default)
     return replace(
         anatomy,
         feed_forward=tuple(
-            replace(f, activation=f.activation or stated or default or ("silu" if f.is_gated else "gelu"))
+            replace(f, activation=f.activation or named or ("silu" if f.is_gated else "gelu"))
             if f.component in _OF_LANGUAGE_MODEL
             else f
             for f in anatomy.feed_forward

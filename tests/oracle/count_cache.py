@@ -3,8 +3,9 @@
     pip install -e '.[oracle]'
     python tests/oracle/count_cache.py
 
-One short model of every architecture in parameters.csv reads prompts of 96 and 160 tokens on the meta device, with a
-window of 64 tokens where its config has one. `cache_elements` counts the elements of all tensors of its cache.
+One short model of every architecture in parameters.csv, and of every one in parameters_multimodal.csv that generates, reads prompts
+of 96 and 160 tokens on the meta device, with a window of 64 tokens where its config has one; models with an encoder of text read as
+many there. `cache_elements` counts the elements of all tensors of its cache.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ import warnings
 from pathlib import Path
 
 from count_parameters import FILE as PARAMETERS
+from count_multimodal import FILE as MULTIMODAL
+from count_multimodal import build as build_multimodal
+from count_multimodal import shorten as shorten_parts
 from count_parameters import build, shorten
 
 FILE = Path(__file__).with_name("cache.csv")
@@ -51,33 +55,57 @@ def count(model, tokens: int) -> int:
 
     with torch.device("meta"), torch.no_grad():
         prompt = torch.zeros((1, tokens), dtype=torch.long)
-        output = model(input_ids=prompt, use_cache=True)
+        inputs = {"input_ids": prompt}
+        if model.config.is_encoder_decoder:
+            inputs["decoder_input_ids"] = prompt
+        output = model(**inputs, use_cache=True)
         cache = getattr(output, "past_key_values", None)
         return elements(cache if cache is not None else output.cache_params)
 
 
+def windowed(config: dict) -> dict:
+    """The config with windows of 64 tokens wherever it has any, in its nested configs too."""
+    small = {name: windowed(value) if isinstance(value, dict) else value for name, value in config.items()}
+    return small | {name: 64 for name in WINDOWS if isinstance(config.get(name), int)}
+
+
+def models():
+    """(model_type, architecture, config, how to build it) of one short model of each architecture; variations are shorter."""
+    with PARAMETERS.open(newline="") as file:
+        plain = [r for r in csv.DictReader(file) if r["architecture"].endswith(("ForCausalLM", "LMHeadModel"))]
+    with MULTIMODAL.open(newline="") as file:
+        parts = [
+            r for r in csv.DictReader(file) if r["architecture"].endswith(("ForConditionalGeneration", "ForCausalLM"))
+        ]
+    known = {row["model_type"] for row in plain}
+    parts = [row for row in parts if row["model_type"] not in known]
+    for rows, cut, make in (
+        (plain, lambda c: shorten(c, 14), build),
+        (parts, lambda c: shorten_parts(c, 8), build_multimodal),
+    ):
+        for model_type, group in itertools.groupby(rows, key=lambda r: r["model_type"]):
+            row = max(group, key=lambda r: (r["architecture"].endswith("Generation"), int(r["parameter_count"])))
+            yield model_type, row["architecture"], windowed(cut(json.loads(row["config_json"]))), make
+
+
 def main() -> None:
+    csv.field_size_limit(sys.maxsize)
     import torch
     import transformers
 
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    with PARAMETERS.open(newline="") as file:
-        models = [r for r in csv.DictReader(file) if r["architecture"].endswith(("ForCausalLM", "LMHeadModel"))]
     rows = []
-    for model_type, group in itertools.groupby(models, key=lambda r: r["model_type"]):
-        row = max(group, key=lambda r: int(r["parameter_count"]))  # the variations are shorter
-        config = shorten(json.loads(row["config_json"]), 14)
-        config |= {name: 64 for name in WINDOWS if isinstance(config.get(name), int)}
+    for model_type, architecture, config, make in models():
         text = json.dumps(config, separators=(",", ":"), sort_keys=True)
         try:
-            model = build(model_type, row["architecture"], config).eval().to(torch.bfloat16)
+            made = make(model_type, architecture, config)
+            model = (made[0] if isinstance(made, tuple) else made).eval().to(torch.bfloat16)
             for tokens in LENGTHS:
-                rows.append(
-                    [model_type, row["architecture"], text, tokens, count(model, tokens), transformers.__version__]
-                )
+                rows.append([model_type, architecture, text, tokens, count(model, tokens), transformers.__version__])
         except Exception as error:
             print(f"{model_type}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
+    rows.sort(key=lambda row: row[0])
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
