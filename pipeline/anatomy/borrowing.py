@@ -5,6 +5,8 @@ Who may lend, the closest first:
     base      the model that its card names as the one it was made of
     equal     models whose published total, or count, is the same number of elements
     alike     models of the same model_type, with the dims that a source states for this one put over theirs
+    cousin    models of the same type, depth and widths as the sibling whose shape the total does not confirm
+    stranger  an architecture that nobody described, read as one whose fields it has
 
 A shape that is lent proves nothing: the record is graded as a sibling is, so that only a published total that comes out to
 the element confirms it, and for all but a base without the arithmetic of packed formats. All that confirm it have to agree
@@ -27,6 +29,7 @@ from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.stored import explain_total
+from pipeline.anatomy.strangers import is_stranger, readings
 from pipeline.hub.record import Record
 
 DIMS_ONLY = "partial"
@@ -55,17 +58,21 @@ class Lenders:
             for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
                 self.by_size[size].setdefault(shape, record)
             self.by_type[found.anatomy.model_type].setdefault(shape, record)
-        for (
-            model_type,
-            config,
-        ) in class_defaults().items():  # many are of the first model that the class was written for
+        for model_type, config in class_defaults().items():  # many are of the model that the class was written for
             self.by_type[model_type][f"transformers/{model_type}"] = _default(model_type, config)
 
     def borrow(self, record: Record) -> Confirmed | None:
         """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
         if record.stored_parameter_count is None:
             return None
-        for find, may_be_packed in ((self._base, True), (self._equal, False), (self._alike, False)):
+        ways = (
+            (self._base, True),
+            (self._equal, False),
+            (self._alike, False),
+            (self._cousins, True),
+            (_strangers, False),
+        )
+        for find, may_be_packed in ways:
             confirmed = [found for lent in find(record) if (found := _confirmed(lent, may_be_packed))]
             if len({_shape(found.anatomy) for _, found in confirmed}) > 1:
                 return record, Graded("unknown", TWO_SHAPES)
@@ -103,6 +110,22 @@ class Lenders:
                         yield lent
                     tried.add(text)
 
+    def _cousins(self, record: Record) -> Iterator[Record]:
+        """Models of the same type, depth and widths, for one whose total the sibling that was chosen for it does not explain."""
+        if record.config_kind != "sibling":
+            return
+        for lender in self.by_type.get(record.config.get("model_type"), {}).values():
+            if _skeleton(lender.config) == _skeleton(record.config) and lender.config_kind != "library_defaults":
+                yield _lent(record, lender, lender.config)
+
+
+def _skeleton(config: Mapping[str, Any]) -> tuple:
+    place = text_place(config)
+    text = config[place] if place else config
+    return tuple(
+        str(text.get(name)) for name in ("hidden_size", "num_hidden_layers", "vocab_size", "moe_intermediate_size")
+    )
+
 
 def _default(model_type: str, config: Mapping[str, Any]) -> Record:
     source = f"transformers-5.23.0: defaults of class {model_type}"
@@ -118,6 +141,50 @@ def _default(model_type: str, config: Mapping[str, Any]) -> Record:
 def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
     inferred = (*record.config_inferred_fields, *sorted(own.keys() - record.config.keys()))
     return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
+
+
+def _strangers(record: Record) -> Iterator[Record]:
+    """Its own fields, read as those of every known architecture that explains them all.
+
+    Where they do not say whether the head is tied, a total that holds a head beside the embedding means one of its own.
+    """
+    if not is_stranger(record.config):
+        return
+    ties = (
+        ({},)
+        if "tie_word_embeddings" in record.config
+        else ({"tie_word_embeddings": False}, {"tie_word_embeddings": True})
+    )
+    for tied in ties:
+        found = False
+        for own, _ in completions(record):
+            for model_type, config in readings({**own, **tied}):
+                as_theirs = replace(
+                    _rebuilt(record, config), config_source=f"its own fields, read as those of {model_type}"
+                )
+                if _counts(as_theirs) and (record.config_kind in OWN_CONFIG or not _has_windows(as_theirs)):
+                    found = True
+                    yield as_theirs
+        if found:
+            return
+
+
+def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
+    inferred = (*record.config_inferred_fields, *sorted(own.keys() - record.config.keys()))
+    return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
+
+
+def _strangers(record: Record) -> Iterator[Record]:
+    """Its own fields, read as those of every known architecture that explains them all."""
+    if not is_stranger(record.config):
+        return
+    for own, _ in completions(record):
+        for model_type, config in readings(own):
+            as_theirs = replace(
+                _rebuilt(record, config), config_source=f"its own fields, read as those of {model_type}"
+            )
+            if _counts(as_theirs) and (record.config_kind in OWN_CONFIG or not _has_windows(as_theirs)):
+                yield as_theirs
 
 
 def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
@@ -150,8 +217,9 @@ def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
     """The same records in the same order; what had no shape of its own has a relative's where its total confirms one."""
     lenders = Lenders(graded)
     for record, found in graded:
-        has_none = record.config is None or record.config_kind == DIMS_ONLY
-        borrowed = lenders.borrow(record) if has_none else None
+        may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
+        may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
+        borrowed = lenders.borrow(record) if may_borrow else None
         if borrowed and borrowed[1].anatomy is None and found.anatomy:
             borrowed = None  # its tensor headers give more
         yield borrowed or (record, found)
@@ -174,7 +242,7 @@ def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
     record, found = confirmed
     anatomy, named = found.anatomy, (own.config or {}).get("model_type")
     if isinstance(named, str) and named != anatomy.model_type and not reader_for(named):
-        note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is the sibling's"
+        note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is that of {anatomy.model_type}"
         found, anatomy = replace(found, note=note), replace(anatomy, model_type=named)
     stated = own.context_length_reported
     if not is_base or stated:

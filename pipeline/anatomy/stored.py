@@ -34,7 +34,9 @@ class Explanation:
 
 
 TOWERS = ("vision-tower", "audio-tower", "projector")
-_CORE = ("attention", "attention-output", "indexer", "recurrent", "feed-forward", "expert", "shared-expert")
+_RECURRENT = frozenset({"recurrent", "recurrent-output"})
+_ATTENTION = frozenset({"attention", "attention-output", "indexer"})
+_CORE = (*sorted(_ATTENTION), *sorted(_RECURRENT), "feed-forward", "expert", "shared-expert")
 _MOST_PARTS = 5  # that one explanation may have
 _OUTSIDE_MODULES = ("decay", "sink", "sinks", "attention_sink", "router_scale", "router_correction")
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
@@ -80,17 +82,24 @@ def _group(tensor: Tensor) -> str:
         tensor.tensor_class == "recurrent" and tensor.out_features < _SMALL_ROWS
     ):
         return "small"
+    if tensor.tensor_class == "recurrent" and tensor.role.endswith("_out"):
+        return "recurrent-output"
     return tensor.tensor_class
+
+
+def _named(groups: frozenset[str]) -> frozenset[str]:
+    """Without the outputs, where they go with the rest of their layer."""
+    return frozenset(g for g in groups if g.removesuffix("-output") == g or g.removesuffix("-output") not in groups)
 
 
 def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
     """The sets of groups that quantisers choose, the usual one first."""
     core = frozenset(g for g in _CORE if g in groups)
     feed_forward = core & {"feed-forward", "expert", "shared-expert"}
-    bases = [core, core - {"indexer"}, core - {"recurrent"}, feed_forward, feed_forward - {"feed-forward"}]
+    bases = [core, core - {"indexer"}, core - _RECURRENT, feed_forward, feed_forward - {"feed-forward"}]
     bases += [core & {"expert"}, core & {"feed-forward"}, feed_forward | (core & {"attention-output"})]
     bases += [core & {"attention", "attention-output"}, core - {"shared-expert"}, core | ({"small"} & set(groups))]
-    bases += [core - {"attention", "attention-output", "indexer"}]
+    bases += [core - _ATTENTION, core - {"recurrent"}]
     towers = frozenset(g for g in TOWERS if g in groups)
     more = [frozenset(), frozenset({"head"} & set(groups)), towers, towers | ({"head"} & set(groups))]
     return list(dict.fromkeys(base | plus for plus in more for base in bases if base))
@@ -130,7 +139,7 @@ def explain_total(
     return replace(
         best,
         parts=(*best.parts[:-1], (names, best.parts[-1][1])),
-        groups=best.groups - {"attention-output"} if "attention" in best.groups else best.groups,
+        groups=_named(best.groups),
         is_ambiguous=len({e.storage.dtype_id for e in rivals}) > 1,
         stored_bytes=best.stored_bytes if len({e.stored_bytes for e in rivals}) == 1 else None,
     )
@@ -199,7 +208,7 @@ def _explain_by(
             continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])
         body = sum(whole[name] for name in subset)
-        predicted = subset - {"recurrent", "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
+        predicted = subset - {*_RECURRENT, "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
         spread = storage.spread * count
         parts = _within(extras, difference - body, spread)
         for more in (0, projection) if predicting else ():
@@ -219,18 +228,19 @@ def _explain_by_mix(
     """NVFP4 recipes that hold the feed-forward in 4 bits and what else they quantise in 8."""
     core = frozenset(g for g in _CORE if groups.get(g)) - {"indexer"}
     feed_forward = core & {"feed-forward", "expert", "shared-expert"}
+    fours = [s for s in STORAGES if s.dtype_id == "nvfp4"]
     eights = [s for s in STORAGES if not s.spared_layers and "fp8" in (s.dtype_id, *s.also)]
-    for low in dict.fromkeys((feed_forward, feed_forward - {"shared-expert"}, core & {"expert"})):
-        for high in (core - low, (core - low) | ({"head"} & set(groups))):
-            for four in [s for s in STORAGES if s.dtype_id == "nvfp4"] if low and high else ():
-                packed = sum(m.count * four.extra(m.out, m.into) for g in low for m in groups[g])
-                for eight in eights:
+    for low in filter(None, dict.fromkeys((feed_forward, feed_forward - {"shared-expert"}, core & {"expert"}))):
+        for four in fours:
+            packed = sum(m.count * four.extra(m.out, m.into) for g in low for m in groups[g])
+            for high in (core - low, (core - low) | ({"head"} & set(groups))):
+                for eight in eights if high else ():
                     scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
                     parts = extras.get(difference - packed - scales)
                     if parts is not None:
-                        kept = f"{eight.name} (8 bits: {', '.join(sorted(high - {'attention-output'}))})"
+                        kept = f"{eight.name} (8 bits: {', '.join(sorted(_named(high)))})"
                         parts = (*parts, (kept, scales), (four.name, packed))
-                        return Explanation(parts, four, low - {"attention-output"}, is_ambiguous=True)
+                        return Explanation(parts, four, _named(low), is_ambiguous=True)
     return None
 
 
@@ -245,7 +255,9 @@ def _is_whole(storage: Storage, subset: frozenset[str], rows: Mapping[str, list[
 def _usual(rows: Mapping[str, list[_Matrices]]) -> list[frozenset[str]]:
     """What quantisers take: all, all but linear attention, or only the feed-forward of a mixture of experts."""
     core = frozenset(g for g in _CORE if rows.get(g))
-    sets = [core, core - {"indexer"}, core - {"recurrent"}]
+    sets = [core, core - {"indexer"}, core - _RECURRENT]
+    if core & _RECURRENT:
+        sets.append(core - _ATTENTION)  # of hybrids, whose few layers of attention stay in 16 bits
     return [*sets, core & {"feed-forward", "expert", "shared-expert"}] if "expert" in core else sets
 
 

@@ -151,6 +151,8 @@ def test_hostile_dims_end_as_unknown_or_as_the_confirmed_shape(changes):
         ("unsloth/gemma-4-E4B-it-GGUF", 7_463_013_376, "rotary factors of a GGUF file (+256)"),
         ("unsloth/Muse-Glimmer-30B-GGUF", 27_854_780_928, "norms of queries and keys (+13,312)"),
         ("unsloth/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-GGUF", 31_577_937_344, "router bias of prediction layers"),
+        ("nvidia/GLM-5.3-NVFP4", 743_377_000_704, "4-bit floats counted in pairs (-362,387,865,600)"),
+        ("Inferact/Qwen3.8-27B-NVFP4", 27_356_728_560, "quantised: attention, feed-forward, recurrent-output"),
         ("RadixArk/Kimi-K3-DSpark", 2_249_289_601, "number of parameters"),
         ("z-lab/Qwen3-8B-DFlash-b16", 1_048_626_432, "number of parameters"),
         ("jinaai/jina-embeddings-v2-small-en", 32_690_688, "number of parameters"),

@@ -18,10 +18,10 @@ import sys
 import warnings
 from pathlib import Path
 
-from count_parameters import FILE as PARAMETERS
 from count_multimodal import FILE as MULTIMODAL
 from count_multimodal import build as build_multimodal
 from count_multimodal import shorten as shorten_parts
+from count_parameters import FILE as PARAMETERS
 from count_parameters import build, shorten
 
 FILE = Path(__file__).with_name("cache.csv")
