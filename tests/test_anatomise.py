@@ -86,7 +86,7 @@ def test_a_contradiction_is_quarantined_and_the_build_goes_on(bad, reason):
     [
         (replace(record("x"), config=None, config_kind=None), "config"),
         (record("x", vocab_size=None), "vocab_size"),
-        (record("x", model_type="nobody_knows"), "nobody_knows"),
+        (record("x", total=None, model_type="nobody_knows"), "nobody_knows"),
         (replace(record("x", total=None), config_kind="partial"), "dims"),
         (replace(record("x", total=None), config_kind="assumed"), "source"),
     ],

@@ -174,19 +174,6 @@ def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
     return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
 
 
-def _strangers(record: Record) -> Iterator[Record]:
-    """Its own fields, read as those of every known architecture that explains them all."""
-    if not is_stranger(record.config):
-        return
-    for own, _ in completions(record):
-        for model_type, config in readings(own):
-            as_theirs = replace(
-                _rebuilt(record, config), config_source=f"its own fields, read as those of {model_type}"
-            )
-            if _counts(as_theirs) and (record.config_kind in OWN_CONFIG or not _has_windows(as_theirs)):
-                yield as_theirs
-
-
 def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
     config = over(lender.config, own)
     is_default = lender.config_kind == "library_defaults"

@@ -27,7 +27,26 @@ def configs() -> dict[str, dict]:
             if len(config) > len(richest.get(row["model_type"], {})):
                 held = {"model_type": row["model_type"], "architectures": [row["architecture"]]}
                 richest[row["model_type"]] = config | held
+    draft = {"target_layer_ids": [1, 9, 17], "markov_rank": 256}
+    richest["a draft"] = richest["qwen3"] | {
+        "num_hidden_layers": 5,
+        "architectures": ["DFlashDraftModel"],
+        "dflash_config": draft,
+    }
+    richest["slopes"] = dict(SLOPES)
     return richest
+
+
+SLOPES = {
+    "model_type": "bert",
+    "hidden_size": 512,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "intermediate_size": 2048,
+    "vocab_size": 30528,
+    "position_embedding_type": "alibi",
+    "feed_forward_type": "geglu",
+}
 
 
 def extra_fields() -> dict:
@@ -105,6 +124,26 @@ def test_each_field_alone(model_type):
         check({k: v for k, v in config.items() if k != name})
         for value in wrong:
             check(config | {name: value})
+
+
+def test_each_field_of_a_draft_alone():
+    config = configs()["a draft"]
+    for name in config["dflash_config"]:
+        for value in (
+            None,
+            True,
+            -1,
+            0,
+            10**30,
+            float("nan"),
+            "four",
+            [],
+            [1],
+            [[]],
+            [0] * 2000,
+            {"a": {"b": {"c": 1}}},
+        ):
+            check(config | {"dflash_config": config["dflash_config"] | {name: value}})
 
 
 @pytest.mark.parametrize("model_type", sorted(configs()))

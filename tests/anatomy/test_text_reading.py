@@ -214,3 +214,42 @@ def test_experts_of_remote_code_are_not_read_as_dense():
 def test_more_than_any_model():
     with pytest.raises(ContradictoryConfig, match="parameters"):
         read_config(LLAMA_8B | {"hidden_size": 10**8, "num_attention_heads": 10**4, "num_key_value_heads": 10**4})
+
+
+@pytest.mark.parametrize(
+    ("scaling", "allowed", "trained"),
+    [
+        (None, 32_768, None),
+        ({"rope_type": "default", "rope_theta": 1e6}, 32_768, None),
+        # YaRN, written into a config whose length is still the trained one (Qwen) and into one that states the result (gpt-oss)
+        ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}, 131_072, 32_768),
+        ({"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}, 32_768, 4096),
+        # longrope states both lengths, and its factors are lists
+        (
+            {
+                "rope_type": "longrope",
+                "short_factor": [1.0],
+                "long_factor": [2.0],
+                "original_max_position_embeddings": 4096,
+            },
+            32_768,
+            4096,
+        ),
+        # llama3 always states the result
+        ({"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}, 32_768, 8192),
+        # linear and dynamic say by how much, and never from where: the length stands as it is
+        ({"rope_type": "linear", "factor": 2.0}, 32_768, None),
+        ({"type": "dynamic", "factor": 2.0}, 32_768, None),
+        # mrope only splits the rotated dims among time, height and width
+        ({"type": "mrope", "mrope_section": [16, 24, 24]}, 32_768, None),
+        # a group for each kind of layer: that of full attention decides
+        (
+            {"sliding_attention": {"rope_type": "default"}, "full_attention": {"rope_type": "linear", "factor": 8.0}},
+            32_768,
+            None,
+        ),
+    ],
+)
+def test_every_way_of_scaling_positions(scaling, allowed, trained):
+    assert context_tokens(Fields({"max_position_embeddings": 32_768, "rope_scaling": scaling})) == (allowed, trained)
+    assert context_tokens(Fields({"max_position_embeddings": 32_768, "rope_parameters": scaling})) == (allowed, trained)
