@@ -213,7 +213,7 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
         and LEAST_PACKED * count < total < count
     ):
         note = (
-            f"{_basis(record)}; the published total, {total:,}, counts packed elements in a mix that is not reproduced"
+            f"{basis(record)}; the published total, {total:,}, counts packed elements in a mix that is not reproduced"
         )
         return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
     why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
