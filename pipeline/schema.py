@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.anatomy.rows import MECHANISMS, OPERATORS, TENSOR_CLASSES
+from pipeline.anatomy.rows import MECHANISMS, OPERATORS, RECURRENCES, TENSOR_CLASSES
 from pipeline.schema_columns import COLUMNS, Column
 
 __all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "Table"]
@@ -24,6 +24,7 @@ ENUMS = {
     "tensor_class": TENSOR_CLASSES,
     "operator": OPERATORS,
     "mechanism": MECHANISMS,
+    "recurrence": RECURRENCES,
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
@@ -125,7 +126,15 @@ FACTS = _tables(
         "Null means that it does not.",
         "model_type",
         "model_type norm_form? rotary_form? softmax_form? loss_form? attention_form? has_score_cap? has_logit_cap? "
-        "router_input_bytes? feed_forward_extra? are_experts_adapted? note? source",
+        "router_input_bytes? feed_forward_extra? are_experts_adapted? are_mixer_outputs_adapted? note? source",
+    ),
+    _table(
+        "recurrence",
+        "What a recurrent layer's PyTorch code in Transformers holds, in bytes for each element of a width: what the forward pass "
+        "keeps for the backward pass, and the most that backward or prefill hold beside it. A moment in several rows that differ "
+        "in `part` is the largest of them.",
+        "recurrence regime moment part per",
+        "recurrence regime moment part per per_hidden per_convolution per_key per_value per_head per_chunk per_state source",
     ),
     _table(
         "engine",
@@ -229,7 +238,8 @@ PUBLISHED = _tables(
         "Groups of layers that mix tokens alike, and what ONE layer of each caches.",
         "model_id kind",
         "model_id kind mechanism component layer_count head_count kv_head_count head_dim value_head_dim "
-        "elements_per_token window_tokens? state_elements conv_state_elements state_dtype_id? has_qk_norm",
+        "elements_per_token window_tokens? state_elements conv_state_elements state_dtype_id? has_qk_norm "
+        "has_output_gate recurrence? recurrent_head_count recurrent_key_dim recurrent_value_dim convolution_width chunk_tokens",
     ),
     _table(
         "feed_forward_layer",
@@ -257,6 +267,7 @@ PUBLISHED = _tables(
             "phase",
             "optimizer",
             "implementation",
+            "recurrence",
             "engine",
             "support",
             "kv_dtype",

@@ -96,6 +96,25 @@ state_elements | integer>=0 | Elements of one layer's recurrent state per sequen
 conv_state_elements | integer>=0 | Elements of one layer's convolution state per sequence
 state_dtype_id | string | Precision of the recurrent state
 has_qk_norm | boolean | Whether queries and keys are normalised
+are_mixer_outputs_adapted | boolean | Whether peft adapts the output projections of recurrent layers; false where it refuses
+has_output_gate | boolean | Whether attention's output is multiplied by a gate that its queries' projection makes
+recurrence | string | How a recurrent layer computes: mamba2, gated-delta, short-convolution ...; null where its code was not read
+recurrent_head_count | integer>=0 | Heads of a recurrent layer's state
+recurrent_key_dim | integer>=0 | Width of a state's keys, Mamba's state size
+recurrent_value_dim | integer>=0 | Width of a state's values in one head
+convolution_width | integer>=0 | Channels of a recurrent layer's convolution
+chunk_tokens | integer>=0 | Tokens that a recurrent layer works on at once
+regime | string | What runs: prefill, training of all weights (full) or of adapters (lora, qlora), and in which precision
+moment | string | kept (for the backward pass), backward or prefill (the most beside what is kept or cached)
+part | integer>=1 | Number of a moment's part, the largest of which counts
+per | string | What a row counts for: token, padded (a token of whole chunks) or sequence
+per_hidden | number | Bytes for each element of the hidden size
+per_convolution | number | Bytes for each channel of the convolution
+per_key | number | Bytes for each element of the keys of all heads
+per_value | number | Bytes for each element of the values of all heads
+per_head | number | Bytes for each head
+per_chunk | number | Bytes for each head and token of a chunk
+per_state | number | Bytes for each element of a state: once for every chunk, or for every sequence
 width | integer>=0 | Intermediate size of a dense feed-forward block
 is_gated | boolean | Whether the block has a gate projection
 expert_count | integer>=0 | Routed experts

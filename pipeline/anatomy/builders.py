@@ -128,6 +128,7 @@ class Decoder:
             elements_per_token=key + value if cached is None else cached,
             window_tokens=window,
             has_qk_norm=qk_norm is not None,
+            has_output_gate=gate,
         )
 
     def attentions(self, windows: Sequence[int | None], heads: Heads, **options):

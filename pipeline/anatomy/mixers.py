@@ -9,8 +9,23 @@ from __future__ import annotations
 
 from pipeline.anatomy.builders import Decoder
 
+DELTA_CHUNK = 64  # tokens that gated delta nets solve at once, whatever the config says
 
-def recurrent(decoder: Decoder, layers: int, *, kind: str = "recurrent", state: int = 0, conv: int = 0) -> None:
+
+def recurrent(
+    decoder: Decoder,
+    layers: int,
+    *,
+    kind: str = "recurrent",
+    state: int = 0,
+    conv: int = 0,
+    recurrence: str | None = None,
+    heads: int = 0,
+    key: int = 0,
+    value: int = 0,
+    channels: int = 0,
+    chunk: int = 0,
+) -> None:
     decoder.mixer(
         kind=kind,
         mechanism="recurrent",
@@ -18,6 +33,12 @@ def recurrent(decoder: Decoder, layers: int, *, kind: str = "recurrent", state: 
         state_elements=state,
         conv_state_elements=conv,
         state_dtype_id="fp32" if state else None,
+        recurrence=recurrence,
+        recurrent_head_count=heads,
+        recurrent_key_dim=key,
+        recurrent_value_dim=value,
+        convolution_width=channels,
+        chunk_tokens=chunk,
     )
 
 
@@ -51,7 +72,8 @@ def mamba(
     if has_norms:
         decoder.norm(layers, rank)
         decoder.norm(layers, state, 2)
-    recurrent(decoder, layers, state=inner * state, conv=inner * kernel)
+    widths = {"heads": inner, "key": state, "value": 1, "channels": inner}
+    recurrent(decoder, layers, state=inner * state, conv=inner * kernel, recurrence="mamba", **widths)
 
 
 def mamba2(
@@ -67,6 +89,7 @@ def mamba2(
     bias: bool,
     out_bias: bool | None = None,
     has_norm: bool = True,
+    chunk: int,
     kind: str = "recurrent",
 ) -> None:
     """Mamba-2: in h → 2·inner + 2·groups·state + heads, a convolution over inner + 2·groups·state channels."""
@@ -79,7 +102,8 @@ def mamba2(
     decoder.vector("decay", layers, heads, 3, tensor_class="recurrent")  # step bias, decay, skip
     if has_norm:
         decoder.norm(layers, inner, bias=False)
-    recurrent(decoder, layers, kind=kind, state=inner * state, conv=channels * kernel)
+    widths = {"heads": heads, "key": state, "value": dim, "channels": channels, "chunk": chunk}
+    recurrent(decoder, layers, kind=kind, state=inner * state, conv=channels * kernel, recurrence="mamba2", **widths)
 
 
 def gated_delta(
@@ -111,7 +135,18 @@ def gated_delta(
     decoder.vector("decay", layers, value_heads, 2, tensor_class="recurrent")  # step bias, decay
     decoder.norm(layers, value_dim)
     linear("recurrent", "delta_out", layers, decoder.hidden, value)
-    recurrent(decoder, layers, state=value_heads * key_dim * value_dim, conv=(2 * key + value) * kernel)
+    recurrent(
+        decoder,
+        layers,
+        state=value_heads * key_dim * value_dim,
+        conv=(2 * key + value) * kernel,
+        recurrence="gated-delta-fused" if fused else "gated-delta",
+        heads=value_heads,
+        key=key_dim,
+        value=value_dim,
+        channels=2 * key + value,
+        chunk=DELTA_CHUNK,
+    )
 
 
 def kimi_delta(
@@ -143,7 +178,8 @@ def kimi_delta(
     decoder.vector("decay", layers, decays or heads, tensor_class="recurrent")
     decoder.norm(layers, dim)
     linear("recurrent", "delta_out", layers, decoder.hidden, inner)
-    recurrent(decoder, layers, state=heads * dim * dim, conv=3 * inner * kernel)
+    widths = {"heads": heads, "key": dim, "value": dim, "channels": 3 * inner, "chunk": DELTA_CHUNK}
+    recurrent(decoder, layers, state=heads * dim * dim, conv=3 * inner * kernel, recurrence="kimi-delta", **widths)
 
 
 def short_convolution(decoder: Decoder, layers: int, kernel: int, *, bias: bool) -> None:
@@ -151,7 +187,14 @@ def short_convolution(decoder: Decoder, layers: int, kernel: int, *, bias: bool)
     decoder.linear("recurrent", "convolution_in", layers, 3 * decoder.hidden, decoder.hidden, bias=bias)
     convolution(decoder, layers, decoder.hidden, kernel, bias=bias)
     decoder.linear("recurrent", "convolution_out", layers, decoder.hidden, decoder.hidden, bias=bias)
-    recurrent(decoder, layers, kind="convolution", conv=decoder.hidden * kernel)
+    recurrent(
+        decoder,
+        layers,
+        kind="convolution",
+        conv=decoder.hidden * kernel,
+        recurrence="short-convolution",
+        channels=decoder.hidden,
+    )
 
 
 def rg_lru(decoder: Decoder, layers: int, *, width: int, heads: int, kernel: int) -> None:
@@ -163,4 +206,5 @@ def rg_lru(decoder: Decoder, layers: int, *, width: int, heads: int, kernel: int
     decoder.parameter("recurrent", "lru_gate", layers, width * width // heads, 2)
     decoder.vector("bias", layers, width, 2)
     decoder.linear("recurrent", "lru_out", layers, decoder.hidden, width, bias=True)
-    recurrent(decoder, layers, state=width, conv=width * (kernel - 1))
+    widths = {"heads": heads, "key": 1, "value": width // heads, "channels": width}
+    recurrent(decoder, layers, state=width, conv=width * (kernel - 1), recurrence="rg-lru", **widths)

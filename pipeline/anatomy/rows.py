@@ -52,6 +52,19 @@ MECHANISMS = (
 )
 
 
+# How a recurrent layer computes: which tensors its code in the reference framework holds (tables/facts/recurrence.csv).
+RECURRENCES = (
+    "mamba",
+    "mamba2",
+    "gated-delta",
+    "gated-delta-fused",  # queries, keys, values and gate in one projection that is taken apart
+    "kimi-delta",
+    "short-convolution",
+    "rg-lru",
+    "lightning",
+)
+
+
 @dataclass(frozen=True)
 class Tensor:
     """`layer_count × per_layer_count` tensors of one role and shape; [out_features, in_features] where two-dimensional.
@@ -85,6 +98,10 @@ class AttentionLayer:
     `elements_per_token`: elements that ONE layer caches per token (2 × kv_heads × head_dim; kv_lora_rank + rope for a
     latent; 0 where nothing grows). `state_elements`, `conv_state_elements`: elements of ONE layer per sequence,
     independent of length. `state_dtype_id` is the precision frameworks keep the recurrent state in.
+
+    Recurrent layers: `recurrence` is one of RECURRENCES or None where the code was not read. A state is
+    recurrent_head_count × recurrent_key_dim × recurrent_value_dim, a convolution is `convolution_width` channels wide,
+    and tokens are worked on in chunks of `chunk_tokens`.
     """
 
     kind: str
@@ -101,6 +118,13 @@ class AttentionLayer:
     conv_state_elements: int = 0
     state_dtype_id: str | None = None
     has_qk_norm: bool = False
+    has_output_gate: bool = False  # queries are doubled by a gate on attention's output
+    recurrence: str | None = None
+    recurrent_head_count: int = 0
+    recurrent_key_dim: int = 0
+    recurrent_value_dim: int = 0
+    convolution_width: int = 0
+    chunk_tokens: int = 0
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ WITH mixer AS (
         list({
             'mechanism': mechanism, 'layers': layer_count, 'win': window_tokens, 'heads': head_count, 'kv_heads': kv_head_count,
             'query': head_count * head_dim, 'key': kv_head_count * head_dim, 'value': kv_head_count * value_head_dim,
-            'context': head_count * value_head_dim, 'latent': elements_per_token, 'has_qk_norm': has_qk_norm,
+            'context': head_count * value_head_dim, 'gated': iif(has_output_gate, head_count * value_head_dim, 0), 'latent': elements_per_token, 'has_qk_norm': has_qk_norm,
             'expanded_key': iif(kv_head_count > 1, head_count, kv_head_count) * head_dim,
             'expanded_value': iif(kv_head_count > 1, head_count, kv_head_count) * value_head_dim
         } ORDER BY kind) FILTER (head_count > 0) AS mixers,
         coalesce(sum(layer_count) FILTER (head_count > 0), 0)::BIGINT AS attention_layer_count,
+        coalesce(sum(layer_count), 0)::BIGINT AS mixer_layer_count,
         coalesce(sum(layer_count * head_count * head_dim), 0)::BIGINT AS query_sum,
         coalesce(sum(layer_count * kv_head_count * head_dim), 0)::BIGINT AS key_sum,
         coalesce(sum(layer_count * head_count * value_head_dim), 0)::BIGINT AS context_sum,
@@ -54,6 +55,7 @@ block AS (
         coalesce(sum(layer_count * shared_width), 0)::BIGINT AS shared_sum,
         coalesce(sum(layer_count * experts_per_token), 0)::BIGINT AS experts_per_token_sum,
         coalesce(sum(layer_count) FILTER (expert_count > 0), 0)::BIGINT AS moe_layer_count,
+        coalesce(sum(layer_count), 0)::BIGINT AS block_layer_count,
         coalesce(max(width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_max,
         coalesce(max(width) FILTER (NOT is_gated AND expert_count = 0), 0)::BIGINT AS plain_max,
         coalesce(max(experts_per_token * expert_width), 0)::BIGINT AS routed_max,
@@ -117,7 +119,8 @@ census AS (
         coalesce(bool_or(role = 'attention_qkv'), false) AS has_fused_qkv,
         coalesce(bool_or(role = 'position_embedding'), false) AS has_learned_positions,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k', 'attention_v',
-            'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up') AND operator LIKE 'linear%'), 0)::BIGINT
+            'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up', 'mamba_in', 'delta_qkvz', 'delta_ba', 'delta_qkv', 'delta_z', 'delta_b', 'delta_a',
+            'delta_q', 'delta_k', 'delta_v', 'convolution_in') AND operator LIKE 'linear%'), 0)::BIGINT
             AS hidden_input_sum,
         -- adapters: elements per rank of each target set
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
@@ -128,23 +131,31 @@ census AS (
             WHEN operator = 'expert' THEN tensor.layer_count * per_layer_count * (in_features + out_features)
                 * iif(role = 'expert_gate_up', 2, 1)
             WHEN role = 'router' AND in_features IS NULL THEN tensor.layer_count * (model.hidden_size + out_features // model.hidden_size)
+            WHEN is_beside_experts THEN tensor.layer_count * per_layer_count * (in_features + out_features)
         END), 0)::BIGINT AS lora_expert_elements,
+        coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_input_sum,
+        coalesce(sum(tensor.layer_count * per_layer_count) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_module_count,
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
-                'vision-tower', 'audio-tower', 'denoiser')), 0)::BIGINT AS lora_linear_elements,
+                'vision-tower', 'audio-tower', 'denoiser') AND is_adapted), 0)::BIGINT AS lora_linear_elements,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_input_sum,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
-            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_input_sum,
+            AND is_adapted AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_input_sum,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_module_count,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
             operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
-            AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_module_count
-    FROM tensor JOIN model USING (model_id) GROUP BY model_id
+            AND is_adapted AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_module_count
+    FROM (
+        SELECT tensor.*, role <> 'mamba_out' OR coalesce(code.are_mixer_outputs_adapted, true) AS is_adapted,
+            -- linear layers that peft adapts beside fused experts
+            operator LIKE 'linear%' AND (tensor_class = 'recurrent' OR role = 'shared_expert_gate') AS is_beside_experts
+        FROM tensor JOIN model USING (model_id) LEFT JOIN implementation AS code USING (model_type)
+    ) AS tensor JOIN model USING (model_id) GROUP BY model_id
 )
 SELECT
     model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0) AS vocab_size,
@@ -162,7 +173,10 @@ SELECT
     coalesce(code.router_input_bytes, 0) AS router_input_bytes,
     coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
-    mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id),
+    mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), recurrent_shape.recurrences,
+    -- layers that are either a mixer or a block, as Nemotron-H's
+    recurrent_shape.recurrences IS NOT NULL AND mixer.mixer_layer_count + coalesce(block.block_layer_count, 0) <= model.layer_count
+        AND coalesce(block.block_layer_count, 0) > 0 AS is_alternating,
     census.* EXCLUDE (model_id, norm_width_sum, has_narrow_norms),
     -- norms of whole queries and keys are as wide as the hidden state, and counted with attention
     census.norm_width_sum - iif(mixer.has_qk_norm AND NOT census.has_narrow_norms,
@@ -177,5 +191,6 @@ JOIN census USING (model_id)
 LEFT JOIN mixer USING (model_id)
 LEFT JOIN block USING (model_id)
 LEFT JOIN largest_layer USING (model_id)
+LEFT JOIN recurrent_shape USING (model_id)
 LEFT JOIN implementation AS code ON code.model_type = model.model_type
 WHERE model.anatomy_grade <> 'unknown' AND model.parameter_count IS NOT NULL;

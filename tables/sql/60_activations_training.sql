@@ -8,7 +8,8 @@
 --   (source transformers-step-oracle); implementation.csv says where an architecture computes otherwise than its anatomy implies.
 --   Selective checkpointing keeps the results of matrix products and of fused attention and computes the rest again: the example of
 --   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in 59_loss.sql.
--- Not covered: recurrent layers, towers of multimodal models (a step of text is counted), diffusion models.
+--   Recurrent layers: 63_recurrent.sql.
+-- Not covered: towers of multimodal models (a step of text is counted), diffusion models.
 
 -- The share of the layers' activations that the worst pipeline stage holds: the
 -- first stage keeps as many micro-batches in flight as there are stages (1F1B)
@@ -80,6 +81,8 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
     + iif(m.rotary_form = 'concatenated' AND c.kernel = 'fused' AND x.compute_bytes = 2 AND NOT x.is_adapter, 2 * c.context, 0)
     + iif(m.rotary_form <> 'none' AND m.has_fused_qkv AND (c.kernel = 'fused' OR c.kernel = 'masked' AND c.value = c.expanded_value),
         x.compute_bytes * (c.query + c.key), 0)
+    -- an output gate's sigmoid, and its product with the context
+    + x.compute_bytes * iif(x.is_adapter, 1, 2) * c.gated
     + CASE
         WHEN NOT c.has_qk_norm THEN 0
         WHEN m.norm_form = 'layer' THEN iif(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
@@ -128,7 +131,9 @@ CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
 -- has that precision already: then layers that read the same norm share it.
 CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS CASE
     WHEN NOT x.is_adapter THEN 0
-    ELSE adapter_compute_bytes(x) * (adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x) - CASE
+    ELSE adapter_compute_bytes(x) * (adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x)
+        + iif(x.has_adapted_experts AND x.lora_targets <> 'experts', m.lora_beside_input_sum + x.lora_rank * m.lora_beside_module_count, 0)
+        - CASE
             WHEN x.compute_bytes < 4 OR x.lora_targets = 'experts' THEN 0
             WHEN x.lora_targets IN ('attention', 'query-value') OR x.has_adapted_experts THEN
                 iif(m.has_fused_qkv, 0, iif(x.lora_targets = 'query-value', 1, 2) * m.layer_count * m.hidden_size)
@@ -161,27 +166,34 @@ CREATE OR REPLACE MACRO with_kernels(m, x) AS
     -- (spelled out: a stored macro loses the names that struct_insert is given)
     list_transform(m.mixers, lambda c: {
         'mechanism': c.mechanism, 'layers': c.layers, 'win': c.win, 'heads': c.heads, 'kv_heads': c.kv_heads, 'query': c.query,
-        'key': c.key, 'value': c.value, 'context': c.context, 'latent': c.latent, 'has_qk_norm': c.has_qk_norm,
+        'key': c.key, 'value': c.value, 'context': c.context, 'gated': c.gated, 'latent': c.latent, 'has_qk_norm': c.has_qk_norm,
         'expanded_key': c.expanded_key, 'expanded_value': c.expanded_value, 'kernel': attention_kernel(c, m, x)
     });
 CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x),
     'adapters': kept_by_adapters(m, x),
     'selective': kept_selectively(m, x, mixers),
-    'attention': list_transform(mixers, lambda c: [c.layers, kept_by_attention(c, m, x), score_gradients(c, m, x)]),
-    'blocks': list_transform(m.blocks, lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
+    'attention': list_concat(recurrent_parts(m, x),
+        list_transform(coalesce(mixers, []), lambda c: [c.layers, kept_by_attention(c, m, x), score_gradients(c, m, x)])),
+    'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
 };
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
     'layers': parts.hidden + parts.adapters + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
-        + list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2]))) / tensor_parallel(x),
+        + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
     'selective': parts.selective / tensor_parallel(x),
     'layer': (parts.hidden + parts.adapters) / greatest(m.layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
-    'block': list_max(list_transform(parts.blocks, lambda b: b[2])) / tensor_parallel(x),
+    'block': coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0) / tensor_parallel(x),
+    -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps beyond a mixer
+    'block_work': (coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0)
+        - iif(m.is_alternating, list_max(list_transform(parts.attention, lambda a: a[2])), 0)) / tensor_parallel(x),
+    -- what differentiating a mixer adds to the layer that keeps most
+    'mixer_work': (list_max(list_transform(parts.attention, lambda a: a[2] + a[3]))
+        - list_max(list_transform(parts.attention, lambda a: a[2]))) / tensor_parallel(x),
     'score_gradients': list_max(list_transform(parts.attention, lambda a: a[3])) / tensor_parallel(x),
     -- elements of the widest projection back to the hidden state, whose gradient comes first
-    'down': m.hidden_size * list_max(list_transform(m.blocks, lambda b: b.width + b.experts * b.expert_width)),
-    'block_gradients': list_max(list_transform(parts.blocks, lambda b: b[3])) / tensor_parallel(x)
+    'down': m.hidden_size * coalesce(list_max(list_transform(coalesce(m.blocks, []), lambda b: b.width + b.experts * b.expert_width)), 0),
+    'block_gradients': coalesce(list_max(list_transform(parts.blocks, lambda b: b[3])), 0) / tensor_parallel(x)
 };
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
@@ -192,11 +204,13 @@ CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
         -- nor does the first feed-forward block where it stands beside the adapted attention
         - iif(m.is_block_parallel AND x.lora_targets IN ('attention', 'query-value'), s.block, 0)
 END;
--- of one layer: what is kept twice when the layer is worked on
-CREATE OR REPLACE MACRO kept_by_one_layer(m, x, s) AS CASE x.checkpointing
-    WHEN 'full' THEN m.hidden_size * x.residual_bytes
-    WHEN 'selective' THEN s.selective / greatest(m.layer_count, 1)
-    ELSE s.layers / greatest(m.layer_count, 1)
+-- Of one layer: what is kept twice when the layer is worked on. Layers of a hybrid differ, the heaviest is worked on; where a layer is
+-- either a mixer or a block, the heavier of the two.
+CREATE OR REPLACE MACRO kept_by_one_layer(m, x, s) AS CASE
+    WHEN x.checkpointing = 'full' THEN m.hidden_size * x.residual_bytes
+    WHEN x.checkpointing = 'selective' THEN s.selective / greatest(m.layer_count, 1)
+    WHEN m.recurrences IS NULL THEN s.layers / greatest(m.layer_count, 1)
+    ELSE s.layer + greatest(s.block_work, 0)
 END;
 
 CREATE OR REPLACE MACRO kept_by_head(m, x) AS

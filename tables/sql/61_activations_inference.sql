@@ -12,7 +12,8 @@
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures within 0.5 % of
 --   the peak, most within 0.05 %), measured-rows (vLLM and llama.cpp logs; which groups set a constant and which judge it is said in
 --   constant.csv).
--- Not covered: recurrent layers in transformers, images and audio, speculative decoding, prefix caching, other micro-batches.
+--   Recurrent layers in transformers: 63_recurrent.sql.
+-- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches.
 
 -- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input and output,
 -- written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both halves, gate and product.
@@ -91,7 +92,7 @@ CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x)
         m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
-    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), logit_bytes(m, x)
+    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x), logit_bytes(m, x)
 ) + standing_bytes(m, x)
     -- GPTQ's kernels unpack the largest matrix into a buffer of their own
     + iif(x.dtype_id = 'gptq-int4', x.compute_bytes * m.largest_linear_elements, 0);

@@ -44,11 +44,11 @@ CREATE OR REPLACE MACRO gradients_first(elements, m, x, g, s) AS
 CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work) AS w + o + greatest(
     step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s) - kept_by_one_layer(m, x, s)))
         + greatest(
-            step_tokens(x) * (s.block + s.block_gradients) + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
+            step_tokens(x) * (s.block_work + s.block_gradients) + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
             step_tokens(x) * s.score_gradients + gradients_first(m.vocab_size * m.hidden_size + m.largest_layer_elements
                 - 2 * m.hidden_size * (m.query_max + m.key_max), m, x, g, s)),
-    step_tokens(x) * (work + s.block + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g, s),
-    step_tokens(x) * (work + s.score_gradients)
+    step_tokens(x) * (work + s.block_work + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g, s),
+    step_tokens(x) * (work + s.mixer_work)
         + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g, s)
 ) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + held_logits(m, x) + dora_work(m, x)
     + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);

@@ -84,9 +84,12 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.sharding = 'tp' AND x.gpu_count > 1 AND m.head_max > 0 AND m.head_max % x.gpu_count <> 0 THEN
         m.head_max || ' attention heads do not divide by ' || x.gpu_count
     WHEN x.sharding = 'pp' AND x.gpu_count > m.layer_count THEN 'more pipeline stages than the ' || m.layer_count || ' layers'
-    WHEN x.has_recurrent_layers AND x.phase_id <> 'inference' THEN 'training activations of recurrent layers are not established yet'
-    WHEN x.has_recurrent_layers AND starts_with(x.engine_id, 'transformers') THEN
-        'the prefill peak of recurrent layers in Transformers is not established yet'
+    WHEN m.recurrences IS NOT NULL AND x.phase_id <> 'inference' AND (x.checkpointing = 'selective' OR x.attention = 'masked') THEN
+        'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
+    WHEN has_unknown_recurrence(m) AND x.phase_id <> 'inference' THEN
+        'what this kind of recurrent layer keeps for training is not established yet'
+    WHEN has_unknown_recurrence(m) AND starts_with(x.engine_id, 'transformers') THEN
+        'the prefill peak of this kind of recurrent layer in Transformers is not established yet'
 END;
 
 CREATE OR REPLACE MACRO footprints(relation) AS TABLE
@@ -151,8 +154,7 @@ x AS (
         coalesce(run.keeps_gradients, false) OR scenario.gradient_accumulation > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
-        has_adapted_experts(m, scenario) AS has_adapted_experts,
-        coalesce(list_bool_or(list_transform(m.caches, lambda cache: cache.mechanism = 'recurrent')), false) AS has_recurrent_layers
+        has_adapted_experts(m, scenario) AS has_adapted_experts
     FROM scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
     LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id

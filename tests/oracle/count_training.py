@@ -38,6 +38,9 @@ TARGETS = {
     "query-value": ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "query", "value", "q", "v"),
 }
 
+# peft raises an error where the outputs of their mixers are adapted, and "all-linear" names them
+REFUSES_OUTPUTS = ("falcon_h1", "mamba", "mamba2", "falcon_mamba", "nemotron_h")
+
 
 def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
     """The peak in bytes, and the parameters of the adapters."""
@@ -72,7 +75,8 @@ def build(model_row: dict[str, str], row: dict[str, str]):
     config = json.loads(model_row["config_json"])
     settings = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
     named = {"dtype": getattr(torch, DTYPES.get(row["dtype_id"], "bfloat16"))}
-    named["attn_implementation"] = "eager" if row["attention"] == "eager" else "sdpa"
+    if hasattr(settings, "num_attention_heads"):
+        named["attn_implementation"] = "eager" if row["attention"] == "eager" else "sdpa"
     if model_row["experts_implementation"]:
         named["experts_implementation"] = model_row["experts_implementation"]
     with torch.device("meta"):
@@ -133,7 +137,9 @@ def with_adapters(model, row: dict[str, str]):
     if row["lora_targets"] in TARGETS:
         last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
         targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
-    return peft.get_peft_model(model, training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets))
+    left_out = ["out_proj"] if model.config.model_type in REFUSES_OUTPUTS else None
+    settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out)
+    return peft.get_peft_model(model, settings)
 
 
 def to_fake(model) -> None:

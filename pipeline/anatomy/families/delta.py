@@ -133,7 +133,16 @@ def minimax(fields: Fields) -> Anatomy:
     decoder.linear("recurrent", "lightning_gate", others, inner, hidden)
     decoder.linear("recurrent", "lightning_out", others, hidden, inner)
     decoder.norm(others, inner)
-    recurrent(decoder, others, conv=inner * heads.dim)
+    recurrent(
+        decoder,
+        others,
+        conv=inner * heads.dim,
+        recurrence="lightning",
+        heads=heads.count,
+        key=heads.dim,
+        value=heads.dim,
+        chunk=fields.count("block_size", default=256),
+    )
     decoder.moe(
         layers,
         fields.count("num_local_experts", "num_experts", default=8),

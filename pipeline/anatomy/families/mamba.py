@@ -69,6 +69,7 @@ def mamba2_only(fields: Fields) -> Anatomy:
         kernel=fields.count("conv_kernel", default=4),
         conv_bias=fields.flag("use_conv_bias", default=True),
         bias=fields.flag("use_bias"),
+        chunk=fields.count("chunk_size", default=256),
     )
     decoder.norm(decoder.layers)
     decoder.norm(1)
@@ -120,6 +121,7 @@ def mix_mamba2(decoder: Decoder, fields: Fields, layers: int, *, kind: str = "re
         kernel=fields.count("mamba_d_conv", default=4),
         conv_bias=fields.flag("mamba_conv_bias", default=True),
         bias=fields.flag("mamba_proj_bias"),
+        chunk=fields.count("mamba_chunk_size", default=256),
         kind=kind,
     )
 
@@ -170,6 +172,7 @@ def falcon_h1(fields: Fields) -> Anatomy:
         bias=fields.flag("mamba_proj_bias"),
         out_bias=fields.flag("projectors_bias"),
         has_norm=fields.flag("mamba_rms_norm"),
+        chunk=fields.count("mamba_chunk_size", default=256),
     )
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
     decoder.norm(layers, each=2)

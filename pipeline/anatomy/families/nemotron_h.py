@@ -64,6 +64,7 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
             kernel=fields.count("mamba_d_conv", "conv_kernel", default=4),
             conv_bias=fields.flag("mamba_conv_bias", "use_conv_bias", default=True),
             bias=fields.flag("use_bias"),
+            chunk=fields.count("chunk_size", "mamba_chunk_size", default=128),
         )
     bias = fields.flag("mlp_bias")
     if dense := kinds.count("mlp"):

@@ -35,6 +35,7 @@ def zamba2(fields: Fields) -> Anatomy:
         kernel=fields.count("mamba_d_conv", default=4),
         conv_bias=True,  # whatever use_conv_bias says
         bias=bias,
+        chunk=fields.count("chunk_size", default=256),
     )
     decoder.norm(layers)
     linear("other", "shared_block_out", calls, hidden, hidden)

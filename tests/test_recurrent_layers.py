@@ -1,0 +1,130 @@
+"""Recurrent layers in Transformers: prefill against real forwards on fake tensors, and which layers are known at all.
+
+Their training steps are rows of training_peaks.csv, held by test_training_oracle.py. tests/oracle/prefill_recurrent.csv holds one
+row per run of count_prefill.py: the plain PyTorch code, without the optional kernels.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import itertools
+import json
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import build
+from pipeline.anatomise import anatomise
+from pipeline.facts import read_facts, read_measured
+from pipeline.hub.record import Record
+from pipeline.hub.snapshot import Snapshot
+from pipeline.scenarios import TYPES
+
+ORACLE = Path(__file__).parent / "oracle"
+TOLERANCE, OVER = 0.005, 0.02
+REGIMES = {f"{kind}-{precision}" for kind in ("full", "lora", "qlora") for precision in ("16", "32", "amp")} - {
+    "qlora-16"
+}
+HYBRID = "Qwen/Qwen3.5-4B"
+
+
+def _read(name):
+    return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.fixture(scope="module")
+def peaks():
+    """Rows of prefill_recurrent.csv, each with predicted ÷ counted − 1."""
+    rows = _read("prefill_recurrent.csv")
+    named = {row["model"] for row in rows}
+    records = tuple(
+        Record(row["model"], config=json.loads(row["config_json"]), config_kind="verbatim")
+        for row in _read("training_models.csv")
+        if row["model"] in named
+    )
+    snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
+    connection = duckdb.connect()
+    build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
+    build.run_sql(connection)
+    given_names = ("dtype_id", "context_tokens", "sequences")
+    asked = [
+        {name: None for name in TYPES}
+        | {"model_id": row["model"], "engine_id": "transformers"}
+        | {name: row[name] for name in given_names}
+        for row in rows
+    ]
+    frame = pl.DataFrame(asked, schema={name: pl.String for name in TYPES}).cast(TYPES)
+    connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
+    connection.execute("CREATE TABLE batch AS FROM asked")
+    answers = connection.execute(
+        "SELECT model_id, dtype_id, context_tokens, sequences, total_bytes - overhead_bytes FROM footprints('batch')"
+    ).fetchall()
+    connection.close()
+    predicted = {tuple(map(str, answer[:-1])): answer[-1] for answer in answers}
+    for row in rows:
+        row["error"] = predicted[row["model"], *(row[name] for name in given_names)] / int(row["peak_bytes"]) - 1
+    return rows
+
+
+def test_prefill_peaks_are_those_of_the_library(peaks):
+    assert len({row["model"] for row in peaks}) > 8
+    outside = [
+        (*itertools.islice(row.values(), 4), f"{row['error']:+.2%}")
+        for row in peaks
+        if not -TOLERANCE <= row["error"] <= OVER
+    ]
+    assert not outside
+
+
+def test_most_prefill_peaks_are_within_half_a_percent(peaks):
+    errors = sorted(abs(row["error"]) for row in peaks)
+    assert errors[int(len(errors) * 0.8)] < TOLERANCE
+
+
+def test_a_recurrence_is_known_for_every_regime_or_not_at_all():
+    recurrence = read_facts()["recurrence"]
+    for name in recurrence["recurrence"].unique():
+        rows = recurrence.filter(pl.col("recurrence") == name)
+        for moment in ("kept", "backward"):
+            assert set(rows.filter(pl.col("moment") == moment)["regime"]) == REGIMES, (name, moment)
+        assert set(rows.filter(pl.col("moment") == "prefill")["regime"]) == {"prefill-16", "prefill-32"}, name
+
+
+@settings(max_examples=5, deadline=None)
+@given(lengths=st.lists(st.integers(1, 20_000), min_size=8, max_size=8, unique=True), sequences=st.integers(1, 8))
+def test_more_tokens_never_take_less(footprints, lengths, sequences):
+    recipes = (
+        {"phase_id": "inference", "engine_id": "transformers", "checkpointing": None},
+        {"phase_id": "lora", "engine_id": None, "checkpointing": "none"},
+        {"phase_id": "full-finetune", "engine_id": None, "checkpointing": "full"},
+    )
+    for recipe in recipes:
+        asked = [
+            {"model_id": HYBRID, "context_tokens": length, "sequences": sequences} | recipe
+            for length in sorted(lengths)
+        ]
+        held = [
+            answer["activations_bytes"] for answer in footprints([{k: v for k, v in a.items() if v} for a in asked])
+        ]
+        assert held[0] > 0
+        assert held == sorted(held)
+
+
+def test_layers_whose_code_was_not_read_have_a_reason(book):
+    """Unknown is null with a reason: in training and in Transformers, not in engines with formulas of their own."""
+    unknown = book.execute("""
+        SELECT model_id FROM shape
+        WHERE recurrences IS NULL AND list_bool_or(list_transform(caches, lambda c: c.mechanism = 'recurrent'))
+    """).fetchall()
+    for (model_id,) in unknown[:3]:
+        reasons = book.execute(
+            "SELECT total_bytes, unknown_reason FROM footprint_of($id, engine_id := 'transformers') "
+            "UNION ALL SELECT total_bytes, unknown_reason FROM footprint_of($id, phase_id := 'lora')",
+            {"id": model_id},
+        ).fetchall()
+        assert all(total is None and reason for total, reason in reasons)
