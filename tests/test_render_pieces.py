@@ -156,6 +156,7 @@ def test_measurements_keep_their_source(pages):
     assert found["address"] == "https://arxiv.org/abs/2404.10933" and errors.reasons(pages.book) == []
     ((phase, drawing),) = errors.scatters([found])
     assert phase == "lora" and ElementTree.fromstring(drawing) is not None
+    assert '<a href="https://arxiv.org/abs/2404.10933" tabindex="-1"' in drawing
 
 
 PREVIEWS = preview.Previews()

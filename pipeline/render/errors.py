@@ -118,7 +118,7 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
         link = Markup(
             '<a href="{}" tabindex="-1" rel="noopener nofollow">{}</a>'
         )  # the table below is for the keyboard
-        parts.append(link.format(r["address"], Markup(point)) if r["address"] else point)
+        parts.append(link.format(r["address"], told, Markup(point)) if r["address"] else point)
     title = f"Error of {len(rows)} predictions against the measured size: {phase}"
     return plot.svg(
         f"errors-{phase}",
@@ -127,6 +127,7 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
         parts,
         height,
         width,
+        "group",
     )
 
 

@@ -48,12 +48,19 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def svg(
-    identifier: str, title: str, description: str, parts: Sequence[str], height: int = HEIGHT, width: int = WIDTH
+    identifier: str,
+    title: str,
+    description: str,
+    parts: Sequence[str],
+    height: int = HEIGHT,
+    width: int = WIDTH,
+    role: str = "img",
 ) -> Markup:
+    """A drawing with its name and description. One that holds links is a group: what is in a picture cannot be followed."""
     return Markup(
-        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-t {}-d">'
+        '<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-labelledby="{}-t {}-d">'
         '<title id="{}-t">{}</title><desc id="{}-d">{}</desc>{}</svg>'
-    ).format(width, height, *[identifier] * 3, title, identifier, description, Markup("".join(parts)))
+    ).format(width, height, role, *[identifier] * 3, title, identifier, description, Markup("".join(parts)))
 
 
 def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
