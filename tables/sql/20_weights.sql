@@ -38,6 +38,10 @@ CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied
     WHEN role = 'attention_k' THEN 'attn_k'
     WHEN role = 'attention_o' THEN 'attn_output'
     WHEN role IN ('ffn_down', 'expert_down', 'shared_down') THEN 'ffn_down'
+    WHEN role = 'attention_q' THEN 'attn_q'
+    WHEN role IN ('ffn_up', 'ffn_gate', 'ffn_gate_up', 'expert_gate_up', 'expert_up', 'expert_gate', 'shared_up', 'shared_gate',
+        'shared_gate_up') THEN 'ffn_up'
+    WHEN role = 'embedding' THEN 'token_embd'
     ELSE 'other'
 END;
 
@@ -47,9 +51,13 @@ CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts) 
     WHEN 'more-bits' THEN len(list_filter(range(layers), lambda i:
         i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2))
     WHEN 'first-two' THEN least(2, layers)
+    WHEN 'first-four' THEN least(4, layers)
+    WHEN 'first-eighth' THEN layers // 8
+    WHEN 'middle' THEN 7 * layers // 8 - layers // 8
     WHEN 'first-sixteenth' THEN layers // 16
     WHEN 'four-queries-per-key' THEN iif(kv_group >= 4, layers, 0)
     WHEN 'eighty-layers' THEN iif(layers = 80, layers, 0)
+    WHEN 'four-experts' THEN iif(experts >= 4, layers, 0)
     WHEN 'eight-experts' THEN iif(experts = 8, layers, 0)
 END;
 
@@ -68,7 +76,8 @@ WITH claims AS (
     SELECT
         shape.*, rule.dtype_id, rule.gguf_type,
         list_position(
-            ['rest', 'four-queries-per-key', 'eighty-layers', 'more-bits', 'first-two', 'first-sixteenth', 'eight-experts'],
+            ['rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four', 'first-eighth',
+                'first-sixteenth', 'eight-experts'],
             rule.layer_rule) AS rank,
         gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts) AS claimed
     FROM (SELECT DISTINCT category, layer_count, kv_group, experts FROM gguf_tensor

@@ -3,6 +3,7 @@
 -- transformers: the largest moment of prefilling all sequences at once, T = sequences × context tokens:
 --     feed-forward  T × bytes × (tensors of the block's width × width + tensors of the residual width × hidden), or the routed experts
 --     attention     T × (10 × heads × context + …) where no fused kernel runs (eager), 8 × heads × context in PyTorch's own (math)
+--     loading       where a copy of the head is alive while the weights load, that copy less the cache that is not there yet
 --     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders and in versions before 4.45
 -- vLLM, SGLang: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of logits,
 --   whichever is larger, and the table of rotations
@@ -95,7 +96,15 @@ CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x), logit_bytes(m, x)
 ) + standing_bytes(m, x)
     -- GPTQ's kernels unpack the largest matrix into a buffer of their own
-    + iif(x.dtype_id = 'gptq-int4', x.compute_bytes * m.largest_linear_elements, 0);
+    + iif(x.dtype_id IN ('gptq-int4', 'gptq-int8'), x.compute_bytes * m.largest_linear_elements, 0);
+
+-- While it loads, a second copy of the 16-bit head is there before anything else is: where old versions tie it, where AWQ's layers are put
+-- in, and where bitsandbytes packs the layers around it. No cache and no activations are there yet.
+CREATE OR REPLACE MACRO loading_bytes(m, x) AS CASE
+    WHEN x.dtype_id IN ('nf4', 'nf4-double', 'int8') OR m.is_head_tied AND (x.dtype_id = 'awq-int4' OR x.engine_id = 'transformers-4.44')
+        THEN 2 * m.vocab_size * m.hidden_size - kv_cache_bytes(m, x)
+    ELSE 0
+END;
 
 -- Tokens of the forward that the server profiles: the first engine takes a whole prompt where it does not cut it into chunks.
 CREATE OR REPLACE MACRO profiled_tokens(x, k) AS iif(x.engine_id = 'vllm-0.8',
@@ -119,7 +128,7 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_m
         (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
-    WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
+    WHEN starts_with(x.engine_id, 'transformers') THEN greatest(prefill_bytes_transformers(m, x), loading_bytes(m, x))
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
 END) AS BIGINT);

@@ -34,6 +34,10 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
     END
 ) AS BIGINT);
 
+-- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
+CREATE OR REPLACE MACRO unused_band(x, k, total) AS
+    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), k.unused_blocks_spread * x.activations / total, 0);
+
 CREATE OR REPLACE MACRO error_band(x, k) AS CASE
     WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)
     WHEN starts_with(x.engine_id, 'transformers') THEN k.error_band_transformers

@@ -249,8 +249,9 @@ peak AS (
 ),
 known AS (
     SELECT
-        x.* EXCLUDE (unknown_reason),
+        x.* EXCLUDE (unknown_reason, error_band),
         overhead_bytes(x, k, m, gradients) AS overhead,
+        x.error_band + unused_band(x, k, weights::DOUBLE + kv_cache + kv_padding + state + activations + adapters + overhead) AS error_band,
         try_cast(weights::DOUBLE + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead AS BIGINT)
             IS NOT NULL AS is_countable,
         x.unknown_reason IS NULL AND is_countable AS is_known,
