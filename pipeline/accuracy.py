@@ -190,7 +190,7 @@ WITH moment AS (
 ),
 peak AS (
     SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted,
-        max(total_bytes) AS total_bytes, any_value(error_band) AS error_band, any_value(unknown_reason) AS unknown_reason
+        max(total_bytes) AS total_bytes, arg_max(error_band, total_bytes * (1 + error_band)) AS error_band, any_value(unknown_reason) AS unknown_reason
     FROM moment GROUP BY measured_id
 )
 SELECT

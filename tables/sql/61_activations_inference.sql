@@ -101,6 +101,7 @@ CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
 -- While it loads, a second copy of the 16-bit head is there before anything else is: where old versions tie it, where AWQ's layers are put
 -- in, and where bitsandbytes packs the layers around it. No cache and no activations are there yet.
 CREATE OR REPLACE MACRO loading_bytes(m, x) AS CASE
+    WHEN NOT starts_with(x.engine_id, 'transformers') THEN 0
     WHEN x.dtype_id IN ('nf4', 'nf4-double', 'int8') OR m.is_head_tied AND (x.dtype_id = 'awq-int4' OR x.engine_id = 'transformers-4.44')
         THEN 2 * m.vocab_size * m.hidden_size - kv_cache_bytes(m, x)
     ELSE 0
@@ -128,7 +129,7 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_m
         (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
-    WHEN starts_with(x.engine_id, 'transformers') THEN greatest(prefill_bytes_transformers(m, x), loading_bytes(m, x))
+    WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
 END) AS BIGINT);

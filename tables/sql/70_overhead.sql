@@ -28,7 +28,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
-            + x.activations * k.unused_blocks_inference
+            + x.inference_activations * k.unused_blocks_inference
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
     END
@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
 CREATE OR REPLACE MACRO unused_band(x, k, total) AS
-    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), k.unused_blocks_spread * x.activations / total, 0);
+    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), k.unused_blocks_spread * x.inference_activations / total, 0);
 
 CREATE OR REPLACE MACRO error_band(x, k) AS CASE
     WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)

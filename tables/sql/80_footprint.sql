@@ -176,6 +176,7 @@ part AS (
             w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0) AS gathered,
         iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS dequantised,
         iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
+        iif(x.phase_id = 'inference', loading_bytes(m, x), NULL) AS loading,
         error_band(x, k) AS error_band
     FROM x
     LEFT JOIN shape AS m ON m.model_id = x.model_id
@@ -244,7 +245,7 @@ peak AS (
         try_cast(ceil(peak_bytes) AS BIGINT) - weights - adapters - gradients - optimizer AS activations
     FROM moment
     UNION ALL BY NAME
-    SELECT *, NULL AS peak_bytes, NULL AS peak_moment, inference_activations AS activations
+    SELECT *, NULL AS peak_bytes, NULL AS peak_moment, iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL
 ),
 known AS (

@@ -1,0 +1,101 @@
+"""Sharing a model with the CPU: the layers add up to the model, and what is said to fit is what the forward formula would hold."""
+
+from __future__ import annotations
+
+import pytest
+
+CARDS = ("gtx-1050-ti", "rtx-3060-12gb", "rtx-4090", "l40s", "h100-sxm", "b200")
+MODELS = ("Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct", "google/gemma-3-27b-it", "Qwen/Qwen3-30B-A3B")
+
+
+def ask(book, card, model, **scenario):
+    named = "".join(f", {name} := ${name}" for name in scenario)
+    result = book.execute(f"FROM layers_that_fit($card, $model{named})", {"card": card, "model": model} | scenario)
+    names = [column[0] for column in result.description]
+    [row] = result.fetchall()
+    return dict(zip(names, row, strict=True))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bf16", "fp8", "w8a8-int8", "gguf-q4_k_m", "gguf-q3_k_l", "gguf-iq3_xs", "gguf-iq2_m", "gguf-q8_0"]
+)
+def test_the_layers_add_up_to_what_the_table_has(book, dtype):
+    models = book.execute(
+        "SELECT model_id, layer_bytes FROM weight JOIN shape USING (model_id) JOIN model USING (model_id) "
+        "WHERE dtype_id = $1 AND weights_bytes IS NOT NULL AND layer_bytes > 0 AND pipeline_tag = 'text-generation' "
+        "ORDER BY hash(model_id || $1) LIMIT 6",
+        [dtype],
+    ).fetchall()
+    for model, expected in models:
+        found = book.execute(
+            "SELECT sum(layer_bytes) FROM layer_weights($1, dtype_id := $2)", [model, dtype]
+        ).fetchall()
+        # one division for all layers of a row rounds up once, one for each layer rounds up each time
+        assert found[0][0] == pytest.approx(expected, rel=1e-6), (model, dtype)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_more_memory_takes_more_layers_and_nothing_is_lost(book, footprint_of, model):
+    whole = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192)
+    tied, blocks, embedding = book.execute(
+        "SELECT is_head_tied, layer_count, embedding_bytes FROM shape JOIN weight USING (model_id) "
+        "WHERE model_id = $1 AND dtype_id = 'gguf-q4_k_m'",
+        [model],
+    ).fetchall()[0]
+    before = -1
+    for card in CARDS:
+        row = ask(book, card, model, context_tokens=8192)
+        if row["gpu_layers"] is None:
+            assert row["unknown_reason"]
+            continue
+        assert row["gpu_layers"] >= before
+        before = row["gpu_layers"]
+        [(capacity,)] = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [card]).fetchall()
+        assert row["gpu_bytes"] * (1 + whole["error_band"]) <= capacity
+        held = row["gpu_bytes"] + row["host_bytes"]
+        if row["gpu_layers"] == blocks + 1:
+            # all on the card but the input embeddings, of which a tied head is a copy
+            assert row["gpu_bytes"] == whole["total_bytes"] - (0 if tied else embedding)
+            assert row["host_bytes"] == embedding
+        else:
+            assert held > whole["total_bytes"], "a matrix of the CPU's layers is brought over"
+    assert before == blocks + 1
+
+
+def test_a_longer_context_leaves_fewer_layers(book):
+    layers = [
+        ask(book, "rtx-4090", "meta-llama/Llama-3.3-70B-Instruct", context_tokens=context)["gpu_layers"]
+        for context in (512, 8192, 65536)
+    ]
+    assert layers == sorted(layers, reverse=True) and layers[0] > layers[-1] > 0
+
+
+def test_experts_on_the_cpu_leave_room_for_all_else(book):
+    row = ask(book, "rtx-4090", "openai/gpt-oss-120b", context_tokens=8192)
+    assert 0 < row["gpu_layers"] < row["layer_count"]
+    assert 0 < row["cpu_expert_layers"] <= row["layer_count"]
+    larger = ask(book, "l40s", "openai/gpt-oss-120b", context_tokens=8192)
+    assert larger["cpu_expert_layers"] < row["cpu_expert_layers"]
+    assert ask(book, "rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", context_tokens=8192)["cpu_expert_layers"] is None
+
+
+def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
+    row = ask(book, "rtx-4090", "Qwen/Qwen2.5-32B-Instruct", dtype_id="bf16", context_tokens=4096)
+    assert 0 < row["gpu_layers"] < row["layer_count"]
+    fits = ask(book, "rtx-4090", "Qwen/Qwen3-0.6B", dtype_id="bf16", context_tokens=4096)
+    assert fits["gpu_layers"] == fits["layer_count"] and fits["host_bytes"] == 0
+    assert fits["gpu_bytes"] == footprint_of("Qwen/Qwen3-0.6B", context_tokens=4096)["total_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("card", "model", "dtype", "why"),
+    [
+        ("no-such-card", "Qwen/Qwen3-0.6B", "gguf-q4_k_m", "no such GPU"),
+        ("rtx-4090", "no/such-model", "gguf-q4_k_m", "no such model"),
+        ("rtx-4090", "Qwen/Qwen3-8B", "nf4", "on the GPU only"),
+        ("rtx-4090", "Qwen/Qwen3-8B", "fp8", "llama.cpp and Transformers"),
+    ],
+)
+def test_what_is_not_known_has_a_reason(book, card, model, dtype, why):
+    row = ask(book, card, model, dtype_id=dtype, context_tokens=4096)
+    assert row["gpu_layers"] is None and row["gpu_bytes"] is None and why in row["unknown_reason"]
