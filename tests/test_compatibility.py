@@ -104,9 +104,8 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
     asked, limits = [], []
     for model, dtype, engine, context, sequences, longest, most, capacity, allowed in rows:
         base = {"model_id": model, "dtype_id": dtype, "engine_id": engine}
-        # fp32 scores of grouped heads grow with the square of the context, and bitsandbytes has a second copy of the head while it
-        # loads: the line between two points lies above them
-        steps = (0,) if engine == "transformers" and dtype in ("fp32", "nf4", "int8") else (0, 1024)
+        # fp32 scores of grouped heads grow with the square of the context: the line between two points lies above them
+        steps = (0,) if (dtype, engine) == ("fp32", "transformers") else (0, 1024)
         for step in steps:  # a step larger than any block that an engine rounds to
             for changes, limit, end in (
                 ({"context_tokens": longest + step, "sequences": sequences}, longest, longest + step > (allowed or 0)),

@@ -98,11 +98,11 @@ CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     -- GPTQ's kernels unpack the largest matrix into a buffer of their own
     + iif(x.dtype_id IN ('gptq-int4', 'gptq-int8'), x.compute_bytes * m.largest_linear_elements, 0);
 
--- While it loads, a second copy of the 16-bit head is there before anything else is: where old versions tie it, where AWQ's layers are put
--- in, and where bitsandbytes packs the layers around it. No cache and no activations are there yet.
+-- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's layers are put in. No
+-- cache and no activations are there yet.
 CREATE OR REPLACE MACRO loading_bytes(m, x) AS CASE
     WHEN NOT starts_with(x.engine_id, 'transformers') THEN 0
-    WHEN x.dtype_id IN ('nf4', 'nf4-double', 'int8') OR m.is_head_tied AND (x.dtype_id = 'awq-int4' OR x.engine_id = 'transformers-4.44')
+    WHEN m.is_head_tied AND (x.dtype_id = 'awq-int4' OR x.engine_id = 'transformers-4.44')
         THEN 2 * m.vocab_size * m.hidden_size - kv_cache_bytes(m, x)
     ELSE 0
 END;

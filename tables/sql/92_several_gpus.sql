@@ -1,0 +1,106 @@
+-- One model on one, several and many cards of a kind: what each holds, whether it fits, and how far it goes.
+--
+--   1 to 8 cards: the footprint with the engine's own parallelism
+--   servers of 8 (vLLM, SGLang): tensor parallel over the 8 of a server, a pipeline over s servers. A stage holds ceil(layers ÷ s) of the
+--   layers, their caches, and the larger end:
+--       total = layers' weights ÷ 8 × ceil(L ÷ s) ÷ L + (larger of embedding and head) ÷ 8 + caches × ceil(L ÷ s) ÷ L + activations + overhead
+--   max_context_tokens, max_sequences: the limits of `compatibility`, for any count and any cache format
+--
+-- Units: bytes on each card, tokens, sequences. Source: vllm-0.19.1 (distributed/utils.py: get_pp_indices spreads the rest of the layers
+--   over stages, none has more than ceil(layers ÷ stages); config/model.py: heads must divide by the tensor-parallel degree).
+-- Not covered: expert parallelism and data-parallel attention, decode context parallelism, padding of the vocabulary (less than 64 rows),
+--   the network's buffers beyond NCCL's within a server.
+
+CREATE OR REPLACE MACRO on_several_gpus(
+    gpu_id, model_id, dtype_id := 'bf16', context_tokens := 8192, sequences := 1, kv_dtype_id := NULL, engine_id := NULL, attention := NULL
+) AS TABLE
+WITH card_asked AS (SELECT gpu_id AS gpu_id),
+asked AS (
+    SELECT model_id AS model_id, dtype_id AS dtype_id, context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
+        engine_id AS engine_id, attention AS attention
+),
+point AS (
+    SELECT asked.context_tokens, asked.sequences FROM asked
+    UNION
+    SELECT unnest(list_distinct(list_filter(list_concat([256, 1024, 8192, 32768, 131072, 1048576], ladder_contexts(m, k)),
+        lambda one: one <= coalesce(m.max_context_tokens, 1048576)))), asked.sequences
+    FROM asked JOIN shape AS m ON m.model_id = asked.model_id CROSS JOIN constants AS k
+    UNION
+    SELECT asked.context_tokens, unnest([1, 8, 64]) FROM asked
+),
+scenario_asked AS (
+    SELECT
+        asked.model_id, asked.dtype_id, 'inference' AS phase_id, asked.engine_id, point.context_tokens::BIGINT AS context_tokens,
+        point.sequences::BIGINT AS sequences, asked.kv_dtype_id, NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS precision,
+        NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets, asked.attention,
+        NULL::VARCHAR AS sharding, cards::BIGINT AS gpu_count
+    FROM asked, point, (VALUES (1), (2), (4), (8)) AS counts(cards)
+),
+node AS MATERIALIZED (
+    SELECT f.*, 1::BIGINT AS stages, greatest(w.embedding_bytes, w.head_bytes) AS end_bytes, w.layer_bytes, w.replicated_bytes, m.layer_count
+    FROM footprints('scenario_asked') AS f
+    LEFT JOIN shape AS m ON m.model_id = f.model_id
+    LEFT JOIN weight AS w ON w.model_id = f.model_id AND w.dtype_id = f.dtype_id
+),
+placed AS (
+    SELECT node.model_id, node.dtype_id, node.engine_id, node.context_tokens, node.sequences, node.attention, node.gpu_count, node.sharding,
+        node.stages, node.total_bytes, node.error_band, node.unknown_reason
+    FROM node
+    UNION ALL
+    SELECT node.model_id, node.dtype_id, node.engine_id, node.context_tokens, node.sequences, node.attention, node.gpu_count * servers, 'tp × pp', servers,
+        CASE WHEN servers <= layer_count THEN (ceil(
+            (replicated_bytes + greatest(layer_bytes - replicated_bytes, 0) / gpu_count) * ceil(layer_count / servers) / layer_count
+            + end_bytes / gpu_count
+            + (kv_cache_bytes + kv_padding_bytes + state_bytes) * ceil(layer_count / servers) / layer_count
+        ) + activations_bytes + overhead_bytes)::BIGINT END,
+        error_band,
+        coalesce(unknown_reason, iif(servers > layer_count, 'more pipeline stages than the ' || layer_count || ' layers', NULL))
+    FROM node, (VALUES (2), (3), (4), (8)) AS more(servers)
+    WHERE gpu_count = 8 AND is_server(node)
+),
+judged AS (
+    SELECT
+        p.*, card_asked.gpu_id AS asked_gpu_id, gpu.capacity_bytes,
+        CASE
+            WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id
+            WHEN p.total_bytes IS NULL THEN p.unknown_reason
+            ELSE card_reason(r)
+        END AS reason
+    FROM card_asked
+    JOIN placed AS p ON true
+    LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+    LEFT JOIN model AS m ON m.model_id = p.model_id
+    LEFT JOIN runs_on AS r
+        ON r.engine_id = p.engine_id AND r.dtype_id = running_format(m, p.dtype_id) AND r.phase_id = 'inference'
+        AND r.attention = p.attention AND r.gpu_id = card_asked.gpu_id
+),
+summed AS (
+    SELECT j.gpu_count, any_value(j.asked_gpu_id) AS gpu_id, any_value(j.model_id) AS model_id, any_value(j.dtype_id) AS dtype_id,
+        any_value(j.engine_id) AS engine_id, any_value(a.context_tokens) AS context_tokens, any_value(a.sequences) AS sequences,
+        any_value(j.sharding) AS sharding, any_value(j.stages) AS stages, any_value(j.capacity_bytes) AS capacity_bytes,
+        max(j.total_bytes) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS total_bytes,
+        max(j.error_band) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS error_band,
+        max(j.reason) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS reason,
+        list({'at': j.context_tokens, 'need': j.total_bytes * (1 + j.error_band)} ORDER BY j.context_tokens)
+            FILTER (j.sequences = a.sequences AND j.total_bytes IS NOT NULL) AS context_points,
+        list({'at': j.sequences, 'need': j.total_bytes * (1 + j.error_band)} ORDER BY j.sequences)
+            FILTER (j.context_tokens = a.context_tokens AND j.total_bytes IS NOT NULL) AS sequence_points
+    FROM judged AS j JOIN asked AS a ON true
+    GROUP BY j.gpu_count
+)
+SELECT
+    s.gpu_id, s.model_id, s.dtype_id, s.engine_id, s.context_tokens, s.sequences, s.gpu_count, s.sharding, s.stages, s.total_bytes,
+    CASE
+        WHEN reason IS NOT NULL THEN NULL
+        WHEN total_bytes > capacity_bytes THEN 'no'
+        WHEN total_bytes * (1 + error_band) > capacity_bytes THEN 'tight'
+        WHEN gpu_count > 1 THEN 'multi-gpu'
+        ELSE 'fits'
+    END AS verdict,
+    CASE WHEN reason IS NULL THEN largest_between(context_points, capacity_bytes, context_multiple(s.engine_id, k)) END::BIGINT
+        AS max_context_tokens,
+    CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes, iif(s.engine_id IN ('vllm', 'sglang'),
+        k.vllm_default_sequences, 9223372036854775807)) END::BIGINT AS max_sequences,
+    reason AS unknown_reason
+FROM summed AS s CROSS JOIN constants AS k
+ORDER BY s.gpu_count;

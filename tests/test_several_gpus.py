@@ -1,0 +1,65 @@
+"""From one card to many: the rows are the forward formula's, the limits are where it stops fitting, and impossible counts say why."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def ask(book, card, model, **scenario):
+    named = "".join(f", {name} := ${name}" for name in scenario)
+    result = book.execute(f"FROM on_several_gpus($card, $model{named})", {"card": card, "model": model} | scenario)
+    names = [column[0] for column in result.description]
+    return {row[names.index("gpu_count")]: dict(zip(names, row, strict=True)) for row in result.fetchall()}
+
+
+@pytest.mark.parametrize(
+    ("card", "model", "dtype"),
+    [
+        ("rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", "bf16"),
+        ("rtx-4090", "meta-llama/Llama-3.3-70B-Instruct", "awq-int4"),
+        ("rtx-3060-12gb", "google/gemma-3-27b-it", "gguf-q4_k_m"),
+        ("h100-sxm", "deepseek-ai/DeepSeek-V3", "fp8"),
+    ],
+)
+def test_the_limits_of_every_count_fit_and_the_next_step_does_not(book, footprint_of, card, model, dtype):
+    [(capacity,)] = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [card]).fetchall()
+    [(allowed,)] = book.execute("SELECT max_context_tokens FROM shape WHERE model_id = $1", [model]).fetchall()
+
+    def need(**scenario):
+        row = footprint_of(model, dtype_id=dtype, **scenario)
+        return row["total_bytes"] * (1 + row["error_band"])
+
+    for count, row in ask(book, card, model, dtype_id=dtype, context_tokens=4096).items():
+        if count > 8:
+            continue
+        alone = footprint_of(model, dtype_id=dtype, context_tokens=4096, gpu_count=count)
+        assert row["total_bytes"] == alone["total_bytes"]
+        assert (row["verdict"] in ("fits", "multi-gpu")) == (need(context_tokens=4096, gpu_count=count) <= capacity)
+        longest, most = row["max_context_tokens"], row["max_sequences"]
+        if longest:
+            assert need(context_tokens=longest, gpu_count=count) <= capacity * (1 + 1e-6)
+            if longest < (allowed or 1048576):
+                assert need(context_tokens=longest + 1024, gpu_count=count) > capacity
+        if most:
+            assert need(context_tokens=4096, sequences=most, gpu_count=count) <= capacity * (1 + 1e-6)
+            if most < 256:
+                assert need(context_tokens=4096, sequences=most + 1, gpu_count=count) > capacity
+
+
+def test_a_model_too_large_for_a_server_takes_several(book):
+    rows = ask(book, "h100-sxm", "deepseek-ai/DeepSeek-V3", dtype_id="fp8", context_tokens=8192)
+    assert rows[8]["verdict"] == "no" and rows[16]["verdict"] == "multi-gpu"
+    assert [rows[n]["stages"] for n in (8, 16, 32)] == [1, 2, 4]
+    totals = [rows[n]["total_bytes"] for n in sorted(rows)]
+    assert totals == sorted(totals, reverse=True)
+    # two stages hold half of the layers each, and what is not divided by a pipeline twice
+    assert rows[8]["total_bytes"] / 2 < rows[16]["total_bytes"] < rows[8]["total_bytes"]
+
+
+def test_an_impossible_count_says_why(book):
+    rows = ask(book, "l40s", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="fp8", context_tokens=4096)
+    assert rows[1]["verdict"] == "fits"
+    assert rows[8]["verdict"] is None and "do not divide by 8" in rows[8]["unknown_reason"]
+    assert rows[16]["verdict"] is None and rows[16]["unknown_reason"]
+    assert "no such GPU" in ask(book, "no-such-card", "Qwen/Qwen3-0.6B")[1]["unknown_reason"]
+    assert "compute capability" in ask(book, "t4", "Qwen/Qwen3-0.6B", engine_id="vllm")[1]["unknown_reason"]
