@@ -35,6 +35,7 @@ INFERENCE = st.fixed_dictionaries(
         ),
         "context_tokens": st.integers(1, 131_072),
         "sequences": st.integers(1, 32),
+        "max_context_tokens": st.just(262_144),  # beyond what some of these models say of themselves
     }
 )
 TRAINING = st.fixed_dictionaries(
@@ -131,6 +132,9 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
 def test_adapters_are_linear_in_rank(footprints, scenarios):
     ones = footprints(changed(scenarios, lora_rank=1))
     for scenario, one, row in zip(scenarios, ones, footprints(scenarios), strict=True):
+        if row["adapters_bytes"] is None:  # latent attention has no projections of queries and values
+            assert "query-value" in row["unknown_reason"]
+            continue
         assert row["adapters_bytes"] == scenario["lora_rank"] * one["adapters_bytes"]
         assert row["gradients_bytes"] == row["adapters_bytes"]
         assert row["total_bytes"] >= one["total_bytes"]

@@ -117,7 +117,8 @@ scenario_asked AS (
         model_id AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, NULL::VARCHAR AS optimizer_id,
         NULL::VARCHAR AS precision, NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets,
-        attention AS attention, NULL::VARCHAR AS sharding, 1 AS gpu_count
+        attention AS attention, NULL::VARCHAR AS sharding, 1 AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
+        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens
 ),
 asked AS (SELECT model_id AS model_id, dtype_id AS dtype_id),
 whole AS MATERIALIZED (

@@ -33,7 +33,8 @@ scenario_asked AS (
         asked.model_id, asked.dtype_id, 'inference' AS phase_id, asked.engine_id, point.context_tokens::BIGINT AS context_tokens,
         point.sequences::BIGINT AS sequences, asked.kv_dtype_id, NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS precision,
         NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets, asked.attention,
-        NULL::VARCHAR AS sharding, cards::BIGINT AS gpu_count
+        NULL::VARCHAR AS sharding, cards::BIGINT AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
+        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens
     FROM asked, point, (VALUES (1), (2), (4), (8)) AS counts(cards)
 ),
 node AS MATERIALIZED (
