@@ -118,3 +118,27 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
     for scenario, row, (step, capacity) in zip(asked, footprints(asked), limits, strict=True):
         need = row["total_bytes"] * (1 + row["error_band"])
         assert (need > capacity) if step else (need <= capacity * (1 + 1e-6)), (scenario, need / capacity)
+
+
+def test_the_limits_of_training_fit(small, footprints):
+    """The longest sequence and the largest micro-batch that are published for a step never need more than the card gives."""
+    rows = small.execute(
+        """
+        SELECT model_id, dtype_id, phase_id, optimizer_id, checkpointing, context_tokens, sequences, max_context_tokens, max_sequences,
+            capacity_bytes
+        FROM compatibility JOIN gpu USING (gpu_id)
+        WHERE phase_id <> 'inference' AND verdict IS NOT NULL AND gpu_id IN ('rtx-4090', 'h100-sxm') AND context_tokens IN (512, 8192)
+        """
+    ).fetchall()
+    names = ("model_id", "dtype_id", "phase_id", "optimizer_id", "checkpointing", "context_tokens", "sequences")
+    asked, capacities = [], []
+    for row in rows:
+        base = dict(zip(names, row, strict=False))
+        for changes in ({"context_tokens": row[7]}, {"sequences": row[8]}):
+            if next(iter(changes.values())):
+                asked.append(base | changes)
+                capacities.append(row[9])
+    assert len(asked) > 200
+    for scenario, row, capacity in zip(asked, footprints(asked), capacities, strict=True):
+        need = row["total_bytes"] * (1 + row["error_band"])
+        assert need <= capacity * (1 + 1e-6), (scenario, need / capacity)

@@ -1,0 +1,31 @@
+"""Recipes beyond the usual: the formulas against steps that were really run (tests/oracle/training_recipes.csv)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import step_account
+
+UNDER, OVER = -0.03, 0.05
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return step_account.judged("training_recipes.csv")
+
+
+def test_every_recipe_is_answered(judged):
+    assert len(judged) > 65
+    assert not [(step_account.said(row), row["reason"]) for row in judged if row["error"] is None]
+
+
+def test_peaks_of_recipes_are_those_of_real_steps(judged):
+    outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in judged if not UNDER <= row["error"] <= OVER]
+    assert not outside
+
+
+@pytest.mark.parametrize("adapter", ["lora", "dora"])
+def test_adapters_have_as_many_parameters_as_peft_gives_them(judged, adapter):
+    rows = [row for row in judged if row["lora_rank"] and (row["adapter"] or "lora") == adapter]
+    assert len(rows) > 4
+    assert not [step_account.said(row) for row in rows if row["adapters_bytes"] != 4 * int(row["adapter_parameters"])]
