@@ -107,6 +107,8 @@ function say(row, text, number, wanted) {
     const settled = ORDER.filter((key) => !FIELDS[key].start && key !== "gpu_count" && row[key] != null && applies(key, { ...state, ...row }))
       .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);
     fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
+    const limit = models.context[number];
+    if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }
   shown.querySelector("pre code").textContent = sql(wanted ?? scenario());
   if (!known) {
