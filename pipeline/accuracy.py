@@ -8,6 +8,7 @@ A run that generates after its prompt has two moments, the prompt's forward and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -29,7 +30,10 @@ _REQUIRED = {
     "sequences": "the number of sequences is not stated",
     "gpu_count": "more than one kind of parallelism",
 }
-_NUMBERS = ("context_tokens", "sequences", "gpu_count", "lora_rank", "generated_tokens", "gradient_accumulation")
+_NUMBERS = (
+    "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
+    "generated_tokens", "gradient_accumulation",
+)  # fmt: skip
 # Sums of components that measurements are compared with, over a footprint f, its weights w and the constants k.
 COMPARED = {
     "allocated": "f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT",
@@ -41,6 +45,7 @@ COMPARED = {
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
     "device_weights": "f.weights_bytes - if(w.head_bytes > 0 OR NOT m.is_head_tied, w.embedding_bytes, 0)",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
+    "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     "context": "k.process_context_bytes::BIGINT",
     "parameter_count": "m.parameter_count",
     **{name: f"f.{name}" for name in ("weights_bytes", "kv_cache_bytes", "activations_bytes", "total_bytes")},
@@ -95,7 +100,7 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             continue
         if match := rule["pattern"].fullmatch(words[rule["column_name"]]):
             value = match.expand(rule["as_value"])
-            found[field] = int(value) if field in _NUMBERS else value
+            found[field] = math.prod(map(int, value.split("*"))) if field in _NUMBERS else value
     return found
 
 
@@ -123,6 +128,12 @@ def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     elif not adapts:
         row["lora_targets"] = None
     row["sharding"] = "none" if row["gpu_count"] == 1 else row["sharding"] or "tp"
+    tensor, pipeline = row["sharding"] == "tp", row["sharding"] == "pp"
+    row["tensor_parallel"] = row["tensor_parallel"] or (row["gpu_count"] if tensor else 1)
+    row["pipeline_parallel"] = row["pipeline_parallel"] or (row["gpu_count"] if pipeline else 1)
+    row["micro_batches_in_flight"] = row["pipeline_parallel"]
+    row["context_parallel"], row["expert_parallel"] = row["context_parallel"] or 1, row["expert_parallel"] or 1
+    row["offload"] = "none"
     return row
 
 
@@ -151,7 +162,8 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     )
     connection.execute("CREATE OR REPLACE TEMP TABLE moment_answer AS FROM footprints('moment_asked')")
     compared = " ".join(f"WHEN '{name}' THEN {expression}" for name, expression in COMPARED.items())
-    same = " AND ".join(f"a.{name} IS NOT DISTINCT FROM f.{name}" for name in columns)
+    # what nobody says, the engine decides
+    same = " AND ".join(f"a.{name} IS NOT DISTINCT FROM f.{name}" for name in columns if name != "sequence_parallel")
     connection.execute("DELETE FROM prediction")
     connection.execute("DELETE FROM accuracy")
     connection.execute(_PREDICTIONS.format(compared=compared, same=same))

@@ -13,12 +13,15 @@ import polars as pl
 
 from pipeline.progress import Progress, quiet
 from pipeline.scenarios import scenario_grid
+from pipeline.schema import PUBLISHED
 
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
 SHAPE, WEIGHT = "shape", "weight"
 _PAIRS_PER_STEP = 2_000
 _MODELS_PER_STEP = 200
 _ORDER = "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+# the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
+_COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
 _PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
 
@@ -104,9 +107,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             """,
             {"first": first, "last": last},
         )
-        # a recipe's further arguments have their defaults in the lookup, and no column
-        columns = ", ".join(f'"{row[0]}"' for row in connection.execute(f"DESCRIBE {table}").fetchall())
-        connection.execute(f"INSERT INTO {table}_of_first BY NAME SELECT {columns} FROM footprints('scenario_step')")
+        connection.execute(f"INSERT INTO {table}_of_first BY NAME SELECT {_COLUMNS} FROM footprints('scenario_step')")
 
 
 def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:

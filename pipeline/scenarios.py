@@ -31,6 +31,13 @@ TYPES = {
     "optimizer_rank": pl.Int64,
     "sharding": pl.String,
     "gpu_count": pl.Int64,
+    "tensor_parallel": pl.Int64,
+    "pipeline_parallel": pl.Int64,
+    "context_parallel": pl.Int64,
+    "expert_parallel": pl.Int64,
+    "micro_batches_in_flight": pl.Int64,
+    "sequence_parallel": pl.Boolean,
+    "offload": pl.String,
 }
 
 

@@ -152,6 +152,14 @@ FACTS = _tables(
         "source locator?",
     ),
     _table(
+        "sharding_rule",
+        "What each training framework holds beside its shards, by the way it shares the work. A combination without a row is none of "
+        "the framework's.",
+        "engine_id sharding",
+        "engine_id sharding scheme has_master_weights keeps_gradients is_root_whole is_divided_by_expert has_fused_kernels is_sequence_parallel "
+        "reduce_bytes? bucket_elements? live_elements? can_offload_optimizer can_offload_all note? source",
+    ),
+    _table(
         "kv_dtype",
         "Formats that a KV cache is held in: bits per element, block overhead included.",
         "kv_dtype_id",
@@ -270,6 +278,7 @@ PUBLISHED = _tables(
             "recurrence",
             "engine",
             "support",
+            "sharding_rule",
             "kv_dtype",
             "constant",
             "scenario_set",

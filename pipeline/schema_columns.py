@@ -166,7 +166,7 @@ keeps_logits | boolean | Whether the training loop keeps the model's outputs unt
 keeps_gradients | boolean | Whether the gradients' buffers live through the forward pass too
 gradient_bytes | integer>=1 | Bytes of a gradient's element, where it is not that of the trained weight
 process_context_bytes | integer>=0 | Context of a process on the card, where it is not that of constant.csv
-parallelism | string | How an engine uses several GPUs by default (tp, pp or none), or as a measurement gives it
+parallelism | string | How an engine uses several GPUs by default: tp or pp in inference, zero1 or zero3 where it only trains; or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
 norm_form | string | How norms are computed: rms, rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
 rotary_form | string | Position embedding of queries and keys: rotated, concatenated (part of a head, or joined again) or none
@@ -216,6 +216,25 @@ checkpointings | string | Activation checkpointing of the set
 gpu_counts | string | GPU counts of the set
 precision | string | mixed, amp or pure: where the fp32 copy of the weights lives in training
 sharding | string | none, ddp, zero1, zero2, zero3, tp or pp
+scheme | string | Whose rules are followed: plain, ddp, deepspeed, fsdp2 or megatron
+has_master_weights | boolean | Whether the sharded weights are the fp32 masters, gathered in 16 bits
+is_root_whole | boolean | Whether embedding and head are gathered together for the whole step
+is_divided_by_expert | boolean | Whether a tensor of experts is sharded by experts, filled up where they are fewer than GPUs
+has_fused_kernels | boolean | Whether norms and gated activations are kernels that keep their input alone
+is_sequence_parallel | boolean | Whether tensor parallelism divides the residual stream too, where nobody says otherwise
+reduce_bytes | integer>=0 | Bytes of an element that gradients are reduced in; null means those of the computation
+bucket_elements | integer>=0 | Elements of a bucket; null means the hidden size squared
+live_elements | integer>=0 | Elements that stay gathered at most
+can_offload_optimizer | boolean | Whether gradients and optimizer alone can move to the host
+can_offload_all | boolean | Whether the weights can move to the host too
+tensor_parallel | integer>=1 | GPUs that divide the inside of a layer
+pipeline_parallel | integer>=1 | Stages of a pipeline; the worst of them is given
+context_parallel | integer>=1 | GPUs that divide a sequence
+expert_parallel | integer>=1 | GPUs that divide the routed experts, out of those that share the data
+micro_batches_in_flight | integer>=1 | Micro-batches that the first stage of a pipeline keeps: as many as stages, unless said otherwise
+sequence_parallel | boolean | Whether tensor parallelism divides the residual stream too
+offload | string | What a training step keeps in the host's memory: none, optimizer (with the gradients) or all (the weights too)
+host_bytes | integer>=0 | Memory of the host that one GPU's share needs; 0 where nothing is moved there
 lora_rank | integer>=1 | Rank of the adapters
 lora_targets | string | Linear layers that get an adapter: attention, query-value, all-linear or experts
 field | string | Field that is corrected

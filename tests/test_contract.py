@@ -80,6 +80,13 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "ema",
             "optimizer_rank",
             "max_context_tokens",
+            "tensor_parallel",
+            "pipeline_parallel",
+            "context_parallel",
+            "expert_parallel",
+            "micro_batches_in_flight",
+            "sequence_parallel",
+            "offload",
         ]
     )
 

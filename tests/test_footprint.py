@@ -110,9 +110,10 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
     stages = [
         footprints(changed(scenarios, gpu_count=gpus, sharding=stage)) for stage in ("ddp", "zero1", "zero2", "zero3")
     ]
+    # of the states; what a framework gathers for a moment may be more than a small model saves
     for rows in zip(*stages, strict=True):
-        totals = [row["total_bytes"] for row in rows]
-        assert totals == sorted(totals, reverse=True)
+        held = [sum(row[f"{part}_bytes"] for part in ("weights", "gradients", "optimizer")) for row in rows]
+        assert held == sorted(held, reverse=True)
 
 
 @THOROUGH

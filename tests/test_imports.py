@@ -19,7 +19,7 @@ ALLOWED = {
     "anatomise": {"schema", "facts", "hub", "anatomy", "progress"},
     "compatibility": {"schema"},
     "accuracy": {"scenarios"},
-    "lookup": {"scenarios", "progress"},
+    "lookup": {"scenarios", "schema", "progress"},
     "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "lookup", "progress"},
     "checks": {"schema", "facts"},
     "digest": set(),

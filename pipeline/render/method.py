@@ -17,7 +17,7 @@ FILES = {
     "adapters": ("adapters",),
     "overhead": ("overhead",),
     "capacity": ("capacity", "compatibility"),
-    "sharding": ("footprint",),
+    "sharding": ("sharding", "moments_sharding", "plans"),
     "error-bands": ("overhead", "compatibility"),
 }
 # Constants are read as `k.name`; pages that share a file take only their own.

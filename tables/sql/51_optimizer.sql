@@ -1,12 +1,12 @@
 -- Gradients and optimizer: what training holds per trained parameter beside the weights.
 --
---   gradients_bytes = trained × bytes of a trained parameter
---   optimizer_bytes = trained × (bytes of state + 4 where fp32 master weights are kept apart + 4 or 2 where ema keeps their average)
+--   gradients = trained × bytes of a gradient
+--   optimizer = trained × (bytes of state + 4 where fp32 master weights are kept apart + 4 or 2 where ema keeps their average)
 --
--- Units: bytes per GPU. trained is every parameter in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
+-- Units: bytes, whole model; 52_sharding.sql says what one GPU of several holds of them. trained is every parameter in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
 -- precision: mixed keeps 16-bit weights and gradients with fp32 master weights in the optimizer (2 + 2 + 4 + 8 = 16 bytes per
 --   parameter with AdamW); amp keeps fp32 weights and gradients; pure keeps everything, states included, in the dtype.
--- Sources: optimizer.csv (states, each cited); the ZeRO paper for the accounting and for what stages 1, 2 and 3 divide.
+-- Sources: optimizer.csv (states, each cited); the ZeRO paper for the accounting.
 -- Not covered: states paged to the CPU.
 
 CREATE OR REPLACE MACRO trained_elements(m, x) AS
@@ -18,20 +18,7 @@ CREATE OR REPLACE MACRO trained_bytes_each(x) AS CASE
     ELSE x.compute_bytes
 END;
 
--- (an engine may hold gradients in a precision of its own)
-CREATE OR REPLACE MACRO gradient_bytes_each(x) AS coalesce(x.engine_gradient_bytes, trained_bytes_each(x));
-
--- how many GPUs share a part: 'weights', 'gradients' or 'optimizer'
-CREATE OR REPLACE MACRO shards(x, part) AS CASE
-    WHEN x.sharding IN ('tp', 'pp') THEN x.gpu_count
-    WHEN x.sharding = 'zero3' THEN x.gpu_count
-    WHEN x.sharding = 'zero2' AND part IN ('gradients', 'optimizer') THEN x.gpu_count
-    WHEN x.sharding = 'zero1' AND part = 'optimizer' THEN x.gpu_count
-    ELSE 1
-END;
-
-CREATE OR REPLACE MACRO gradients_bytes(m, x) AS
-    ceil(trained_elements(m, x) * gradient_bytes_each(x) / shards(x, 'gradients'))::BIGINT;
+CREATE OR REPLACE MACRO gradients_bytes(m, x) AS x.trained_elements * x.gradient_bytes_each;
 
 -- States of plain optimizers have the precision of the parameter they belong to where precision is pure.
 CREATE OR REPLACE MACRO state_bytes_each(x, o) AS
@@ -51,7 +38,8 @@ CREATE OR REPLACE MACRO optimizer_states(m, x, o) AS CASE
         + iif(o.state_form = 'blockwise' AND NOT x.is_adapter, m.small_elements * (4 * o.state_count - o.state_bytes_per_parameter), 0)
 END;
 
-CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil((optimizer_states(m, x, o)
-    + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4, 4 * m.parameter_count, 0)
-    + iif(x.ema, trained_elements(m, x) * iif(x.precision = 'mixed', 4, trained_bytes_each(x)), 0)
-) / shards(x, 'optimizer'))::BIGINT;
+-- (weights that are fp32 masters themselves need none beside them)
+CREATE OR REPLACE MACRO optimizer_bytes(m, x, o) AS ceil(optimizer_states(m, x, o)
+    + iif(x.precision = 'mixed' AND x.phase_id IN ('pretrain', 'full-finetune') AND x.compute_bytes < 4 AND NOT x.are_masters_weights,
+        4 * m.parameter_count, 0)
+    + iif(x.ema, x.trained_elements * iif(x.precision = 'mixed', 4, trained_bytes_each(x)), 0));

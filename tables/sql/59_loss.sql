@@ -9,11 +9,11 @@
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over an fp32 product.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
--- tokens of one step on one GPU
-CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences::DOUBLE * x.context_tokens;
+-- tokens of one micro-batch on one GPU
+CREATE OR REPLACE MACRO step_tokens(x) AS x.sequences::DOUBLE * x.context_tokens / x.context_parallel;
 
 -- GPUs that divide the inside of a layer
-CREATE OR REPLACE MACRO tensor_parallel(x) AS iif(x.sharding = 'tp', x.gpu_count, 1);
+CREATE OR REPLACE MACRO tensor_parallel(x) AS x.tensor_parallel;
 
 -- columns of the logits; 0 where the model has no output head
 CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_head_tied, m.vocab_size, 0) / tensor_parallel(x);

@@ -11,10 +11,8 @@
 --   Recurrent layers: 63_recurrent.sql.
 -- Not covered: towers of multimodal models (a step of text is counted), diffusion models.
 
--- The share of the layers' activations that the worst pipeline stage holds: the
--- first stage keeps as many micro-batches in flight as there are stages (1F1B)
-CREATE OR REPLACE MACRO stage_share(m, x) AS iif(x.sharding = 'pp',
-    ceil(m.layer_count / x.gpu_count) * x.gpu_count / greatest(m.layer_count, 1), 1.0);
+-- GPUs that divide the residual stream between the layers (sequence parallelism)
+CREATE OR REPLACE MACRO residual_parallel(x) AS iif(x.is_sequence_parallel, x.tensor_parallel, 1);
 
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(x) AS x.precision = 'amp' AND NOT x.is_adapter;
@@ -26,7 +24,7 @@ CREATE OR REPLACE MACRO is_prepared(x) AS x.phase_id = 'qlora' AND x.precision <
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
 -- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
 -- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
-CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE m.norm_form
+CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE iif(x.has_fused_kernels, 'layer', m.norm_form)
     WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes)
     WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
     WHEN 'layer-fp32' THEN iif(x.is_adapter, 8, 12)
@@ -103,6 +101,8 @@ END;
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
     activation_tensors(b.activation, x) + iif(b.is_gated, 2, 0) + m.feed_forward_extra
+    -- (a fused kernel works the activation out again from its input)
+    - iif(x.has_fused_kernels AND b.is_gated, 1, 0)
     - iif(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND x.has_adapted_experts), 1, 0);
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
@@ -178,10 +178,10 @@ CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
 };
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
-    'layers': parts.hidden + parts.adapters + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
+    'layers': (parts.hidden + parts.adapters) / residual_parallel(x) + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
     'selective': parts.selective / tensor_parallel(x),
-    'layer': (parts.hidden + parts.adapters) / greatest(m.layer_count, 1)
+    'layer': (parts.hidden + parts.adapters) / residual_parallel(x) / greatest(m.layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
     'block': coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0) / tensor_parallel(x),
     -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps beyond a mixer
@@ -198,7 +198,7 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
 CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
-    WHEN 'full' THEN m.layer_count * m.hidden_size * x.residual_bytes
+    WHEN 'full' THEN m.layer_count * m.hidden_size * x.residual_bytes / residual_parallel(x)
     WHEN 'selective' THEN s.selective
     ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
@@ -207,7 +207,7 @@ END;
 -- Of one layer: what is kept twice when the layer is worked on. Layers of a hybrid differ, the heaviest is worked on; where a layer is
 -- either a mixer or a block, the heavier of the two.
 CREATE OR REPLACE MACRO kept_by_one_layer(m, x, s) AS CASE
-    WHEN x.checkpointing = 'full' THEN m.hidden_size * x.residual_bytes
+    WHEN x.checkpointing = 'full' THEN m.hidden_size * x.residual_bytes / residual_parallel(x)
     WHEN x.checkpointing = 'selective' THEN s.selective / greatest(m.layer_count, 1)
     WHEN m.recurrences IS NULL THEN s.layers / greatest(m.layer_count, 1)
     ELSE s.layer + greatest(s.block_work, 0)
@@ -222,10 +222,13 @@ CREATE OR REPLACE MACRO kept_by_head(m, x) AS
 CREATE OR REPLACE MACRO rope_bytes(m, x) AS
     x.context_tokens * 2 * m.head_dim_max * iif(x.precision = 'amp', 4, x.compute_bytes);
 
--- Logits and layers divide under tensor parallelism; norms do not. peft multiplies adapters of fused experts out into full matrices.
-CREATE OR REPLACE MACRO kept_bytes(m, x, s) AS step_tokens(x) * (kept_by_layers(m, x, s) * stage_share(m, x) + kept_by_head(m, x)) + rope_bytes(m, x)
-    + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, m.linear_elements + m.vocab_size * m.hidden_size), 0)
+-- t: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only. peft multiplies adapters of
+-- fused experts out into full matrices.
+CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
+    step_tokens(x) * (kept_by_layers(m, x, s) * t.share * t.flights + t.is_last * kept_by_head(m, x)) + rope_bytes(m, x)
+    + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, m.linear_elements * t.share + m.vocab_size * m.hidden_size)
+        / x.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(x) AND x.precision = 'amp', 2 * m.vocab_size * m.hidden_size, 0)
-    + kept_by_fused_loss(m, x)
+    + t.is_last * kept_by_fused_loss(m, x)
     + iif(x.has_adapted_experts AND x.checkpointing = 'none', x.compute_bytes * m.expert_elements, 0);

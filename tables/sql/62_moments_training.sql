@@ -12,23 +12,27 @@
 
 -- bytes of a gradient that one GPU holds whole or in its share
 CREATE OR REPLACE MACRO gradient_bytes(elements, x) AS
-    iif(x.is_adapter, 0, elements * coalesce(x.engine_gradient_bytes, x.trained_bytes_each) / shards(x, 'gradients'));
+    iif(x.is_adapter, 0, elements * x.gradient_bytes_each / x.tensor_parallel / x.gradient_shards);
 
 -- Gradients that exist before the step's own: those of earlier micro-batches, and those that an engine never frees.
 CREATE OR REPLACE MACRO standing(g, x) AS iif(x.has_standing_gradients, g, 0);
 
-CREATE OR REPLACE MACRO loss_moment(m, x, w, g, o, kept) AS w + o + kept + standing(g, x)
-    + loss_work(m, x, gradient_bytes(m.vocab_size * m.hidden_size, x));
+-- t: a pipeline stage, of which the last has the loss.
+CREATE OR REPLACE MACRO loss_moment(m, x, w, g, o, kept, t) AS w + o + kept + standing(g, x)
+    + t.is_last * loss_work(m, x, gradient_bytes(m.vocab_size * m.hidden_size, x));
 
-CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o, kept) AS
+CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o, kept, t) AS
     -- the logits, and their fp32 copy where the loss takes one
     w + o + kept + standing(g, x)
-    + iif(x.loss = 'full', iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
-    + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * m.linear_elements, 0);
+    + t.is_last * iif(x.loss = 'full', iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
+    + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * m.linear_elements / x.tensor_parallel, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside
 -- the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of two hidden states.
-CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * x.residual_bytes * m.hidden_size;
+CREATE OR REPLACE MACRO layer_work(m, x, s) AS s.layer + 2 * x.residual_bytes * m.hidden_size
+    -- what a context-parallel GPU gathers of the others' keys and values, and a tensor-parallel one of the others' residual stream
+    + iif(x.context_parallel > 1, x.compute_bytes * 2 * m.key_max * x.context_parallel / x.tensor_parallel, 0)
+    + iif(residual_parallel(x) > 1, x.compute_bytes * m.hidden_size, 0);
 
 -- Gradients that exist when the first layer is reached: of everything but that layer and the embedding (a tied one has the head's). Its
 -- feed-forward block, first the way down, comes before its attention. Where gradients stand, one matrix's own comes on top.
@@ -40,17 +44,19 @@ END;
 CREATE OR REPLACE MACRO gradients_first(elements, m, x, g, s) AS
     iif(x.has_standing_gradients, g + gradient_bytes(s.down, x), least(g, gradient_bytes(elements, x)));
 
--- The last layer while only the gradients of the head exist, or the first while those of all later layers do.
-CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work) AS w + o + greatest(
-    step_tokens(x) * (work + stage_share(m, x) * (kept_by_layers(m, x, s) - kept_by_one_layer(m, x, s)))
+-- The last layer while only the gradients of the head exist, or the first while those of all later layers do. `made`: bytes that an
+-- element of the layer's own gradient takes before it is reduced, where it is.
+CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work, t, made) AS w + o + greatest(
+    step_tokens(x) * (work + t.share * t.flights * kept_by_layers(m, x, s) - kept_by_one_layer(m, x, s))
         + greatest(
-            step_tokens(x) * (s.block_work + s.block_gradients) + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
-            step_tokens(x) * s.score_gradients + gradients_first(m.vocab_size * m.hidden_size + m.largest_layer_elements
-                - 2 * m.hidden_size * (m.query_max + m.key_max), m, x, g, s)),
-    step_tokens(x) * (work + s.block_work + s.block_gradients) + gradients_before(m.largest_layer_elements - s.down, m, x, g, s),
-    step_tokens(x) * (work + s.mixer_work)
+            step_tokens(x) * (s.block_work + s.block_gradients) + made * s.down + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
+            step_tokens(x) * s.score_gradients + made * m.largest_layer_elements + gradients_first(m.vocab_size * m.hidden_size
+                + m.largest_layer_elements - 2 * m.hidden_size * (m.query_max + m.key_max), m, x, g, s)),
+    step_tokens(x) * (work + s.block_work + s.block_gradients) + made * s.down
+        + gradients_before(m.largest_layer_elements - s.down, m, x, g, s),
+    step_tokens(x) * (work + s.mixer_work) + made * m.largest_layer_elements
         + gradients_before(m.hidden_size * (m.query_max + 2 * m.key_max), m, x, g, s)
-) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + held_logits(m, x) + dora_work(m, x)
+) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + t.is_last * held_logits(m, x) + dora_work(m, x)
     + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
 
 -- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out, its scaled copy,
@@ -61,13 +67,14 @@ CREATE OR REPLACE MACRO dora_work(m, x) AS iif(x.adapter = 'dora',
 CREATE OR REPLACE MACRO end_moment(m, x, w, g, o) AS
     w + o + g + step_tokens(x) * m.hidden_size * x.residual_bytes + held_logits(m, x)
     + CASE
-        WHEN x.is_adapter THEN 0
-        WHEN m.is_head_tied THEN m.embedding_elements * x.trained_bytes_each
+        -- (of sharded gradients 63_moments_sharding.sql counts it)
+        WHEN x.is_adapter OR x.gradient_shards > 1 OR x.pipeline_parallel > 1 THEN 0
+        WHEN m.is_head_tied THEN m.embedding_elements * x.trained_bytes_each / x.tensor_parallel
             * (iif(x.precision = 'amp' OR x.loss = 'fused', 1, 2) + iif(x.has_standing_gradients, 1, 0))
-        WHEN x.has_standing_gradients THEN m.embedding_elements * x.trained_bytes_each
+        WHEN x.has_standing_gradients THEN m.embedding_elements * x.trained_bytes_each / x.tensor_parallel
         ELSE 0
     END;
 
 CREATE OR REPLACE MACRO optimizer_moment(m, x, w, g, o, opt) AS
     w + o + g + opt.step_copies * g + held_logits(m, x)
-    + opt.step_largest_fp32_copies * 4 * iif(x.is_adapter, 0, m.largest_parameter_elements / shards(x, 'optimizer'));
+    + opt.step_largest_fp32_copies * 4 * iif(x.is_adapter, 0, m.largest_parameter_elements / x.tensor_parallel / x.optimizer_shards);

@@ -5,13 +5,12 @@
 --       what every step allocates anew: activations, and gradients in training
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all else, its head has 1.2)
 --     + vLLM, SGLang: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
---     + ddp: the gradient buckets, a second copy of the gradients
 --
 -- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side (capacity).
 -- Not covered: other processes on the card, a display, MIG slices.
 
 CREATE OR REPLACE MACRO communication_bytes(x, k) AS CASE
-    WHEN x.gpu_count = 1 OR x.sharding IN ('none', 'pp') THEN 0
+    WHEN x.gpu_count = 1 OR x.sharding = 'none' OR x.pipeline_parallel = x.gpu_count THEN 0
     WHEN x.gpu_count = 2 THEN k.nccl_two_gpus_bytes
     ELSE k.nccl_many_gpus_bytes
 END;
@@ -27,7 +26,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
     coalesce(x.engine_context_bytes, k.process_context_bytes) + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
-            k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training + iif(x.sharding = 'ddp', gradients, 0)
+            k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
             + x.inference_activations * k.unused_blocks_inference + packing_bytes(m, x)
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
@@ -41,9 +40,12 @@ CREATE OR REPLACE MACRO packing_bytes(m, x) AS iif(x.dtype_id IN ('nf4', 'nf4-do
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
 CREATE OR REPLACE MACRO unused_band(x, k, total) AS
     iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), k.unused_blocks_spread * x.inference_activations / total, 0);
+-- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
+CREATE OR REPLACE MACRO is_measured_sharding(x) AS x.scheme = 'fsdp2' AND x.pipeline_parallel = 1 AND NOT x.is_adapter;
 
 CREATE OR REPLACE MACRO error_band(x, k) AS CASE
-    WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1, k.error_band_training_parallel, k.error_band_training)
+    WHEN x.phase_id <> 'inference' THEN iif(x.gpu_count > 1 AND NOT is_measured_sharding(x), k.error_band_training_parallel,
+        k.error_band_training)
     WHEN starts_with(x.engine_id, 'transformers') THEN k.error_band_transformers
     WHEN x.engine_id = 'llama.cpp' THEN k.error_band_llama_cpp
     ELSE k.error_band_vllm

@@ -6,12 +6,12 @@
 -- allocated, total_bytes what the driver shows for the process. Unknown is null, with unknown_reason; a total with an unknown
 -- part is unknown.
 --
--- Sources: the components' own files. Not covered: offload to the CPU, mixed cards, speculative decoding.
+-- Sources: the components' own files. Not covered: mixed cards, speculative decoding.
 --
 -- footprints(relation) answers a whole relation of scenarios (columns as in `scenario_asked`, null means default);
 -- footprint_of(model_id, ...) asks for one. The published table is filled by the same macro.
 
--- Which part of the weights one GPU holds: tensor parallelism replicates norms, routers and towers; a pipeline's worst stage has the
+-- Which part of the weights one GPU holds in inference: tensor parallelism replicates norms, routers and towers; a pipeline's worst stage has the
 -- most layers and the larger end.
 CREATE OR REPLACE MACRO sharded_weights(w, m, x) AS CASE
     WHEN x.gpu_count = 1 OR x.sharding IN ('none', 'ddp', 'zero1', 'zero2') THEN w.weights_bytes
@@ -23,12 +23,18 @@ END::BIGINT;
 
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's preparation
 -- holds in fp32 what stays unquantised (embeddings, head, norms).
-CREATE OR REPLACE MACRO trained_weights(w, m, x) AS CASE
-    WHEN x.phase_id = 'qlora' AND x.precision <> 'pure' THEN
-        sharded_weights(w, m, x) + ceil(w.unquantised_bytes / shards(x, 'weights'))::BIGINT
-    WHEN x.is_adapter THEN sharded_weights(w, m, x)
-    WHEN x.precision = 'amp' AND x.dtype_id <> 'fp32' THEN 2 * sharded_weights(w, m, x)
-    ELSE sharded_weights(w, m, x)
+CREATE OR REPLACE MACRO trained_weights(w, x) AS CASE
+    WHEN x.phase_id = 'qlora' AND x.precision <> 'pure' THEN w.weights_bytes + w.unquantised_bytes
+    WHEN x.is_adapter THEN w.weights_bytes
+    WHEN x.precision = 'amp' AND x.dtype_id <> 'fp32' THEN 2 * w.weights_bytes
+    ELSE w.weights_bytes
+END;
+
+-- bytes of an element that a sharded layer is gathered in
+CREATE OR REPLACE MACRO gather_bytes_each(w, m, x) AS CASE
+    WHEN x.phase_id = 'qlora' THEN w.weights_bytes / m.parameter_count
+    WHEN x.precision = 'amp' AND NOT x.is_adapter THEN 4
+    ELSE x.compute_bytes
 END;
 
 CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
@@ -77,13 +83,13 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
     WHEN x.attention = 'masked' AND x.phase_id = 'inference' THEN 'attention := masked is a batch with padding, in training'
     WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
-    WHEN x.sharding = 'none' AND x.gpu_count > 1 THEN 'several GPUs need a sharding'
+    WHEN x.sharding = 'none' AND x.shard_count > 1 THEN 'several GPUs need a sharding'
     WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'
     WHEN x.kv_element_bits IS NULL THEN 'no such KV dtype: ' || x.kv_dtype_id
     WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')
-    WHEN x.sharding = 'tp' AND x.gpu_count > 1 AND m.head_max > 0 AND m.head_max % x.gpu_count <> 0 THEN
-        m.head_max || ' attention heads do not divide by ' || x.gpu_count
-    WHEN x.sharding = 'pp' AND x.gpu_count > m.layer_count THEN 'more pipeline stages than the ' || m.layer_count || ' layers'
+    WHEN x.phase_id = 'inference' AND x.engine_id IN (SELECT engine_id FROM engine WHERE starts_with(parallelism, 'zero'))
+        THEN x.engine_id || ' only trains'
+    WHEN x.sharding_reason IS NOT NULL THEN x.sharding_reason
     WHEN m.recurrences IS NOT NULL AND x.phase_id <> 'inference' AND (x.checkpointing = 'selective' OR x.attention = 'masked') THEN
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
     WHEN has_unknown_recurrence(m) AND x.phase_id <> 'inference' THEN
@@ -92,8 +98,15 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
         'the prefill peak of this kind of recurrent layer in Transformers is not established yet'
 END;
 
+CREATE OR REPLACE MACRO largest_moment(a) AS greatest(a.loss, a.forward, a.backward, a."end", a.optimizer);
+
 CREATE OR REPLACE MACRO footprints(relation) AS TABLE
-WITH asked AS (FROM query_table(relation)),
+WITH asked_for AS (FROM query_table(relation)),
+asked AS (
+    SELECT asked_for.* REPLACE (coalesce(asked_for.gpu_count, greatest(coalesce(asked_for.tensor_parallel, 1), 1)
+        * greatest(coalesce(asked_for.pipeline_parallel, 1), 1) * greatest(coalesce(asked_for.context_parallel, 1), 1))::BIGINT AS gpu_count)
+    FROM asked_for
+),
 scenario AS (
     SELECT
         asked.model_id,
@@ -126,21 +139,50 @@ scenario AS (
         iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
         coalesce(asked.attention, 'flash') AS attention,
         CASE
-            WHEN coalesce(asked.gpu_count, 1) = 1 THEN 'none'
+            WHEN asked.gpu_count = 1 THEN 'none'
             WHEN asked.sharding IS NOT NULL THEN asked.sharding
-            WHEN coalesce(asked.phase_id, 'inference') <> 'inference' THEN 'zero3'
+            WHEN asked.gpu_count = asked.tensor_parallel * coalesce(asked.pipeline_parallel, 1) AND asked.tensor_parallel > 1 THEN 'tp'
+            WHEN asked.gpu_count = asked.pipeline_parallel THEN 'pp'
+            WHEN coalesce(asked.phase_id, 'inference') <> 'inference' THEN iif(starts_with(e.parallelism, 'zero'), e.parallelism, 'zero3')
             ELSE coalesce(e.parallelism, 'tp')
         END AS sharding,
-        -- formulas divide by gpu_count; what was asked is answered for below
-        greatest(coalesce(asked.gpu_count, 1), 1)::BIGINT AS gpu_count,
-        coalesce(asked.gpu_count, 1)::BIGINT AS gpu_count_asked
+        -- formulas divide by gpu_count and degrees; what was asked is answered for below
+        greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
+        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
+        greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
+        greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
+        least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel, asked.micro_batches_in_flight)
+            AS least_degree,
+        coalesce(asked.offload, 'none') AS offload
     FROM asked
     LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
 ),
+degree AS (
+    SELECT
+        scenario.*,
+        greatest(coalesce(tensor_asked, iif(sharding = 'tp', gpu_count // (greatest(coalesce(pipeline_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
+            AS tensor_parallel,
+        greatest(coalesce(pipeline_asked, iif(sharding = 'pp', gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
+            AS pipeline_parallel
+    FROM scenario
+),
+split AS (
+    SELECT
+        degree.*,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel * context_parallel), 1) AS data_parallel,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel), 1) AS shard_count,
+        greatest(coalesce(flights_asked, pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
+    FROM degree
+),
 x AS (
     SELECT
         scenario.*,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
+        rule.bucket_elements, rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        expert_padding(rule, m, scenario) AS expert_padding, coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
+        coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
         iif(scenario.dtype_id = 'fp32' AND coalesce(precision, 'pure') <> 'amp' OR scenario.phase_id = 'qlora' AND precision = 'mixed', 4, 2)
             AS compute_bytes,
@@ -151,34 +193,45 @@ x AS (
         END AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(run.keeps_logits, false) AS keeps_logits,
-        coalesce(run.keeps_gradients, false) OR scenario.gradient_accumulation > 1 AS has_standing_gradients,
+        coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false) OR scenario.gradient_accumulation > 1
+            OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
         has_adapted_experts(m, scenario) AS has_adapted_experts
-    FROM scenario
+    FROM split AS scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
     LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id
     LEFT JOIN shape AS m USING (model_id)
+    LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
+        AND scenario.phase_id <> 'inference'
+),
+rated AS (
+    SELECT
+        x.*, weight_shards(x) AS weight_shards, gradient_shards(x) AS gradient_shards, optimizer_shards(x) AS optimizer_shards,
+        are_masters_weights(x) AS are_masters_weights, gradient_bytes_each(x) AS gradient_bytes_each, made_bytes_each(x) AS made_bytes_each,
+        reduce_bytes_each(x) AS reduce_bytes_each, unit_elements(m, x) AS unit_elements, trained_elements(m, x) AS trained_elements,
+        ceil(m.layer_count / x.pipeline_parallel) / greatest(m.layer_count, 1) AS stage_share, sharding_reason(m, x) AS sharding_reason
+    FROM x LEFT JOIN shape AS m USING (model_id)
 ),
 part AS (
     SELECT
         x.*,
         scenario_reason(m, d, w, x, opt) AS unknown_reason,
-        iif(x.phase_id = 'inference', sharded_weights(w, m, x), trained_weights(w, m, x)) AS weights,
+        iif(x.phase_id = 'inference', sharded_weights(w, m, x), NULL) AS inference_weights,
+        iif(x.phase_id = 'inference', 0, trained_weights(w, x) * iif(x.are_masters_weights, 2, 1)) AS whole_weights,
+        iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS whole_gradients,
+        iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS whole_optimizer,
+        adapter_elements(m, x) * adapter_bytes_each(x) AS whole_adapters, bucket_bytes(m, x) AS bucket_bytes, live_gathered(m, x) AS live_gathered,
+        gather_bytes_each(w, m, x) AS gather_bytes_each,
         iif(x.phase_id = 'inference', kv_cache_bytes(m, x), 0) AS kv_cache,
         iif(x.phase_id = 'inference', kv_padding_bytes(m, x, k), 0) AS kv_padding,
         iif(x.phase_id = 'inference', state_bytes(m, x), 0) AS state,
-        iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS gradients,
-        iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS optimizer,
-        adapter_elements(m, x) * adapter_bytes_each(x) AS adapters,
-        -- ZeRO-3 gathers the running layer and the next one; QLoRA unpacks one matrix of the layer that runs
-        iif(x.sharding = 'zero3', least(2.0 * m.largest_layer_elements * x.compute_bytes,
-            w.weights_bytes - ceil(w.weights_bytes / x.gpu_count)), 0) AS gathered,
-        iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements, 0) AS dequantised,
+        -- QLoRA unpacks one matrix of the layer that runs
+        iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements / x.tensor_parallel, 0) AS dequantised,
         iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
         iif(x.phase_id = 'inference', loading_bytes(m, x), NULL) AS loading,
         error_band(x, k) AS error_band
-    FROM x
+    FROM rated AS x
     LEFT JOIN shape AS m ON m.model_id = x.model_id
     LEFT JOIN dtype AS d ON d.dtype_id = x.dtype_id
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
@@ -190,8 +243,8 @@ part AS (
 recipe AS (
     SELECT DISTINCT
         model_id, iif(phase_id = 'qlora', 'qlora', 'other') AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
-        adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, iif(sharding = 'tp', 'tp', 'none') AS sharding,
-        iif(sharding = 'tp', gpu_count, 1) AS gpu_count
+        adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, tensor_parallel, is_sequence_parallel,
+        has_fused_kernels
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -215,37 +268,59 @@ step AS (
         AND r.adapter IS NOT DISTINCT FROM x.adapter
         AND r.has_adapted_experts IS NOT DISTINCT FROM x.has_adapted_experts AND r.attention = x.attention
         AND r.context_tokens = x.context_tokens AND r.sequences = least(x.sequences, 2)
-        AND r.sharding = iif(x.sharding = 'tp', 'tp', 'none') AND r.gpu_count = iif(x.sharding = 'tp', x.gpu_count, 1)
+        AND r.tensor_parallel = x.tensor_parallel AND r.is_sequence_parallel = x.is_sequence_parallel
+        AND r.has_fused_kernels = x.has_fused_kernels
 ),
-kept AS (
-    SELECT x.*, kept_bytes(m, x, x.s) AS kept, layer_work(m, x, x.s) AS work FROM step AS x JOIN shape AS m USING (model_id)
+-- Of a pipeline the two stages that can be the worst, else the whole model: what it holds, and its moments.
+placed AS (SELECT x.*, layer_work(m, x, x.s) AS work, made_in_layer(m, x) AS made_in_layer, stages(m, x) AS stages FROM step AS x JOIN shape AS m USING (model_id)),
+stage AS (
+    SELECT
+        x.* EXCLUDE (stages),
+        list_transform(x.stages, lambda t: {
+            'share': t.share, 'flights': t.flights, 'is_first': t.is_first, 'is_last': t.is_last, 'whole': t.whole, 'resident': t.resident,
+            'head': t.head, 'embedding': t.embedding, 'weights': weights_of(x, t), 'gradients': gradients_of(x, t),
+            'optimizer': optimizer_of(x, t), 'adapters': adapters_of(x, t), 'host': host_of(m, x, t), 'kept': kept_bytes(m, x, x.s, t)
+        }) AS stages
+    FROM placed AS x JOIN shape AS m USING (model_id)
 ),
 moment AS (
     SELECT
         x.*,
-        {
-            'loss': loss_moment(m, x, weights + adapters, gradients, optimizer, x.kept) + gathered,
-            'forward': forward_moment(m, x, weights + adapters, gradients, optimizer, x.kept) + gathered,
-            'backward': backward_moment(m, x, weights + adapters, gradients, optimizer, x.s, x.work) + gathered + dequantised,
-            'end': end_moment(m, x, weights + adapters, gradients, optimizer) + gathered,
-            'optimizer': optimizer_moment(m, x, weights + adapters, gradients, optimizer, opt)
-        } AS moments
-    FROM kept AS x
+        list_transform(x.stages, lambda t: {
+            'loss': loss_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_loss(m, x, t),
+            'forward': forward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_forward(m, x, t),
+            'backward': backward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, x.s, x.work, t, x.made_in_layer) + gathered_at_backward(m, x, t) + x.dequantised,
+            'end': end_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer) + gathered_at_end(m, x, t),
+            'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t)
+        }) AS moments_by_stage
+    FROM stage AS x
     JOIN shape AS m USING (model_id)
     JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
+worst AS (
+    SELECT
+        * EXCLUDE (s, is_autocast, residual_bytes, norm_bytes, work, made_in_layer, stages, moments_by_stage),
+        iif(coalesce(largest_moment(moments_by_stage[2]) > largest_moment(moments_by_stage[1]), false), stages[2], stages[1]) AS held,
+        iif(coalesce(largest_moment(moments_by_stage[2]) > largest_moment(moments_by_stage[1]), false), moments_by_stage[2], moments_by_stage[1])
+            AS moments
+    FROM moment
+),
 peak AS (
     SELECT
-        * EXCLUDE (moments, s, is_autocast, residual_bytes, norm_bytes, kept, work),
-        greatest(moments.loss, moments.forward, moments.backward, moments."end", moments.optimizer) AS peak_bytes,
-        CASE peak_bytes
+        * EXCLUDE (moments, held, inference_weights),
+        try_cast(held.weights AS BIGINT) AS weights, try_cast(held.gradients AS BIGINT) AS gradients,
+        try_cast(held.optimizer AS BIGINT) AS optimizer, try_cast(held.adapters AS BIGINT) AS adapters, try_cast(held.host AS BIGINT) AS host,
+        largest_moment(moments) AS peak_bytes,
+        CASE largest_moment(moments)
             WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
             WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
         END AS peak_moment,
-        try_cast(ceil(peak_bytes) AS BIGINT) - weights - adapters - gradients - optimizer AS activations
-    FROM moment
+        try_cast(ceil(largest_moment(moments)) - held.weights - held.adapters - held.gradients - held.optimizer AS BIGINT) AS activations
+    FROM worst
     UNION ALL BY NAME
-    SELECT *, NULL AS peak_bytes, NULL AS peak_moment, iif(loading > inference_activations, loading, inference_activations) AS activations
+    SELECT
+        * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters, 0 AS host,
+        NULL AS peak_bytes, NULL AS peak_moment, iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL
 ),
 known AS (
@@ -264,6 +339,7 @@ known AS (
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
     checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank, sharding, gpu_count_asked AS gpu_count,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, is_sequence_parallel AS sequence_parallel, offload,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
     iif(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
@@ -275,6 +351,7 @@ SELECT
     iif(is_known, overhead, NULL)::BIGINT AS overhead_bytes,
     iif(is_known, weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead, NULL)::BIGINT
         AS total_bytes,
+    iif(is_known, host, NULL)::BIGINT AS host_bytes,
     iif(is_known, error_band, NULL) AS error_band,
     iif(is_known, peak_moment, NULL) AS peak_moment,
     unknown_reason
@@ -283,8 +360,10 @@ FROM known;
 CREATE OR REPLACE MACRO footprint_of(
     model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
-    sharding := NULL, gpu_count := 1, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
-    optimizer_rank := NULL, max_context_tokens := NULL
+    sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
+    optimizer_rank := NULL, max_context_tokens := NULL,
+    tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL, micro_batches_in_flight := NULL,
+    sequence_parallel := NULL, offload := NULL
 ) AS TABLE
 WITH scenario_asked AS (
     SELECT
@@ -293,6 +372,9 @@ WITH scenario_asked AS (
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
         attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
         gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
-        max_context_tokens AS max_context_tokens
+        max_context_tokens AS max_context_tokens,
+        tensor_parallel AS tensor_parallel, pipeline_parallel AS pipeline_parallel, context_parallel AS context_parallel,
+        expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel AS sequence_parallel,
+        offload AS offload
 )
 FROM footprints('scenario_asked');

@@ -16,7 +16,8 @@ WITH asked AS (
     SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, kind.attention
     FROM engine, dtype, phase, (VALUES ('flash'), ('eager'), ('masked')) AS kind(attention)
     WHERE dtype.dtype_id <> 'stored'
-        AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers') OR engine.engine_id = 'pytorch-loop')
+        AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers')
+            OR engine.engine_id IN (SELECT engine_id FROM sharding_rule))
 ),
 named AS (
     SELECT asked.*, s.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention)

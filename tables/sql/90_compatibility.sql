@@ -123,8 +123,10 @@ CROSS JOIN constants AS k;
 CREATE OR REPLACE MACRO fits_on(
     gpu_id, model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
-    sharding := NULL, gpu_count := 1, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
-    optimizer_rank := NULL, max_context_tokens := NULL
+    sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
+    optimizer_rank := NULL, max_context_tokens := NULL,
+    tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL, micro_batches_in_flight := NULL,
+    sequence_parallel := NULL, offload := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id AS gpu_id),
 scenario_asked AS (
@@ -134,7 +136,10 @@ scenario_asked AS (
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
         attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
         gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
-        max_context_tokens AS max_context_tokens
+        max_context_tokens AS max_context_tokens,
+        tensor_parallel AS tensor_parallel, pipeline_parallel AS pipeline_parallel, context_parallel AS context_parallel,
+        expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel AS sequence_parallel,
+        offload AS offload
 )
 SELECT
     card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,

@@ -31,6 +31,7 @@ def scenarios(book, count):
     for _ in range(count):
         phase = dice.choice(ids["phase"])
         sane = dice.random() < 0.6
+        divided = phase != "inference" and dice.random() < 0.3
         dtype = (
             {"qlora": "nf4"}.get(phase, dice.choice(["bf16", "fp16", "fp32"]))
             if sane and phase != "inference"
@@ -55,8 +56,15 @@ def scenarios(book, count):
             "max_context_tokens": maybe([131072]),
             "precision": maybe(["mixed", "amp", "pure"]),
             "attention": maybe(["flash", "eager", "masked"]),
-            "sharding": maybe(["zero1", "zero2", "zero3", "ddp", "tp", "pp"]),
-            "gpu_count": dice.choice([1, 1, 1, 2, 4, 8, 16]),
+            "sharding": None if divided else maybe(["zero1", "zero2", "zero3", "ddp", "tp", "pp"]),
+            "gpu_count": 8 if divided else dice.choice([1, 1, 1, 2, 4, 8, 16]),
+            "tensor_parallel": maybe([2]) if divided else None,
+            "pipeline_parallel": maybe([2, 3]) if divided else None,
+            "context_parallel": maybe([2]) if divided else None,
+            "expert_parallel": maybe([2]) if divided else None,
+            "micro_batches_in_flight": maybe([1]) if divided else None,
+            "sequence_parallel": maybe([True, False]),
+            "offload": maybe(["optimizer", "all"]) if divided else None,
         }
 
 

@@ -1,0 +1,66 @@
+"""How many GPUs a training takes: truths that everybody who trained at that size knows."""
+
+from __future__ import annotations
+
+import pytest
+
+LARGE, LARGEST = "meta-llama/Llama-3.1-70B", "meta-llama/Llama-3.1-405B"
+
+
+@pytest.fixture
+def plans_for(book):
+    def ask(gpu_id, model_id, **scenario):
+        named = "".join(f", {name} := ${name}" for name in scenario)
+        result = book.execute(
+            f"FROM plans_for($gpu_id, $model_id{named})", {"gpu_id": gpu_id, "model_id": model_id, **scenario}
+        )
+        columns = [column[0] for column in result.description]
+        return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+    return ask
+
+
+def test_a_full_fine_tuning_of_70b_needs_more_than_one_node(plans_for):
+    plans = plans_for("h100-sxm", LARGE)
+    best = plans[0]
+    assert best["verdict"] == "multi-gpu"
+    assert 16 <= best["gpu_count"] <= 32
+    assert min(plan["gpu_count"] for plan in plans) >= 16
+    assert [plan["plan_rank"] for plan in plans] == list(range(1, len(plans) + 1))
+    assert best["total_bytes"] * (1 + best["error_band"]) <= best["capacity_bytes"]
+
+
+def test_offload_brings_70b_to_one_node(footprint_of, book):
+    row = footprint_of(
+        LARGE, phase_id="full-finetune", checkpointing="full", engine_id="deepspeed", offload="optimizer", gpu_count=8
+    )
+    assert row["total_bytes"] * (1 + row["error_band"]) < 80e9
+    # 16 bytes per parameter stay with the host
+    assert 8 * row["host_bytes"] == pytest.approx(16 * 70.55e9, rel=0.01)
+
+
+def test_the_plan_of_the_llama_3_paper_fits_its_cards(footprint_of):
+    """Tensor 8 × pipeline 16 × data 64 and 128 on H100 of 80 GB, 8,192 tokens. The paper freed what it could of 16 micro-batches in flight:
+    here they are either recomputed, or half as many."""
+    for saved in ({"checkpointing": "full"}, {"micro_batches_in_flight": 8}):
+        for gpus in (8192, 16384):
+            row = footprint_of(
+                LARGEST, phase_id="pretrain", engine_id="megatron", context_tokens=8192, tensor_parallel=8,
+                pipeline_parallel=16, gpu_count=gpus, **saved,
+            )  # fmt: skip
+            assert row["total_bytes"] < 80e9
+
+
+def test_one_gpu_is_enough_where_it_is(plans_for):
+    best = plans_for("rtx-4090", "Qwen/Qwen3-0.6B")[0]
+    assert (best["gpu_count"], best["verdict"], best["sharding"]) == (1, "fits", "none")
+
+
+def test_nothing_fits_and_no_such_card_are_told(plans_for):
+    (none,) = plans_for("gtx-1060-6gb", LARGEST, dtype_id="fp16", attention="eager")
+    assert none["verdict"] == "no"
+    (unknown,) = plans_for("abacus", "Qwen/Qwen3-0.6B")
+    assert unknown["unknown_reason"] == "no such GPU: abacus"
+    (untrainable,) = plans_for("h100-sxm", "Qwen/Qwen3-0.6B", dtype_id="nf4")
+    assert untrainable["verdict"] is None
+    assert "gradients cannot flow" in untrainable["unknown_reason"]
