@@ -75,7 +75,7 @@ def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
             pl.col("running").first(),
         )
     )
-    slots = grouped["total"].list.len().max() or 0
+    slots = grouped["total"].list.len().max() or 1  # where no total is known the columns are there all the same
     return grouped.select(
         *_SCENARIO,
         "unknown_reason",

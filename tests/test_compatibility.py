@@ -38,6 +38,18 @@ def test_the_file_is_the_view(small, tmp_path):
     small.unregister("written")
 
 
+def test_models_without_any_total_are_a_file_too(small, tmp_path):
+    small.execute("CREATE OR REPLACE TEMP TABLE footprint AS FROM footprint WHERE total_bytes IS NULL")
+    try:
+        rows = write_compatibility(small, tmp_path / "compatibility.parquet")
+    finally:
+        small.execute("DROP TABLE temp.footprint")
+    file = pl.read_parquet(tmp_path / "compatibility.parquet")
+    assert file.height == rows > 0
+    assert file["verdict"].null_count() == rows
+    assert file["unknown_reason"].null_count() == 0
+
+
 def test_fits_includes_the_error_band(small):
     wrong = small.execute(
         """
