@@ -74,6 +74,12 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
         yield "one prediction layer", {"num_nextn_predict_layers": 1}
     if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
         yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
+    last_mark = record.config.get("audio_stream_eos_id")
+    if anatomy.model_type == "higgs_audio_v2" and record.config_kind in _TABLES and type(last_mark) is int:
+        # the class's codebooks are too short for the marks of beginning and end that it names itself
+        yield f"codebooks of {last_mark + 1:,} rows", {"codebook_size": last_mark + 1}
+    if anatomy.model_type == "laguna" and record.config_kind in _TABLES:
+        yield from _sliding_heads(record, anatomy)
     if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:
         yield "rotary positions over whole heads", {"rotary_pct": 1.0}
     kinds = record.config.get("layer_types")
@@ -84,6 +90,18 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
         what = f"{positions + 2} rows of positions, of which the first two belong to padding"
         yield what, {"max_position_embeddings": positions + 2}
+
+
+def _sliding_heads(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
+    """Laguna: the class's default has full attention only; of four layers three slide, with heads of their own number."""
+    kinds = ["sliding_attention" if i % 4 else "full_attention" for i in range(anatomy.layer_count)]
+    heads, shared = record.config.get("num_attention_heads"), record.config.get("num_key_value_heads")
+    if type(heads) is not int or type(shared) is not int or not 0 < shared <= heads < 1024:
+        return
+    for count in range(shared, 2 * heads + 1, shared):
+        counts = [heads if kind == "full_attention" else count for kind in kinds]
+        what = f"three layers of four that slide, with {count} heads"
+        yield what, {"layer_types": kinds, "num_attention_heads_per_layer": counts}
 
 
 def _nested_defaults(record: Record) -> Iterator[tuple[str, dict]]:

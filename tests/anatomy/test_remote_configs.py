@@ -86,6 +86,13 @@ def test_every_field_missing_or_wrong(model_type):
             405_853_388_800,
             "all layers but the first and the last (+15,237,120)",
         ),
+        (
+            "bosonai/higgs-audio-v2-generation-3B-base",
+            5_377_281_024,
+            "head over text, which training uses (+394,002,432)",
+        ),
+        ("inclusionAI/Ling-3.0-flash", 124_414_191_072, "multi-token prediction layers (+3,072,194,048)"),
+        ("poolside/Laguna-XS.2", 33_442_617_088, "The published total is the number of parameters"),
         ("facebook/sam3", 859_921_848, "position frequencies (+512)"),
         ("unsloth/gemma-4-12b-it-NVFP4", 11_959_730_176, "4-bit floats counted in pairs, a scale per 16 and two"),
         ("unsloth/Qwen3.6-35B-A3B-NVFP4-Fast", 35_107_181_936, "(8 bits: attention, head, recurrent) (+791,040)"),

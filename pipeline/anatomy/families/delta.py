@@ -4,8 +4,10 @@ and MiniMax-01. Source: transformers 5.23.0, models/kimi_linear, bailing_hybrid,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense
+from pipeline.anatomy.experts import Sparse, after_dense, store_prediction_layers
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
@@ -22,9 +24,19 @@ KIMI = Sparse(
     Plain(), experts=(*EXPERTS, 256), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 1024),
     layers=after_dense("first_k_dense_replace", 1), shared_count=SHARED, correction="buffer",
 )  # fmt: skip
+
+
+def attend_gated(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
+    """Ling: latent attention with a gate for each head; the layers that predict have it too."""
+    layers = len(windows)
+    latent_attention(decoder, fields, layers, Latent(q_rank=None).read(fields, decoder.hidden))
+    decoder.linear("attention", "attention_gate", layers, fields.count("num_attention_heads"), decoder.hidden)
+
+
 BAILING = Sparse(
     Plain(), experts=(*EXPERTS, 512), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 768),
-    layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer",
+    layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer", attend=attend_gated,
+    mtp=("num_nextn_predict_layers", 1),
 )  # fmt: skip
 
 
@@ -67,12 +79,12 @@ def bailing_hybrid(fields: Fields) -> Anatomy:
     decoder.embed()
     types = layer_types(fields, layers, known=(LINEAR, FULL))
     attending = types.count(FULL) if types is not None else layers // fields.count("layer_group_size", default=6)
-    latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
+    attend_gated(decoder, fields, [None] * attending)
     heads = fields.count("num_attention_heads")
-    decoder.linear("attention", "attention_gate", attending, heads, decoder.hidden)
     dim = fields.count("linear_head_dim", default=128)
     kernel = fields.count("short_conv_kernel_size", default=4)
     kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=("decay", "gate"))
+    store_prediction_layers(decoder, fields, BAILING)
     return with_experts(decoder, fields, BAILING)
 
 
