@@ -92,6 +92,35 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
         yield what, {"max_position_embeddings": positions + 2}
 
 
+def wholes(record: Record) -> Iterator[tuple[str, Anatomy]]:
+    """Anatomies of a config that determines none by itself, with the parts that its source does not quote: a total decides."""
+    quoted = record.config.get("thinker_config")
+    if record.config_kind != "quoted" or record.config.get("model_type") != "qwen3_omni_moe":
+        return
+    if not isinstance(quoted, Mapping):
+        return
+    text = {"hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128}
+    text |= {"moe_intermediate_size": 768, "vocab_size": 152064}
+    thinker = {}
+    for name, own in {
+        "text_config": text,
+        "audio_config": {"output_dim": 2048},
+        "vision_config": {"out_hidden_size": 2048},
+    }.items():
+        part = quoted.get(name)
+        thinker[name] = own | (dict(part) if isinstance(part, Mapping) else {})
+    talker = {
+        "num_code_groups": 16,
+        "text_config": {"head_dim": 128, "shared_expert_intermediate_size": 768},
+        "code_predictor_config": {"num_code_groups": 16},
+    }
+    try:
+        whole = read_config({"talker_config": talker, **record.config, "thinker_config": {**quoted, **thinker}})
+    except (UnknownAnatomy, ContradictoryConfig):
+        return
+    yield "a language model of 32 heads of 128 and 152,064 rows, and a talker of 16 codes a frame", whole
+
+
 def _sliding_heads(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     """Laguna: the class's default has full attention only; of four layers three slide, with heads of their own number."""
     kinds = ["sliding_attention" if i % 4 else "full_attention" for i in range(anatomy.layer_count)]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.anatomy.filling import NAMED_FORMAT, fillings, without
+from pipeline.anatomy.filling import NAMED_FORMAT, fillings, wholes, without
 from pipeline.anatomy.formats import (
     bytes_by_counts,
     declared_format,
@@ -30,6 +30,7 @@ from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
+FILLED = "Not listed by its source, but what gives the total"
 TIED_AGAIN = "tied head stored again"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
@@ -74,7 +75,7 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     if record.config_kind in NEVER:
         return Graded("unknown", NEVER[record.config_kind])
     if isinstance(anatomy, UnknownAnatomy):
-        return Graded("unknown", _sentence(str(anatomy)))
+        return _completed(record) or Graded("unknown", _sentence(str(anatomy)))
     total, count = record.stored_parameter_count, anatomy.parameter_count
     if count < 1:
         return Graded("unknown", "Its config gives a model without parameters")
@@ -102,14 +103,21 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     return _contradicted(record, anatomy, declared)
 
 
+def _completed(record: Record) -> Graded | None:
+    """A config that quotes only some of a model's parts, with the others filled in where the total is then its count."""
+    total = record.stored_parameter_count
+    for what, held in wholes(record):
+        if explanation := total and explain_total(held, total, declared_format(record.config, None), is_repack=False):
+            found = _confirmed(record, held, f"{FILLED}: {what}", explanation, None)
+            return replace(found, grade="matched")
+    return None
+
+
 def candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
     """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
     for what, held in variants(anatomy):
         yield what, held, True
-    filled = [
-        (f"Not listed by its source, but what gives the total: {what}", held)
-        for what, held in fillings(record, anatomy)
-    ]
+    filled = [(f"{FILLED}: {what}", held) for what, held in fillings(record, anatomy)]
     for filling, whole in filled:
         for what, held in variants(whole):
             yield ". ".join(filter(None, (filling, what))), held, False

@@ -70,6 +70,13 @@ TEXT_DEFAULTS["voxtral_realtime_text"] = {
     "vocab_size": 131072,
 }
 TEXT_DEFAULTS["qwen2_5_vl_text"] = {**TEXT_DEFAULTS["qwen2_vl_text"], "vocab_size": 152064}
+TEXT_DEFAULTS["qwen3_omni_moe_text"] = {
+    "hidden_size": 2048,
+    "intermediate_size": 18944,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 28,
+    "vocab_size": 3584,
+}
 # Language models that are another family's under a name of their own.
 TEXT_ALIASES = {
     "qwen2_vl_text": "qwen2",
