@@ -228,7 +228,7 @@ def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
     """
     record, found = confirmed
     anatomy, named = found.anatomy, (own.config or {}).get("model_type")
-    if isinstance(named, str) and named != anatomy.model_type and not reader_for(named):
+    if isinstance(named, str) and named != anatomy.model_type and not _is_one_shape(named):
         note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is that of {anatomy.model_type}"
         found, anatomy = replace(found, note=note), replace(anatomy, model_type=named)
     stated = own.context_length_reported
@@ -260,11 +260,16 @@ def _agrees(record: Record, lender: Record) -> bool:
     named = own.get("model_type")
     if (
         isinstance(named, str)
-        and reader_for(named)
+        and _is_one_shape(named)
         and named not in (lender.config.get("model_type"), theirs.get("model_type"))
     ):
         return False
     return all(theirs.get(k, v) == v for k, v in own.items() if k not in ("model_type", "architectures"))
+
+
+def _is_one_shape(model_type: str) -> bool:
+    """Whether the type tells the architecture: DeepSeek's OCR models carry the type of its VL models, with other towers."""
+    return reader_for(model_type) is not None and model_type != "deepseek_vl_v2"
 
 
 def _has_windows(record: Record) -> bool:

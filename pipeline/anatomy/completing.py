@@ -94,7 +94,8 @@ def over(config: Mapping[str, Any], own: Mapping[str, Any]) -> Config:
     tower, hidden = config.get("vision_config"), text.get("hidden_size")
     if isinstance(tower, Mapping) and "hidden_size" in own:
         ends = [name for name in ("hidden_size", "out_hidden_size") if name in tower and tower[name] == hidden]
-        config = {**config, "vision_config": {**tower, **dict.fromkeys(ends[-1:], own["hidden_size"])}}
+        last = [*ends[-1:], *(name for name in ("text_hidden_size",) if name in tower)]
+        config = {**config, "vision_config": {**tower, **dict.fromkeys(last, own["hidden_size"])}}
     return {**config, place: {**text, **own}}
 
 

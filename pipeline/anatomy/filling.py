@@ -78,7 +78,7 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     if anatomy.model_type == "higgs_audio_v2" and record.config_kind in _TABLES and type(last_mark) is int:
         # the class's codebooks are too short for the marks of beginning and end that it names itself
         yield f"codebooks of {last_mark + 1:,} rows", {"codebook_size": last_mark + 1}
-    if anatomy.model_type == "laguna" and record.config_kind in _TABLES:
+    if anatomy.model_type == "laguna" and record.config_kind in (*_TABLES, "sibling"):
         yield from _sliding_heads(record, anatomy)
     if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:
         yield "rotary positions over whole heads", {"rotary_pct": 1.0}
@@ -125,6 +125,8 @@ def _sliding_heads(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict
     """Laguna: the class's default has full attention only; of four layers three slide, with heads of their own number."""
     kinds = ["sliding_attention" if i % 4 else "full_attention" for i in range(anatomy.layer_count)]
     heads, shared = record.config.get("num_attention_heads"), record.config.get("num_key_value_heads")
+    if "sliding_attention" in (record.config.get("layer_types") or []):
+        return
     if type(heads) is not int or type(shared) is not int or not 0 < shared <= heads < 1024:
         return
     for count in range(shared, 2 * heads + 1, shared):
@@ -138,6 +140,10 @@ def _nested_defaults(record: Record) -> Iterator[tuple[str, dict]]:
     text, vision = record.config.get("text_config"), record.config.get("vision_config")
     if record.config_kind not in _TABLES or not isinstance(text, Mapping) or not isinstance(vision, Mapping):
         return
+    adapter = record.config.get("adapter_config")
+    if isinstance(adapter, Mapping) and "text_hidden_size" in adapter:  # Molmo 2's is the one of another size
+        own = {"text_hidden_size": text.get("hidden_size"), "intermediate_size": text.get("intermediate_size")}
+        yield "an adapter of the text's widths", {"adapter_config": {**adapter, **own}}
     if text.get("vocab_size") == 32000:  # LLaVA's converted files add tokens for images and round up
         yield "a vocabulary of 32,064", {"text_config": {**text, "vocab_size": 32064}}
     if "index_kpool" in text and "out_hidden_size" in vision:  # SGLang names pools of 4 keys for GLM-5.3-Flash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers import Part, layer_count, over, pair, ratio, sizes
-from pipeline.anatomy.vision_towers import BASE, tower
+from pipeline.anatomy.vision_towers import BASE, GIANT, tower
 
 SWIN = {"image_size": 224, "patch_size": 4, "num_channels": 3, "embed_dim": 96, "window_size": 7}
 MOST_STAGES = 100
@@ -242,3 +242,28 @@ def resnet(fields: Fields) -> list[Part]:
 def stages(fields: Fields, *lists: list[int]) -> None:
     if len({len(values) for values in lists}) != 1 or not 0 < len(lists[0]) <= MOST_STAGES or sum(lists[0]) > 10_000:
         raise ContradictoryConfig(f"{fields.where}: its lists of stages do not agree")
+
+
+@tower("hunyuan_vl_vision")
+def hunyuan_vision(fields: Fields) -> list[Part]:
+    """A ViT whose table of positions is of the largest image; convolutions merge its patches, marks begin and end an image."""
+    fields = over(fields, {**GIANT, "patch_size": 16, "max_image_size": 2048, "text_hidden_size": 3072})
+    hidden, layers, text = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("text_hidden_size"),
+    )
+    patch, merge = fields.count("patch_size"), fields.count("spatial_merge_size", default=2)
+    part, merger = Part("vision", "vision-tower"), Part("projector", "projector")
+    part.conv(hidden, fields.count("num_channels", default=3), patch, patch)
+    part.embedding("position_embedding", (fields.count("max_image_size") // patch) ** 2 + 1, hidden)
+    part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
+    merger.norm(hidden, bias=False)
+    merger.conv(2 * hidden, hidden, merge, merge)
+    merger.conv(4 * hidden, 2 * hidden, 1, 1)
+    merger.linear("projector", 4 * hidden, text)
+    merger.vector(4 * hidden, "image_newline")
+    merger.vector(text, "image_mark", count=3)
+    merger.norm(text, bias=False)
+    part.hidden, part.layers = hidden, layers
+    return [part, merger]

@@ -15,7 +15,17 @@ from pipeline.anatomy import UnknownAnatomy, read_config
 from pipeline.anatomy.grade import grade
 from pipeline.hub.snapshot import newest_snapshot
 
-TYPES = ("kimi_k3", "deepseek_v4", "deepseek_v41", "qwen4_exp", "glm5_next", "nemotron_h", "nemotron-nas", "mimo")
+TYPES = (
+    "kimi_k3",
+    "deepseek_v4",
+    "deepseek_v41",
+    "qwen4_exp",
+    "glm5_next",
+    "nemotron_h",
+    "nemotron-nas",
+    "mimo",
+    "deepseek_vl_v2",
+)
 
 
 def _records():
@@ -94,6 +104,9 @@ def test_every_field_missing_or_wrong(model_type):
         ("inclusionAI/Ling-3.0-flash", 124_414_191_072, "multi-token prediction layers (+3,072,194,048)"),
         ("poolside/Laguna-XS.2", 33_442_617_088, "The published total is the number of parameters"),
         ("Qwen/Qwen3-Omni-30B-A3B-Instruct", 35_259_818_545, "The published total is the number of parameters"),
+        ("deepseek-ai/deepseek-vl2-tiny", 3_370_501_440, "The published total is the number of parameters"),
+        ("allenai/Molmo2-8B", 8_661_703_120, "The published total is the number of parameters"),
+        ("microsoft/kosmos-2.5", 1_374_646_272, "The published total is the number of parameters"),
         ("facebook/sam3", 859_921_848, "position frequencies (+512)"),
         ("unsloth/gemma-4-12b-it-NVFP4", 11_959_730_176, "4-bit floats counted in pairs, a scale per 16 and two"),
         ("unsloth/Qwen3.6-35B-A3B-NVFP4-Fast", 35_107_181_936, "(8 bits: attention, head, recurrent) (+791,040)"),

@@ -77,6 +77,7 @@ TEXT_DEFAULTS["qwen3_omni_moe_text"] = {
     "num_attention_heads": 28,
     "vocab_size": 3584,
 }
+TEXT_DEFAULTS["hunyuan_vl_text"] = {**LLAMA, "vocab_size": 290943, "tie_word_embeddings": True}
 # Language models that are another family's under a name of their own.
 TEXT_ALIASES = {
     "qwen2_vl_text": "qwen2",
@@ -149,6 +150,7 @@ PLANS = {
     "lighton_ocr": Plan("pixtral", "qwen3", p.mistral3, ties=True),
     "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
     "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, ties=True),
+    "hunyuan_vl": Plan("hunyuan_vl_vision", "hunyuan_vl_text", ties=True, text_ties=True),
     "fuyu": Plan("fuyu_patches", "persimmon"),
     "phi3_v": Plan("phi3_clip", "phi3", p.phi3),
 }
