@@ -59,7 +59,7 @@ def test_a_model_too_large_for_a_server_takes_several(book):
 def test_an_impossible_count_says_why(book):
     rows = ask(book, "l40s", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="fp8", context_tokens=4096)
     assert rows[1]["verdict"] == "fits"
-    assert rows[8]["verdict"] is None and "do not divide by 8" in rows[8]["unknown_reason"]
+    assert rows[8]["verdict"] is None and "do not divide by tensor_parallel 8" in rows[8]["unknown_reason"]
     assert rows[16]["verdict"] is None and rows[16]["unknown_reason"]
     assert "no such GPU" in ask(book, "no-such-card", "Qwen/Qwen3-0.6B")[1]["unknown_reason"]
     assert "compute capability" in ask(book, "t4", "Qwen/Qwen3-0.6B", engine_id="vllm")[1]["unknown_reason"]

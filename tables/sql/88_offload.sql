@@ -118,11 +118,13 @@ scenario_asked AS (
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, NULL::VARCHAR AS optimizer_id,
         NULL::VARCHAR AS precision, NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets,
         attention AS attention, NULL::VARCHAR AS sharding, 1 AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
-        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens
+        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens,
+        NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel, NULL::BIGINT AS expert_parallel,
+        NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload
 ),
 asked AS (SELECT model_id AS model_id, dtype_id AS dtype_id),
 whole AS MATERIALIZED (
-    SELECT f.*, m.layer_count AS blocks, m.is_head_tied, w.embedding_bytes, w.head_bytes, w.layer_bytes AS blocks_bytes,
+    SELECT f.* EXCLUDE (host_bytes), m.layer_count AS blocks, m.is_head_tied, w.embedding_bytes, w.head_bytes, w.layer_bytes AS blocks_bytes,
         w.weights_bytes - w.layer_bytes - w.embedding_bytes - w.head_bytes AS other_bytes,
         f.engine_id = 'llama.cpp' AS is_llama_cpp,
         f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes AS cache_bytes,

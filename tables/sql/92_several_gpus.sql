@@ -34,7 +34,9 @@ scenario_asked AS (
         point.sequences::BIGINT AS sequences, asked.kv_dtype_id, NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS precision,
         NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets, asked.attention,
         NULL::VARCHAR AS sharding, cards::BIGINT AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
-        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens
+        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens,
+        NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel, NULL::BIGINT AS expert_parallel,
+        NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload
     FROM asked, point, (VALUES (1), (2), (4), (8)) AS counts(cards)
 ),
 node AS MATERIALIZED (
