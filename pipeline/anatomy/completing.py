@@ -17,6 +17,7 @@ _WIDTHS = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim", "
 _TEXT_TYPES = ("qwen2", "qwen3", "llama", "mistral", "gpt_oss", "qwen3_moe")
 _MOST_LAYERS = 200
 _TARGETS = range(1, 9)  # layers of its target that a draft reads
+_OCR = ("deepseek_ocr2", "deepseek_vl_v2", "deepseekocr_2")
 _RANKS = (None, 256)  # of a draft's table of what follows what
 Config = dict[str, Any]
 
@@ -39,6 +40,8 @@ def completions(record: Record, *, of_one_family: bool = False) -> Iterator[tupl
             continue
         for draft in _drafts(own):
             yield draft, False
+        if own.get("model_type") in _OCR:
+            yield _ocr(own), True
         if (
             own.get("model_type") == "bert" and "position_embedding_type" not in own
         ):  # Jina's, by the names of its config
@@ -78,6 +81,20 @@ def _drafts(own: Config) -> Iterator[Config]:
             for rank in _RANKS:
                 draft = {"target_layer_ids": list(range(targets)), "markov_rank": rank}
                 yield own | {"architectures": ["DFlashDraftModel"], "dflash_config": draft}
+
+
+def _ocr(own: Config) -> Config:
+    """DeepSeek-OCR-2 around the stated dims of its language model: experts, one dense layer, and the layers of Qwen2 0.5B."""
+    encoder = {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24}
+    encoder |= {"num_attention_heads": 14, "num_key_value_heads": 2}
+    text = {
+        "intermediate_size": 6848,
+        "moe_intermediate_size": 896,
+        "num_experts_per_tok": 6,
+        "first_k_dense_replace": 1,
+    }
+    text |= {name: value for name, value in own.items() if name not in ("model_type", "architectures")}
+    return {"model_type": "deepseek_ocr2", "text_config": text, "vision_config": {"encoder_config": encoder}}
 
 
 def over(config: Mapping[str, Any], own: Mapping[str, Any]) -> Config:

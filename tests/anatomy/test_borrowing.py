@@ -184,3 +184,15 @@ def test_a_rebuilt_shape_names_what_no_source_gives(everything):
 @pytest.fixture(scope="module")
 def everything():
     return {row["model_id"]: row for row in anatomise(newest_snapshot())["model"].to_dicts()}
+
+
+@pytest.mark.parametrize(("named", "words"), [("deepseek_ocr2", ""), ("deepseek_vl_v2", "'deepseek_vl_v2' is not")])
+def test_dims_of_an_ocr_model_are_completed_where_its_total_comes_out(named, words):
+    dims = {"hidden_size": 1280, "num_attention_heads": 10, "num_hidden_layers": 12, "vocab_size": 129280}
+    record = replace(
+        BARE, config={**dims, "model_type": named}, config_kind="partial", stored_parameter_count=3389119360
+    )
+    _, found = borrowed(record)
+    assert found.grade == "matched" and words in found.note
+    assert [a.elements_per_token for a in found.anatomy.attention if a.component == "text"] == [2 * 1280]
+    assert borrowed(replace(record, stored_parameter_count=3389119361))[1].grade == "unknown"
