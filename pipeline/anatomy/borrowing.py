@@ -23,7 +23,7 @@ from typing import Any
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
-from pipeline.anatomy.completing import completions, other_parts, over, text_place
+from pipeline.anatomy.completing import KIN, completions, other_parts, over, text_place
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
 from pipeline.anatomy.header_grade import grade_with_header
@@ -96,7 +96,11 @@ class Lenders:
         if record.config_kind != DIMS_ONLY:
             return
         model_type = record.config.get("model_type")
-        lenders = self.by_type.get(model_type, {}).values() if isinstance(model_type, str) else ()
+        if not isinstance(model_type, str):
+            return
+        lenders = [*self.by_type.get(model_type, {}).values()]
+        for kin in self.by_type.get(KIN.get(model_type), {}).values():
+            lenders.append(replace(kin, config={**kin.config, "model_type": model_type}))
         tried = set()
         for own, is_plain in completions(record):
             bare = _rebuilt(record, own)

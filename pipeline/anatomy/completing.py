@@ -17,6 +17,7 @@ _WIDTHS = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim", "
 _TEXT_TYPES = ("qwen2", "qwen3", "llama", "mistral", "gpt_oss", "qwen3_moe")
 _MOST_LAYERS = 200
 _TARGETS = range(1, 9)  # layers of its target that a draft reads
+KIN = {"diffusion_gemma": "gemma4"}  # types whose language model and towers are another's
 _OCR = ("deepseek_ocr2", "deepseek_vl_v2", "deepseekocr_2")
 _RANKS = (None, 256)  # of a draft's table of what follows what
 Config = dict[str, Any]

@@ -196,3 +196,13 @@ def test_dims_of_an_ocr_model_are_completed_where_its_total_comes_out(named, wor
     assert found.grade == "matched" and words in found.note
     assert [a.elements_per_token for a in found.anatomy.attention if a.component == "text"] == [2 * 1280]
     assert borrowed(replace(record, stored_parameter_count=3389119361))[1].grade == "unknown"
+
+
+def test_diffusion_gemma_is_gemma_4_and_a_block_for_its_last_guess():
+    lender = next(r for r in newest_snapshot().records if r.model_id == "google/gemma-4-26B-A4B")
+    record = next(r for r in newest_snapshot().records if r.model_id == "google/diffusiongemma-26B-A4B-it")
+    _, found = borrowed(record, lender)
+    alone = read_config(lender.config)
+    assert found.grade == "matched" and found.anatomy.parameter_count == record.stored_parameter_count
+    assert found.anatomy.parameter_count - alone.parameter_count == 3 * 2816 * 2112 + 2816
+    assert found.anatomy.attention[:2] == alone.attention[:2]
