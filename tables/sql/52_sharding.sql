@@ -6,7 +6,7 @@
 --                  + embedding ÷ tensor_parallel on the first stage + head ÷ tensor_parallel on the last) ÷ parameters
 --   shards      = data parallel × context_parallel for what the ZeRO stage divides, else 1
 --
--- Units: bytes per GPU; t is a pipeline stage (`stages`), the worst of which is published. Experts that are sharded besides divide over the
+-- Units: bytes per GPU; t is a pipeline stage (`first_stage`, `last_stage`), the worst of which is published. Experts that are sharded besides divide over the
 --   same GPUs with and without expert parallelism.
 -- Sources: the ZeRO paper; sharding_rule.csv says for each framework in which precision it keeps gradients, whether the sharded weights are
 --   the fp32 masters, what it can move to the host (each with its source). Frameworks pad the vocabulary: it need not divide.
@@ -46,9 +46,11 @@ CREATE OR REPLACE MACRO stage(share, flights, is_first, is_last, m, x) AS {
     'embedding': is_first * iif(m.is_head_tied, 0, m.input_elements) / x.tensor_parallel
 };
 
--- The stages that can be the worst: the first keeps most micro-batches in flight (1F1B), the last has head and loss.
-CREATE OR REPLACE MACRO stages(m, x) AS iif(x.pipeline_parallel = 1, [stage(1.0::DOUBLE, 1, 1, 1, m, x)], [
-    stage(x.stage_share, x.micro_batches_in_flight, 1, 0, m, x), stage(x.stage_share, 1, 0, 1, m, x)]);
+-- The stages that can be the worst: the first keeps most micro-batches in flight (1F1B), the last has head and loss; null where the first
+-- is the whole model.
+CREATE OR REPLACE MACRO first_stage(m, x) AS
+    stage(x.stage_share, iif(x.pipeline_parallel = 1, 1, x.micro_batches_in_flight), 1, iif(x.pipeline_parallel = 1, 1, 0), m, x);
+CREATE OR REPLACE MACRO last_stage(m, x) AS iif(x.pipeline_parallel = 1, NULL, stage(x.stage_share, 1, 0, 1, m, x));
 
 -- share of a part of the whole model that one GPU of the stage holds; adapters are split by stages and shards only
 CREATE OR REPLACE MACRO held(x, t, shards) AS iif(shards > 1, t.whole, t.resident) / shards;
@@ -66,6 +68,13 @@ CREATE OR REPLACE MACRO optimizer_of(x, t) AS ceil(iif(x.offload <> 'none', 0, x
 CREATE OR REPLACE MACRO host_of(m, x, t) AS ceil(iif(x.offload = 'none', 0,
     (x.whole_optimizer + 4 * x.trained_elements) * held_of_trained(x, t, x.optimizer_shards)
     + iif(x.offload = 'all', x.whole_weights * held(x, t, x.weight_shards) + x.whole_adapters * held_of_trained(x, t, x.weight_shards), 0)));
+
+-- A stage with what it holds of everything.
+CREATE OR REPLACE MACRO held_by(m, x, t) AS {
+    'share': t.share, 'flights': t.flights, 'is_first': t.is_first, 'is_last': t.is_last, 'whole': t.whole, 'resident': t.resident,
+    'head': t.head, 'embedding': t.embedding, 'weights': weights_of(x, t), 'gradients': gradients_of(x, t),
+    'optimizer': optimizer_of(x, t), 'adapters': adapters_of(x, t), 'host': host_of(m, x, t), 'kept': kept_bytes(m, x, x.s, t)
+};
 
 -- Why degrees do not go together; null where they do.
 CREATE OR REPLACE MACRO sharding_reason(m, x) AS CASE

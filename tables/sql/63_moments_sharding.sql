@@ -72,3 +72,13 @@ CREATE OR REPLACE MACRO live_gathered(m, x) AS iif(x.sharding = 'zero3' OR x.off
 -- fp32 copies of the gradients that the optimizer's step makes of its share
 CREATE OR REPLACE MACRO converted_gradients(x, t) AS iif(x.scheme = 'deepspeed' AND x.offload = 'none' AND x.sharding <> 'none' AND x.compute_bytes = 2,
     4 * least(iif(x.sharding = 'zero3', x.live_elements, x.trained_elements), x.trained_elements * held_of_trained(x, t, x.optimizer_shards)), 0);
+
+-- The moments of a step on one stage (62_moments_training.sql), with what several GPUs add to each.
+CREATE OR REPLACE MACRO moments(m, x, opt, t) AS {
+    'loss': loss_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_loss(m, x, t),
+    'forward': forward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_forward(m, x, t),
+    'backward': backward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, x.s, x.work, t, x.made_in_layer)
+        + gathered_at_backward(m, x, t) + x.dequantised,
+    'end': end_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer) + gathered_at_end(m, x, t),
+    'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t)
+};
