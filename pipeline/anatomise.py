@@ -15,10 +15,12 @@ import polars as pl
 
 from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.borrowing import with_borrowed
+from pipeline.anatomy.components import components
+from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.grade import Graded
 from pipeline.anatomy.header import Census
 from pipeline.anatomy.header_grade import grade_with_header
-from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor
+from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
 from pipeline.facts import POLARS_TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
@@ -27,7 +29,12 @@ from pipeline.schema import PUBLISHED
 
 UNREADABLE = "the reader of this architecture failed"
 
-_PARTS = (("tensor", Tensor), ("attention_layer", AttentionLayer), ("feed_forward_layer", FeedForwardLayer))
+_PARTS = (
+    ("tensor", Tensor),
+    ("attention_layer", AttentionLayer),
+    ("feed_forward_layer", FeedForwardLayer),
+    ("tower", Tower),
+)
 _OF_ANATOMY = (
     "model_type",
     "architecture",
@@ -74,11 +81,15 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
         if graded.anatomy:
             for name, kind in _PARTS:
                 rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
+            rows["component"] += [
+                {"model_id": record.model_id, **vars(part)}
+                for part in components(Fields(record.config or {}), graded.anatomy)
+            ]
         if graded.census:
             rows["stored_tensor"] += _stored_rows(record.model_id, graded.census)
         if record.header_problem:
             _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
-    names = ("model", "rejected", "stored_tensor", *(name for name, _ in _PARTS))
+    names = ("model", "rejected", "stored_tensor", "component", *(name for name, _ in _PARTS))
     return {name: _frame(name, rows[name]) for name in names}
 
 
@@ -147,6 +158,7 @@ def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[d
         "tensor": _merged(anatomy.tensors),
         "attention_layer": anatomy.attention,
         "feed_forward_layer": anatomy.feed_forward,
+        "tower": anatomy.towers,
     }
     names = [field.name for field in fields(kind)]
     extra = ("element_count",) if name == "tensor" else ()

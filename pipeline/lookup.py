@@ -100,9 +100,13 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             f"""
             CREATE OR REPLACE TEMP TABLE scenario_step AS
             WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
-            SELECT wanted.model_id, grid.*
-            FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id)
-            WHERE coalesce(grid.context_tokens <= shape.max_context_tokens, true)
+            -- a model that reads less than the shortest context is answered for all that it reads
+            SELECT DISTINCT wanted.model_id, grid.* REPLACE (
+                iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
+                AS context_tokens)
+            FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
+                (SELECT min(context_tokens) AS tokens FROM {purpose}_grid) AS shortest
+            WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
             {own if purpose == "ladder" else ""}
             """,
             {"first": first, "last": last},

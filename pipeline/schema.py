@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.anatomy.rows import MECHANISMS, OPERATORS, RECURRENCES, TENSOR_CLASSES
+from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
 from pipeline.schema_columns import COLUMNS, Column
 
 __all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "Table"]
@@ -25,6 +25,8 @@ ENUMS = {
     "operator": OPERATORS,
     "mechanism": MECHANISMS,
     "recurrence": RECURRENCES,
+    "reader": READERS,
+    "grid": GRIDS,
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
@@ -257,6 +259,22 @@ PUBLISHED = _tables(
         "activation?",
     ),
     _table(
+        "tower",
+        "Stages that run before the text does: towers of images and sound, encoders. Elements are per token of the tower, in the "
+        "precision that it computes in.",
+        "model_id component",
+        "model_id component reader grid hidden_size width is_gated activation hidden_tensors rotary_tensors input_elements "
+        "table_elements kept_elements output_elements stem_elements square_elements class_tokens tokens_each pixels_each "
+        "default_pixels max_tiles text_tokens_each merged_tokens has_row_ends",
+    ),
+    _table(
+        "component",
+        "The models of a diffusion pipeline. All on the card weigh their sum; moved there in turn (enable_model_cpu_offload), never more "
+        "than the largest at a time. Activations come on top.",
+        "model_id pipeline_part",
+        "model_id pipeline_part class_name? parameter_count? unknown_reason?",
+    ),
+    _table(
         "gpu",
         "Accelerators, and the memory that a program really gets.",
         "gpu_id",
@@ -304,8 +322,8 @@ PUBLISHED = _tables(
         "What a scenario needs on each GPU; total_bytes is the sum of the components.",
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision "
         "checkpointing sharding gpu_count",
-        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
-        "checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
+        "model_id dtype_id phase_id engine_id context_tokens sequences images? image_pixels? audio_seconds? kv_dtype_id? optimizer_id? "
+        "precision? checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
         "kv_padding_bytes? state_bytes? activations_bytes? gradients_bytes? optimizer_bytes? adapters_bytes? "
         "overhead_bytes? total_bytes? error_band? peak_moment? unknown_reason?",
     ),

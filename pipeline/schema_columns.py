@@ -122,6 +122,29 @@ experts_per_token | integer>=0 | Routed experts that a token passes
 expert_width | integer>=0 | Intermediate size of one routed expert
 shared_width | integer>=0 | Intermediate size of the shared experts together
 activation | string | Activation function of the block, as configs name it: silu, gelu, gelu_new, relu2 ...
+pipeline_part | string | Part of the pipeline, as its index names it: text_encoder, vae, transformer_2; the denoiser is denoiser
+class_name | string | Class that the pipeline builds for it
+reader | string | Who reads the tower's tokens: language-model (they are part of the prompt), cross-attention, or none
+grid | string | How many tokens an input has: fixed, tiles, dynamic (as many as patches), or context (as many as asked for)
+hidden_tensors | integer>=0 | Tensors of the tower's hidden size alive beside those of its feed-forward block
+rotary_tensors | integer>=0 | Tensors of the hidden size, counted in 16 bits, alive while queries and keys are rotated in fp32; 0 where they are not
+input_elements | integer>=0 | Pixels or features that a token is made of
+table_elements | integer>=0 | Positions, rotations and masks
+kept_elements | integer>=0 | Outputs of layers on the way that are kept to the end
+output_elements | integer>=0 | What of the tower stays alive while the text runs
+stem_elements | integer>=0 | Elements alive in the convolutions before the first layer
+square_elements | integer>=0 | Elements per pair of tokens: a mask, scores or a bias
+class_tokens | integer>=0 | Tokens of an image beside its patches
+tokens_each | integer>=0 | Tokens of one image, tile or window of sound, where that is fixed
+pixels_each | integer>=0 | Pixels of a patch (dynamic) or of a tile (tiles)
+default_pixels | integer>=0 | Pixels of an image where nobody says; 0 stands for the constant default_image_pixels
+max_tiles | integer>=0 | Most tiles of an image, the small picture of the whole included
+text_tokens_each | integer>=0 | Tokens of the prompt for one image or tile
+merged_tokens | integer>=0 | Tokens of the tower that make one of the prompt, where the grid is dynamic
+has_row_ends | boolean | Whether one more token of the prompt ends every row of patches
+images | integer>=0 | Images of each sequence; their tokens are part of context_tokens
+image_pixels | integer>=1 | Pixels of one image, after the processor has resized it
+audio_seconds | number>=0 | Seconds of sound of each sequence
 gpu_id | string | Stable id of a card
 name | string | Name for people
 vendor | string | nvidia, amd, intel, apple ...
@@ -169,7 +192,7 @@ process_context_bytes | integer>=0 | Context of a process on the card, where it 
 parallelism | string | How an engine uses several GPUs by default: tp or pp in inference, zero1 or zero3 where it only trains; or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
 norm_form | string | How norms are computed: rms, rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
-rotary_form | string | Position embedding of queries and keys: rotated, concatenated (part of a head, or joined again) or none
+rotary_form | string | Position embedding of queries and keys: rotated, concatenated (part of a head, or joined again), fp32 (rotated in 32 bits) or none
 softmax_form | string | Precision of the softmax of eager attention: fp32 or compute
 loss_form | string | Precision that the loss takes the logits in: fp32 or compute
 attention_form | string | grouped, or broadcast where one key serves all queries without the kernel being told

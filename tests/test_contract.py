@@ -87,6 +87,9 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "micro_batches_in_flight",
             "sequence_parallel",
             "offload",
+            "images",
+            "image_pixels",
+            "audio_seconds",
         ]
     )
 

@@ -13,6 +13,7 @@ from pipeline.anatomy.activation import with_activations
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.inputs import with_towers
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 
 __all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
@@ -35,4 +36,4 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     reader = reader_for(model_type)
     if reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
-    return with_activations(fields, reader(fields))
+    return with_towers(fields, with_activations(fields, reader(fields)))

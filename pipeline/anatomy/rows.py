@@ -143,6 +143,53 @@ class FeedForwardLayer:
     activation: str | None = None  # silu, gelu, gelu_new ... as configs name it
 
 
+# Who reads what a tower made, and how much of it there is for one input.
+READERS = (
+    "language-model",  # its tokens are part of the prompt
+    "cross-attention",  # a decoder looks at them in layers of their own
+    "none",  # nobody: the model ends there, or its halves only meet in a product
+)
+GRIDS = (
+    "fixed",  # every image (or window of sound) has as many tokens
+    "tiles",  # an image is cut into tiles of a fixed size
+    "dynamic",  # as many tokens as the image has patches
+    "context",  # the tokens that are asked for
+)
+
+
+@dataclass(frozen=True)
+class Tower:
+    """A stage that runs before the text does: a tower of images or sound, or the encoder of an encoder-decoder.
+
+    Counts are elements of the compute precision per token of the tower, unless they say otherwise. A token of the tower is a patch, a
+    frame of sound, a token of the encoder's text. Read from the modelling code of transformers, held to it by tests/oracle.
+    """
+
+    component: str  # vision | audio | encoder
+    reader: str
+    grid: str
+    hidden_size: int
+    width: int  # of the feed-forward block
+    is_gated: bool
+    activation: str
+    hidden_tensors: int  # tensors of the hidden size that are alive beside the feed-forward block's
+    rotary_tensors: int  # of the hidden size while queries and keys are rotated in fp32, counted in 16 bits; 0: never
+    input_elements: int = 0  # of the pixels or features that a token is made of
+    table_elements: int = 0  # positions, rotations, masks
+    kept_elements: int = 0  # outputs of layers on the way that are kept to the end
+    output_elements: int = 0  # what stays alive while the text runs
+    stem_elements: int = 0  # convolutions before the first layer, where they hold most
+    square_elements: int = 0  # per pair of tokens: a mask, scores, a bias
+    class_tokens: int = 0  # tokens of an image beside its patches
+    tokens_each: int = 0  # fixed, tiles: tokens of one image, tile or window
+    pixels_each: int = 0  # dynamic: pixels of a patch; tiles: pixels of a tile
+    default_pixels: int = 0  # of an image where nobody says; 0: the almanac's default
+    max_tiles: int = 0
+    text_tokens_each: int = 0  # fixed, tiles: tokens of the prompt for one of them
+    merged_tokens: int = 0  # dynamic: tokens of the tower that make one of the prompt
+    has_row_ends: bool = False  # one more token ends every row of them
+
+
 @dataclass(frozen=True)
 class Anatomy:
     """Everything the formulas need to know about one model. Built only from its config (or headers), never its name."""
@@ -157,6 +204,7 @@ class Anatomy:
     tensors: tuple[Tensor, ...]
     attention: tuple[AttentionLayer, ...] = ()
     feed_forward: tuple[FeedForwardLayer, ...] = ()
+    towers: tuple[Tower, ...] = ()
     is_block_parallel: bool | None = False  # attention and feed-forward read the same norm (GPT-J, Falcon, Phi)
     has_flash_attention: bool | None = True  # False where the reference implementation only has the eager path
     hidden_dropout: float | None = 0.0  # probabilities that training uses by default

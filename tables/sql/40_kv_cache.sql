@@ -4,7 +4,7 @@
 --   kv_padding_bytes = what the engine allocates for the same sequences less that
 --
 -- Units: bytes per GPU. elements_per_token is 2 × kv_heads × head_dim, or the latent of MLA; cross-attention caches the
---   encoder's tokens, here as many as the context.
+--   encoder's tokens: as many as the context, or the window that the encoder reads whatever it is asked.
 -- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
 --   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them
 --   before it caches them; vLLM rounds to blocks and keeps window − 1 + batched tokens of a windowed layer; llama.cpp rounds the
@@ -22,10 +22,13 @@ CREATE OR REPLACE MACRO kv_share(cache, m, x) AS CASE
     ELSE 1.0
 END;
 
+-- tokens that a layer can ever read
+CREATE OR REPLACE MACRO read_tokens(cache, x) AS iif(cache.mechanism = 'cross', x.cross_tokens,
+    least(x.context_tokens, coalesce(cache.win, x.context_tokens)));
+
 CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
-        cache.layers * cache.elements * kv_share(cache, m, x)
-            * least(x.context_tokens, coalesce(cache.win, x.context_tokens)))), 0)
+        cache.layers * cache.elements * kv_share(cache, m, x) * read_tokens(cache, x))), 0)
 ) AS BIGINT);
 
 -- engines that set aside a share of the card at start
@@ -50,6 +53,6 @@ CREATE OR REPLACE MACRO cached_copies(cache, m, x) AS iif(
 
 CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
-        cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0,
-            reserved_tokens(cache, x, k) * cached_copies(cache, m, x) - least(x.context_tokens, coalesce(cache.win, x.context_tokens))))), 0)
+        cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0, iif(cache.mechanism = 'cross', 0,
+            reserved_tokens(cache, x, k) * cached_copies(cache, m, x) - read_tokens(cache, x))))), 0)
 ) AS BIGINT);

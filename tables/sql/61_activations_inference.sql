@@ -25,9 +25,17 @@ CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_ga
     ELSE 2
 END);
 
+CREATE OR REPLACE MACRO is_encoder(m) AS coalesce(list_bool_and(list_transform(m.caches, lambda c: c.mechanism = 'bidirectional')), false);
+
+-- Encoders of the first generation; the text half of a pair (CLIP) norms before its blocks.
+CREATE OR REPLACE MACRO is_post_norm(m) AS is_encoder(m) AND m.has_learned_positions AND m.tower IS NULL;
+
 -- Tensors of the residual width beside them: the embeddings, the layer's input, the residual, the norm's output; code that names its
--- intermediate results keeps more of them alive.
+-- intermediate results keeps more of them alive. Encoders with norms behind their blocks hold the embeddings, the block's input and
+-- its output.
 CREATE OR REPLACE MACRO hidden_tensors(m) AS CASE
+    WHEN is_post_norm(m) THEN 2 + m.embedding_elements // greatest(m.vocab_size, 1) / m.hidden_size
+    WHEN is_encoder(m) THEN iif(m.rotary_form = 'fp32', 6, 4)
     WHEN m.norm_kind = 'layer' AND m.is_gated AND NOT m.is_block_parallel THEN 6
     WHEN m.norm_kind = 'layer' AND m.activation = 'gelu_new' AND NOT m.is_block_parallel THEN 5
     ELSE 4
@@ -50,10 +58,11 @@ CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * 
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
     iif(m.softmax_form = 'compute',
         -- scores and their softmax in the compute precision, beside what a block keeps by name
-        2 * x.compute_bytes * m.head_max * x.context_tokens + x.compute_bytes * 6 * m.hidden_size,
+        iif(is_encoder(m), 3, 2) * x.compute_bytes * m.head_max * x.context_tokens
+            + x.compute_bytes * iif(is_encoder(m), 8, 6) * m.hidden_size,
         iif(x.compute_bytes = 4, 8, 10) * m.head_max * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
             + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1))
-    + 2 * x.context_tokens);
+    + iif(is_encoder(m), 0, 2 * x.context_tokens));
 
 -- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values repeated in fp32.
 -- It runs where no fused kernel does: fp32 with grouped heads, or one key head that serves all queries unannounced.
@@ -61,8 +70,10 @@ CREATE OR REPLACE MACRO has_broadcast_heads(m) AS m.attention_form = 'broadcast'
 
 CREATE OR REPLACE MACRO math_attention_bytes(m, x) AS step_tokens(x) * (
     8 * m.head_max * x.context_tokens
-    + iif(has_broadcast_heads(m), 1 + x.compute_bytes, 4) * x.context_tokens
-    + 3 * x.compute_bytes * m.hidden_size + iif(has_broadcast_heads(m), 3, 4) * 4 * m.query_max);
+    + iif(has_broadcast_heads(m), 1 + x.compute_bytes, 4 / x.sequences) * x.context_tokens
+    + 3 * x.compute_bytes * m.hidden_size
+    -- (products of several sequences need their heads in rows: queries and keys are copied)
+    + CASE WHEN has_broadcast_heads(m) THEN 3 WHEN x.sequences > 1 THEN 6 ELSE 5 END * 4 * m.query_max);
 
 CREATE OR REPLACE MACRO attention_bytes(m, x) AS CASE
     WHEN has_broadcast_heads(m) THEN math_attention_bytes(m, x)
@@ -71,11 +82,14 @@ CREATE OR REPLACE MACRO attention_bytes(m, x) AS CASE
     ELSE 0
 END;
 
+-- Queries and keys that are rotated in fp32: a mask of one layer's window, and beside the layer's input and its norm the projections
+-- in 16 bits, twice the queries' products and once the keys' in 32.
+CREATE OR REPLACE MACRO rotation_bytes(m, x) AS iif(m.rotary_form = 'fp32' AND x.compute_bytes = 2,
+    step_tokens(x) * 15 * 2 * m.query_max + x.context_tokens * x.context_tokens, 0);
+
 -- columns of the output head on one GPU: the vocabulary, labels, or none
 CREATE OR REPLACE MACRO head_columns(m, x) AS iif(m.is_head_tied, m.vocab_size,
     least(m.vocab_size, m.head_elements // greatest(m.hidden_size, 1))) / tensor_parallel(x);
-
-CREATE OR REPLACE MACRO is_encoder(m) AS coalesce(list_bool_and(list_transform(m.caches, lambda c: c.mechanism = 'bidirectional')), false);
 
 -- Generation needs the last token's logits, in fp32 for sampling; encoders and old versions answer for every token.
 CREATE OR REPLACE MACRO logit_bytes(m, x) AS CASE
@@ -88,12 +102,13 @@ END;
 -- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of rotations in
 -- every layer.
 CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x)
-    + x.context_tokens * (8 + x.compute_bytes * iif(m.has_position_embedding, m.hidden_size, 2 * m.head_dim_max))
+    + iif(is_post_norm(m), 0, x.context_tokens) * (8 + x.compute_bytes * iif(m.has_position_embedding, m.hidden_size, 2 * m.head_dim_max))
     + iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
         m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
-    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x), logit_bytes(m, x)
+    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
+    rotation_bytes(m, x), logit_bytes(m, x)
 ) + standing_bytes(m, x)
     -- GPTQ's kernels unpack the largest matrix into a buffer of their own
     + iif(x.dtype_id IN ('gptq-int4', 'gptq-int8'), x.compute_bytes * m.largest_linear_elements, 0);
@@ -129,7 +144,7 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_m
         (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
-    WHEN starts_with(x.engine_id, 'transformers') THEN prefill_bytes_transformers(m, x)
+    WHEN starts_with(x.engine_id, 'transformers') THEN text_stage_bytes(m, x)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
 END) AS BIGINT);

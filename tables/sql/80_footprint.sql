@@ -50,7 +50,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.context_tokens > coalesce(x.max_context_tokens, m.max_context_tokens) THEN
         'context_tokens := ' || x.context_tokens || ' is beyond the ' || coalesce(x.max_context_tokens, m.max_context_tokens)
         || ' tokens of this model (max_context_tokens := n where its positions are stretched)'
-    WHEN m.caches IS NULL THEN 'no formula yet for models without token-mixing layers'
+    WHEN x.input_reason IS NOT NULL THEN x.input_reason
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'nf4-double', 'int8') THEN 'QLoRA needs a base in nf4, nf4-double or int8'
@@ -114,9 +114,14 @@ scenario AS (
         coalesce(asked.phase_id, 'inference') AS phase_id,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
             AS engine_id,
-        coalesce(asked.context_tokens, iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048))::BIGINT AS context_tokens,
+        -- (least and greatest pass over nulls)
+        coalesce(asked.context_tokens, least(iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048), s.max_context_tokens))::BIGINT
+            AS context_tokens,
         asked.max_context_tokens::BIGINT AS max_context_tokens,
         coalesce(asked.sequences, 1)::BIGINT AS sequences,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', images_of(s, asked.images), asked.images)::BIGINT AS images,
+        asked.image_pixels::BIGINT AS image_pixels,
+        asked.audio_seconds::DOUBLE AS audio_seconds,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
@@ -158,6 +163,7 @@ scenario AS (
     FROM asked
     LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
+    LEFT JOIN shape AS s ON s.model_id = asked.model_id
 ),
 degree AS (
     SELECT
@@ -197,13 +203,17 @@ x AS (
             OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
-        has_adapted_experts(m, scenario) AS has_adapted_experts
+        has_adapted_experts(m, scenario) AS has_adapted_experts,
+        tower_tokens(m.tower, scenario, k) AS tower_tokens,
+        iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, scenario, k), scenario.context_tokens) AS cross_tokens,
+        input_reason(m, scenario, prompt_image_tokens(m.tower, scenario, k)) AS input_reason
     FROM split AS scenario
     LEFT JOIN kv_dtype AS kv USING (kv_dtype_id)
     LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id
     LEFT JOIN shape AS m USING (model_id)
     LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
         AND scenario.phase_id <> 'inference'
+    CROSS JOIN constants AS k
 ),
 rated AS (
     SELECT
@@ -228,7 +238,7 @@ part AS (
         iif(x.phase_id = 'inference', state_bytes(m, x), 0) AS state,
         -- QLoRA unpacks one matrix of the layer that runs
         iif(x.phase_id = 'qlora', 2.0 * m.largest_linear_elements / x.tensor_parallel, 0) AS dequantised,
-        iif(x.phase_id = 'inference', inference_activations_bytes(m, x, k), NULL) AS inference_activations,
+        iif(x.phase_id = 'inference', stage_activations_bytes(m, x, k, kv_cache + kv_padding + state), NULL) AS inference_activations,
         iif(x.phase_id = 'inference', loading_bytes(m, x), NULL) AS loading,
         error_band(x, k) AS error_band
     FROM rated AS x
@@ -334,7 +344,8 @@ known AS (
     CROSS JOIN constants AS k
 )
 SELECT
-    model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
+    model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, images, image_pixels, audio_seconds,
+    kv_dtype_id, optimizer_id, precision,
     checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank, sharding, gpu_count_asked AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, is_sequence_parallel AS sequence_parallel, offload,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
@@ -360,12 +371,14 @@ CREATE OR REPLACE MACRO footprint_of(
     sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
     optimizer_rank := NULL, max_context_tokens := NULL,
     tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL, micro_batches_in_flight := NULL,
-    sequence_parallel := NULL, offload := NULL
+    sequence_parallel := NULL, offload := NULL, images := NULL, image_pixels := NULL,
+    audio_seconds := NULL
 ) AS TABLE
 WITH scenario_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
-        context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
+        context_tokens AS context_tokens, sequences AS sequences, images AS images, image_pixels AS image_pixels,
+        audio_seconds AS audio_seconds, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
         attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
         gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,

@@ -1,0 +1,111 @@
+-- Stages before the text: towers of images and sound, encoders of encoder-decoders. Added to `shape` as one list per model.
+--
+--   activations_bytes = the larger of
+--     tower   tokens × bytes × (the widest moment of a layer + inputs + positions + outputs kept) − the cache, which is not there yet
+--     text    the prefill of the prompt, or a decoder's step beside the encoder's output, + inputs and outputs of the tower
+--   the widest moment: feed-forward block and hidden tensors, or queries and keys while they are rotated in fp32 (16-bit models)
+--   or the convolutions before the first layer, where they hold more
+--
+-- What an input is: `images` of each sequence, their tokens part of context_tokens; the tokens of an image follow from its pixels after the
+-- processor resized it (dynamic grid), or from the config (fixed, tiles). Models that only read images or sound have no other
+-- input: one image each, or as many tokens of sound as context_tokens (audio_seconds says otherwise). The encoder of an
+-- encoder-decoder reads context_tokens, and its decoder writes as many; Whisper's reads its window of 30 seconds and writes context_tokens.
+--
+-- Units: bytes per GPU; every GPU holds a whole tower. Source: tower (from configs), transformers-step-oracle: transformers 5.23.0 on
+--   tensors that hold nothing, tests/oracle/inference.csv.
+-- Not covered: the separators between the tokens of images, video, batches of unequal length (their masks), vLLM's profiling of
+--   the largest image that a model allows, images in llama.cpp, training with images.
+
+ALTER TABLE shape ADD COLUMN tower STRUCT(
+    component VARCHAR, reader VARCHAR, grid VARCHAR, hidden BIGINT, width BIGINT, is_gated BOOLEAN, activation VARCHAR,
+    hidden_tensors BIGINT, rotary_tensors BIGINT, inputs BIGINT, tables BIGINT, kept BIGINT, outputs BIGINT, stem BIGINT, square BIGINT,
+    class_tokens BIGINT, tokens BIGINT, pixels BIGINT, default_pixels BIGINT, tiles BIGINT, text_tokens BIGINT, merged BIGINT,
+    has_row_ends BOOLEAN);
+
+UPDATE shape SET tower = {
+    'component': t.component, 'reader': t.reader, 'grid': t.grid, 'hidden': t.hidden_size, 'width': t.width, 'is_gated': t.is_gated,
+    'activation': t.activation, 'hidden_tensors': t.hidden_tensors, 'rotary_tensors': t.rotary_tensors, 'inputs': t.input_elements,
+    'tables': t.table_elements, 'kept': t.kept_elements, 'outputs': t.output_elements, 'stem': t.stem_elements, 'square': t.square_elements,
+    'class_tokens': t.class_tokens, 'tokens': t.tokens_each, 'pixels': t.pixels_each, 'default_pixels': t.default_pixels,
+    'tiles': t.max_tiles, 'text_tokens': t.text_tokens_each, 'merged': t.merged_tokens, 'has_row_ends': t.has_row_ends
+}
+FROM tower AS t WHERE t.model_id = shape.model_id;
+
+-- a denoiser with text encoders and an autoencoder around it
+ALTER TABLE shape ADD COLUMN is_pipeline BOOLEAN DEFAULT false;
+UPDATE shape SET is_pipeline = true WHERE model_id IN (SELECT model_id FROM component);
+
+-- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read
+CREATE OR REPLACE MACRO images_of(m, images) AS coalesce(images,
+    iif(m.tower.component = 'vision', iif(m.tower.reader = 'none', 1, 0), NULL));
+
+CREATE OR REPLACE MACRO pixels_of(t, x, k) AS coalesce(x.image_pixels, iif(t.default_pixels > 0, t.default_pixels, k.default_image_pixels));
+
+-- tokens of the tower for one sequence: patches are rounded up to whole groups of those that are merged
+CREATE OR REPLACE MACRO tower_tokens(t, x, k) AS CASE
+    WHEN t.component = 'vision' THEN x.images * (t.class_tokens + CASE t.grid
+        WHEN 'dynamic' THEN ceil(pixels_of(t, x, k) / (t.pixels * greatest(t.merged, 1))) * greatest(t.merged, 1)
+        WHEN 'tiles' THEN t.tokens * t.tiles
+        ELSE t.tokens
+    END)
+    WHEN t.grid = 'fixed' THEN t.tokens
+    WHEN t.component = 'audio' THEN coalesce(ceil(x.audio_seconds * k.audio_samples_per_second / t.inputs), x.context_tokens)
+    ELSE x.context_tokens
+END;
+
+-- tokens of the prompt for the images of one sequence
+CREATE OR REPLACE MACRO prompt_image_tokens(t, x, k) AS CASE
+    WHEN t.component <> 'vision' OR t.reader <> 'language-model' THEN 0
+    WHEN t.grid = 'dynamic' THEN x.images * (ceil(pixels_of(t, x, k) / (t.pixels * t.merged))
+        + iif(t.has_row_ends, ceil(sqrt(pixels_of(t, x, k) / (t.pixels * t.merged))), 0))
+    WHEN t.grid = 'tiles' THEN x.images * t.text_tokens * t.tiles
+    ELSE x.images * t.text_tokens
+END;
+
+-- Everything below reads x.tower_tokens. Per token the widest moment; a mask over all images in one row, or a bias that all sequences
+-- share; the prompt's embeddings, which wait for the tokens of its images.
+CREATE OR REPLACE MACRO tower_bytes_of(t, m, x) AS x.compute_bytes * (
+    x.sequences * x.tower_tokens * (t.inputs + t.kept + greatest(
+        wide_tensors(t.activation, t.is_gated) * t.width + t.hidden_tensors * t.hidden + t.tables,
+        iif(x.compute_bytes = 2, t.rotary_tensors * t.hidden + t.tables, 0),
+        t.stem))
+    + t.square * x.tower_tokens * x.tower_tokens * iif(t.component = 'vision', x.sequences * x.sequences, 1)
+) + iif(t.reader = 'language-model', step_tokens(x) * (x.compute_bytes * m.hidden_size + 8), 0);
+
+-- A decoder's steps, one token a sequence: beside the encoder's output, its new keys and values are there twice while they are added to
+-- the cache, all of the encoder's at the first step, one layer's own at the last; or the logits.
+CREATE OR REPLACE MACRO decoder_step_bytes(m, x) AS greatest(logit_bytes(m, x), x.sequences * x.compute_bytes * greatest(
+    list_max(list_transform(m.caches, lambda c: iif(c.mechanism = 'cross', 0, c.elements / 2 * x.context_tokens))),
+    list_max(list_transform(m.caches, lambda c: iif(c.mechanism = 'cross', c.elements * x.cross_tokens, 0)))
+        - list_sum(list_transform(m.caches, lambda c: iif(c.mechanism = 'cross', 0, c.layers * c.elements * x.context_tokens)))));
+
+CREATE OR REPLACE MACRO text_stage_bytes(m, x) AS CASE
+    WHEN m.caches IS NULL THEN 0
+    WHEN m.tower.component = 'encoder' THEN decoder_step_bytes(m, x)
+    ELSE prefill_bytes_transformers(m, x)
+END
+    -- what the caller and the model still hold of a tower's inputs and outputs
+    + coalesce(x.compute_bytes * x.sequences * x.tower_tokens * (m.tower.inputs + m.tower.outputs), 0);
+
+-- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
+CREATE OR REPLACE MACRO stage_activations_bytes(m, x, k, held) AS greatest(
+    inference_activations_bytes(m, x, k),
+    iif(x.engine_id = 'llama.cpp' OR x.tower_tokens = 0, NULL,
+        try_cast(ceil(tower_bytes_of(m.tower, m, x)) AS BIGINT) - iif(is_server(x), 0, held)));
+
+-- Why there is no answer for what a scenario reads, or null.
+CREATE OR REPLACE MACRO input_reason(m, x, image_tokens) AS CASE
+    WHEN x.images < 0 OR x.image_pixels < 1 OR x.audio_seconds <= 0 THEN 'images start at 0, image_pixels at 1, audio_seconds above 0'
+    WHEN x.phase_id <> 'inference' AND m.caches IS NULL THEN 'no formula yet for training models without token-mixing layers of text'
+    WHEN m.is_pipeline THEN
+        'no formula yet for the activations of diffusion pipelines; what their parts weigh is in the table component'
+    WHEN m.caches IS NULL AND m.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
+    WHEN m.caches IS NULL AND NOT starts_with(x.engine_id, 'transformers') THEN 'models that read no text are modelled in Transformers only'
+    WHEN x.images > 0 AND coalesce(m.tower.component <> 'vision', true) THEN
+        'how many tokens an image takes is not known for this architecture'
+    WHEN x.audio_seconds > 0 AND coalesce(m.tower.component <> 'audio', true) THEN
+        'how many tokens a second of sound takes is not known for this architecture'
+    WHEN x.images > 0 AND x.phase_id <> 'inference' THEN 'images are counted in inference only'
+    WHEN x.images > 0 AND x.engine_id = 'llama.cpp' THEN 'images in llama.cpp are not modelled yet'
+    WHEN image_tokens > x.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT || ' tokens, more than the context'
+END;

@@ -1,0 +1,191 @@
+"""Counts what inference of encoders, towers and encoder-decoders holds at its peak: the truth for tables/sql/64_stages.sql.
+
+    pip install -e '.[oracle]'
+    python tests/oracle/count_inference.py                # all rows of inference.csv that have no peak yet
+    python tests/oracle/count_inference.py --again bert   # rows of models whose model_type or id holds this, anew
+
+Configs are those of the snapshot. A model runs once on tensors that hold nothing (hollow.py): its towers and its prompt, an encoder its
+batch, an encoder-decoder its encoder, the first step of its decoder and the last one. Peaks are bytes of live storage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import math
+import sys
+import warnings
+from pathlib import Path
+
+ROWS = Path(__file__).with_name("inference.csv")
+SNAPSHOT = Path(__file__).parents[2] / "tables" / "hub" / "model"
+DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
+PACKED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm5_next")
+
+
+def configs() -> dict[str, dict]:
+    records = (json.loads(line) for path in SNAPSHOT.glob("*.jsonl") for line in path.open(encoding="utf-8"))
+    return {record["model_id"]: record["config"] for record in records if record.get("config")}
+
+
+def build(config: dict, row: dict[str, str]):
+    import torch
+    import transformers
+
+    fields = {k: v for k, v in config.items() if k not in ("model_type", "dtype", "torch_dtype", "quantization_config")}
+    settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
+    kind = getattr(transformers, row["class"])
+    make = getattr(kind, "_from_config", None) or kind.from_config
+    with torch.device("meta"):
+        model = make(settings, dtype=getattr(torch, DTYPES[row["dtype_id"]]))
+    model = model.eval().to_empty(device="cpu")
+    model.tie_weights()
+    for buffer in model.buffers():
+        if not buffer.is_floating_point():
+            buffer.zero_()
+    return model
+
+
+def inputs(model, row: dict[str, str]) -> dict:
+    """What the row's model reads: token ids, pixels, samples."""
+    import torch
+
+    config, dtype = model.config, next(model.parameters()).dtype
+    batch, tokens, images = int(row["sequences"]), int(row["context_tokens"]), int(row["images"] or 0)
+    kind = config.model_type
+    pixels = lambda *shape: torch.ones(*shape, dtype=dtype)  # noqa: E731
+    text = {"input_ids": torch.zeros(batch, tokens, dtype=torch.long)}
+    if kind in ("wav2vec2", "hubert"):
+        return {"input_values": pixels(batch, int(float(row["audio_seconds"]) * 16000))}
+    if kind == "whisper":
+        return {"input_features": pixels(batch, config.num_mel_bins, 2 * config.max_source_positions)}
+    vision = getattr(config, "vision_config", config)
+    size = getattr(vision, "image_size", 0)
+    if kind in ("vit", "dinov2"):
+        size = math.isqrt(int(row["image_pixels"])) if row["image_pixels"] else size
+        return {"pixel_values": pixels(batch * images, 3, size, size)}
+    if kind in ("clip", "siglip"):
+        return text | {"pixel_values": pixels(batch * images, 3, size, size)}
+    if not hasattr(config, "vision_config"):
+        return text
+    text |= {"use_cache": True, "logits_to_keep": 1}
+    if not images:
+        return text
+    side, each, more = math.isqrt(int(row["image_pixels"] or 0)), 0, {}
+    if kind in PACKED:
+        patch, frames = vision.patch_size, vision.temporal_patch_size
+        grid, each = side // patch, (side // patch) ** 2 // vision.spatial_merge_size**2
+        more = {
+            "pixel_values": pixels(batch * images * grid * grid, 3 * frames * patch * patch),
+            "image_grid_thw": torch.tensor([[1, grid, grid]] * batch * images),
+        }
+    elif kind in ("mistral3", "lighton_ocr") or getattr(vision, "model_type", "") == "pixtral":
+        each = (side // vision.patch_size // getattr(config, "spatial_merge_size", 1)) ** 2
+        more = {
+            "pixel_values": pixels(batch * images, 3, side, side),
+            "image_sizes": torch.tensor([[side, side]] * batch * images),
+        }
+    elif kind in ("idefics3", "smolvlm"):
+        each = 17 * (size // vision.patch_size) ** 2 // config.scale_factor**2
+        more = {"pixel_values": pixels(batch, 17 * images, 3, size, size)}
+    elif kind == "gemma4":
+        each = 280
+        grid = torch.stack(torch.meshgrid(torch.arange(60), torch.arange(42), indexing="xy"), -1).reshape(1, 2520, 2)
+        patches = pixels(batch * images, 2520, 3 * vision.patch_size**2)
+        more = {"pixel_values": patches, "image_position_ids": grid.repeat(batch * images, 1, 1)}
+    else:
+        each = {"gemma3": 256}.get(kind, (size // vision.patch_size) ** 2)
+        more = {"pixel_values": pixels(batch * images, 3, size, size)}
+    token = getattr(config, "image_token_id", None) or config.image_token_index
+    for image in range(images):  # with text between them
+        start = 1 + image * (each + 2)
+        text["input_ids"][:, start : start + each] = token
+    if kind in PACKED:
+        more["mm_token_type_ids"] = (text["input_ids"] == token).int()
+        more["attention_mask"] = torch.ones_like(text["input_ids"])
+    if kind in ("gemma3", "gemma4", "paligemma"):
+        more["token_type_ids" if kind != "gemma4" else "mm_token_type_ids"] = (text["input_ids"] == token).long()
+    return text | more
+
+
+def generate(model, given: dict, tokens: int) -> None:
+    """The encoder, the decoder's first step, and its last: the cache then holds `tokens`."""
+    import torch
+    from transformers import DynamicCache, EncoderDecoderCache
+
+    encoded = model.get_encoder()(**given)
+    cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
+    batch = next(iter(given.values())).shape[0]
+
+    def step() -> None:
+        """One token of each sequence, its logits in fp32 to choose the next one by."""
+        token = torch.zeros(batch, 1, dtype=torch.long)
+        output = model(encoder_outputs=encoded, decoder_input_ids=token, past_key_values=cache, use_cache=True)
+        output.logits[:, -1].to(torch.float32)
+
+    step()
+    for layer in cache.self_attention_cache.layers:
+        heads, width = layer.keys.shape[1], layer.keys.shape[3]
+        layer.keys = torch.empty(batch, heads, tokens - 1, width, dtype=layer.keys.dtype)
+        layer.values = torch.empty(batch, heads, tokens - 1, width, dtype=layer.keys.dtype)
+    step()
+
+
+def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
+    """Bytes of the weights, of the peak, and what made the peak."""
+    import hollow
+    import torch
+
+    model = build(config, row)
+    hollow.install_attention()
+    with torch.no_grad(), hollow.Hollow() as tracker:
+        for tensor in (*model.parameters(), *model.buffers()):
+            tracker.track(tensor)
+        weights = tracker.total
+        given = inputs(model, row)
+        for value in given.values():
+            if isinstance(value, torch.Tensor):
+                tracker.track(value)
+        tracker.reset_peak()
+        if model.config.is_encoder_decoder:
+            generate(model, given, int(row["context_tokens"]))
+        else:
+            model(**given)
+        return weights, tracker.peak, tracker.at
+
+
+def main() -> None:
+    import torch
+    import transformers
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--again", default=None, help="part of the ids or types of models whose rows are counted anew")
+    asked = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    known = configs()
+    with ROWS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        config = known[row["model_id"]]
+        named = row["model_id"] + " " + str(config.get("model_type"))
+        if row["peak_bytes"] and not (asked.again and asked.again in named):
+            continue
+        try:
+            weights, peak, at = count(config, row)
+        except Exception as error:
+            print(f"{row['model_id']}: {type(error).__name__}: {str(error)[:160]}", file=sys.stderr)
+            continue
+        row |= {"weights_and_buffers_bytes": str(weights), "peak_bytes": str(peak)}
+        row["versions"] = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
+        print(row["model_id"], row["dtype_id"], peak - weights, at)
+    with ROWS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Encoders, towers and encoder-decoders in Transformers against the real library (tests/oracle/inference.csv, count_inference.py)."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROWS = list(
+    csv.DictReader((Path(__file__).parent / "oracle" / "inference.csv").read_text(encoding="utf-8").splitlines())
+)
+TOLERANCE = 0.005
+WHOLE = ("context_tokens", "sequences", "images", "image_pixels")
+
+
+@pytest.fixture(scope="module")
+def errors(footprints):
+    """Predicted ÷ counted − 1, by scenario."""
+    asked = [
+        {"model_id": row["model_id"], "dtype_id": row["dtype_id"], "engine_id": "transformers"}
+        | {name: int(row[name]) if row[name] else None for name in WHOLE}
+        | {"audio_seconds": float(row["audio_seconds"]) if row["audio_seconds"] else None}
+        for row in ROWS
+    ]
+    answers = footprints(asked)
+    assert not [(a["model_id"], a["unknown_reason"]) for a in answers if a["unknown_reason"]]
+    return {
+        tuple(scenario.values()): (answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1
+        for scenario, answer, row in zip(asked, answers, ROWS, strict=True)
+    }
+
+
+def test_peaks_are_those_of_the_library(errors):
+    outside = {key: f"{error:+.2%}" for key, error in errors.items() if abs(error) > TOLERANCE}
+    assert not outside
+
+
+def test_most_peaks_are_far_better_than_the_tolerance(errors):
+    assert statistics.median(map(abs, errors.values())) < 0.0005
