@@ -75,6 +75,7 @@ class ModelPages:
         tensors = sorted(self.tensors.get(model["model_id"], ()), key=lambda t: -t["element_count"])
         used = {part for row in breakdown for part, size in row["parts"] if size}
         caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
+        context_values, contexts = self._contexts(number) if known else ([], [])
         recipe = _recipe(training)
         return self.page.render(
             model=model,
@@ -93,8 +94,8 @@ class ModelPages:
             training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
             breakdown=breakdown,
             used=used,
-            contexts=self._contexts(number) if known else [],
-            context_values=self.contexts,
+            context_values=context_values,
+            contexts=contexts,
             sequences=self.sequences,
             engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]
             if known
@@ -231,15 +232,17 @@ class ModelPages:
                 )
         return rows
 
-    def _contexts(self, number: int) -> list[tuple[str, Markup]]:
-        """GiB on one card by format, for every published context and number of sequences, as cells."""
+    def _contexts(self, number: int) -> tuple[list[int], list[tuple[str, Markup]]]:
+        """The contexts that this model has an answer for; and GiB on one card by format, for each and every number of sequences, as cells."""
         book, cells = self.book, defaultdict(dict)
         for scenario in book.rows(["inference"]):
             kib = book.totals(number, book.index[scenario])[0]
             cells[self.book.formats[scenario]][scenario.sequences, scenario.context_tokens] = kib
         limit = book.models[number]["max_context_tokens"] or max(self.contexts, default=0)
-        columns = [(s, c) for s in self.sequences for c in self.contexts]
-        return [
+        answered = {c for row in cells.values() for (_, c), kib in row.items() if kib != UNKNOWN_KIB}
+        contexts = [c for c in self.contexts if c in answered]
+        columns = [(s, c) for s in self.sequences for c in contexts]
+        return contexts, [
             (name, words.cells(_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns))
             for name, row in cells.items()
             if any(kib != UNKNOWN_KIB for kib in row.values())
