@@ -53,7 +53,7 @@ TRAINING = st.fixed_dictionaries(
 )
 # planning the formula costs more than running it: every example is a batch of scenarios
 BATCH = {"min_size": 40, "max_size": 40}
-THOROUGH = settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+THOROUGH = settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 def changed(scenarios, **changes):

@@ -34,7 +34,7 @@ def test_the_layers_add_up_to_what_the_table_has(book, dtype):
         assert found[0][0] == pytest.approx(expected, rel=1e-6), (model, dtype)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [MODELS[0], *(pytest.param(model, marks=pytest.mark.full) for model in MODELS[1:])])
 def test_more_memory_takes_more_layers_and_nothing_is_lost(book, footprint_of, model):
     whole = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192)
     tied, blocks, embedding = book.execute(

@@ -27,7 +27,18 @@ def book(tables):
 
 def with_view(connection, tables):
     connection.execute(f"attach '{tables / 'almanac.duckdb'}' as almanac (read_only)")
-    for name in ("footprint", "gpu", "model", "ladder", "constants", "engine", "dtype", "phase", "support"):
+    for name in (
+        "footprint",
+        "gpu",
+        "model",
+        "ladder",
+        "constants",
+        "engine",
+        "dtype",
+        "phase",
+        "support",
+        "sharding_rule",
+    ):
         connection.execute(f"create table {name} as from almanac.{name}")
     for file in (VIEW.with_name("00_words.sql"), VIEW.with_name("86_support.sql")):
         connection.execute(file.read_text())

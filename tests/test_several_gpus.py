@@ -15,10 +15,10 @@ def ask(book, card, model, **scenario):
 @pytest.mark.parametrize(
     ("card", "model", "dtype"),
     [
-        ("rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", "bf16"),
-        ("rtx-4090", "meta-llama/Llama-3.3-70B-Instruct", "awq-int4"),
-        ("rtx-3060-12gb", "google/gemma-3-27b-it", "gguf-q4_k_m"),
         ("h100-sxm", "deepseek-ai/DeepSeek-V3", "fp8"),
+        pytest.param("rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", "bf16", marks=pytest.mark.full),
+        pytest.param("rtx-4090", "meta-llama/Llama-3.3-70B-Instruct", "awq-int4", marks=pytest.mark.full),
+        pytest.param("rtx-3060-12gb", "google/gemma-3-27b-it", "gguf-q4_k_m", marks=pytest.mark.full),
     ],
 )
 def test_the_limits_of_every_count_fit_and_the_next_step_does_not(book, footprint_of, card, model, dtype):

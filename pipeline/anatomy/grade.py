@@ -2,8 +2,7 @@
 
     exact     the model's own config, and the count agrees with the published total
     matched   the shape of a sibling, a reconstruction or a library's table, and the count equals the published total
-    derived   the model's own config, and no exact total to compare with (or one that is off by less than 0.1 %, or that
-              counts the packed elements of a mix of formats)
+    derived   the model's own config, and no exact total to compare with (or one that is off by less than 0.1 %)
     unknown   everything else: no footprint is given
 
 A total agrees when it is the count, or the count and parts that are computed from the same shapes (`stored.explain_total`).
@@ -39,7 +38,6 @@ NEVER = {
     "partial": "Only some dims are known, not what its layers hold",
 }
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
-LEAST_PACKED = 1 / 8  # of the count: 4-bit weights in pairs or in 32-bit words, with a rest in 16 bits
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
 _BASIS = {
     "verbatim": "Its own config",
@@ -214,16 +212,6 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
             anatomy,
         )
     packed = record.parameters_kind == "exact_packed_elements"
-    if (
-        packed
-        and record.config_kind in OWN_CONFIG
-        and is_quantised(record.config)
-        and LEAST_PACKED * count < total < count
-    ):
-        note = (
-            f"{basis(record)}; the published total, {total:,}, counts packed elements in a mix that is not reproduced"
-        )
-        return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
     why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
     return Graded("unknown", f"{basis(record)}. {off}{why}")
 

@@ -84,14 +84,11 @@ def test_a_negligible_difference_leaves_its_own_config_derived_and_a_sibling_unk
     assert graded(stored_parameter_count=off, config_kind="sibling").grade == "unknown"
 
 
-def test_its_own_config_with_a_total_of_packed_elements_in_an_unknown_mix_is_derived():
+def test_a_total_of_packed_elements_in_an_unknown_mix_confirms_nothing():
     packed = {"parameters_kind": "exact_packed_elements", "stored_parameter_count": COUNT * 2 // 3}
     quantised = {**LLAMA, "quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}}
     found = graded(config=quantised, **packed)
-    assert found.grade == "derived" and "packed elements" in found.note
-    assert graded(**packed).grade == "unknown", "nothing says that it is quantised"
-    assert graded(config=quantised, config_kind="sibling", **packed).grade == "unknown"
-    assert graded(config=quantised, **packed | {"stored_parameter_count": COUNT // 20}).grade == "unknown"
+    assert found.grade == "unknown" and "packed elements" in found.note
 
 
 @pytest.mark.parametrize("total", [COUNT * 101, COUNT // 101])
