@@ -29,7 +29,7 @@ check: $(READY) ## Check the published data: each check is a query that returns 
 accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
 	@$(BIN)/python -m pipeline accuracy
 
-check-full: $(READY) check ## Check what is published in other programs too (slow; needs a package registry)
+check-full: $(READY) check ## Check what is published in other programs too, and the long properties (slow; needs a package registry)
 	@$(BIN)/python -m pytest -m full
 
 release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since

@@ -34,6 +34,7 @@ CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
 CREATE OR REPLACE MACRO held_logits(m, x) AS
     iif(x.keeps_logits AND x.loss = 'full', x.compute_bytes * logit_width(m, x) * step_tokens(x), 0);
 
+-- (torchtune's default)
 CREATE OR REPLACE MACRO loss_chunks() AS 8;
 -- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk
 CREATE OR REPLACE MACRO fused_chunk_tokens(m, x) AS
