@@ -53,7 +53,7 @@ COMPARED = {
 
 
 class ReadingError(ValueError):
-    """A rule of reading.csv that speaks of something that does not exist."""
+    """A rule of reading.csv that speaks of something that does not exist, or a scenario that is not answered just once."""
 
 
 def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
 
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
-    """Every column, with the defaults of `footprints` where a measurement says nothing, so that rows can be joined again."""
+    """Every column, with what a measurement means where it says nothing."""
     row = dict.fromkeys((*TYPES, "compared_with", "generated_tokens", "reason")) | found
     if row["reason"] is None:
         row["reason"] = next((why for name, why in _REQUIRED.items() if row[name] is None), None)
@@ -162,14 +162,26 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     )
     connection.execute("CREATE OR REPLACE TEMP TABLE moment_answer AS FROM footprints('moment_asked')")
     compared = " ".join(f"WHEN '{name}' THEN {expression}" for name, expression in COMPARED.items())
-    # what nobody says, the engine decides
-    same = " AND ".join(f"a.{name} IS NOT DISTINCT FROM f.{name}" for name in columns if name != "sequence_parallel")
+    # what nobody says, the model or the engine decides
+    same = " AND ".join(f"(a.{name} IS NULL OR a.{name} = f.{name})" for name in columns if name not in _REQUIRED)
+    same += "".join(f" AND a.{name} = f.{name}" for name in columns if name in _REQUIRED)
+    _ask_once(connection, same)
     connection.execute("DELETE FROM prediction")
     connection.execute("DELETE FROM accuracy")
     connection.execute(_PREDICTIONS.format(compared=compared, same=same))
     connection.execute(_ACCURACY)
     for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer"):
         connection.execute(f"DROP TABLE {name}")
+
+
+def _ask_once(connection: duckdb.DuckDBPyConnection, same: str) -> None:
+    """No measurement is left out, or compared twice, because its scenario and its answer do not find each other."""
+    lost = connection.execute(f"""
+        SELECT measured_id, count(f.model_id) FROM measured_moment AS a LEFT JOIN moment_answer AS f ON {same}
+        GROUP BY measured_id, compared_with, a.context_tokens HAVING count(f.model_id) <> 1 ORDER BY ALL
+    """).fetchall()
+    if lost:
+        raise ReadingError("; ".join(f"{measured_id} has {answers} answers" for measured_id, answers in lost))
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
@@ -256,7 +268,8 @@ def shown(connection: duckdb.DuckDBPyConnection) -> str:
             else ""
         )
         lines.append(f"{row[0]:18}{row[1]:15}{row[2]:18}{row[3]:6}{f'{row[5]}/{row[4]}':>9}{figures}{verdicts}")
-    lines.append("\nNot compared:")
+    measured, compared = connection.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
+    lines.append(f"\n{compared} of {measured} measurements are compared. Not compared: {measured - compared}")
     reasons = "SELECT count(*) AS rows, reason FROM prediction WHERE reason IS NOT NULL GROUP BY reason ORDER BY rows DESC, reason"
     lines += [f"{count:5}  {reason}" for count, reason in connection.execute(reasons).fetchall()]
     return "\n".join(lines)

@@ -65,6 +65,14 @@ def test_every_measurement_is_compared_or_has_a_reason(compared):
     assert bare == 0
 
 
+def test_no_measurement_is_lost_between_its_scenario_and_its_answer(compared):
+    """Models that read images answer `images` where a measurement says nothing of them."""
+    lost = compared.execute("SELECT count(*) FROM prediction WHERE reason = 'the footprint is not known'").fetchall()
+    assert lost == [(0,)]
+    seeing = "SELECT count(error) FROM prediction JOIN shape USING (model_id) WHERE shape.tower.component = 'vision'"
+    assert compared.execute(seeing).fetchall()[0][0] >= 4
+
+
 def test_accuracy_counts_every_measurement_once(compared):
     counted = compared.execute("SELECT sum(measured_count), sum(row_count) FROM accuracy").fetchall()[0]
     expected = compared.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
@@ -82,6 +90,20 @@ def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
     assert needless < 0.1 * verdicts  # the allocator gives unused blocks back before it fails
 
 
+def test_a_scenario_that_is_answered_twice_is_an_error(compared):
+    """One row says that there are no images and one says nothing: the answer to the first is an answer to both."""
+    rows = "FROM measured WHERE measured_id = 'gt1182'"
+    rule = "10000, NULL, NULL, 'measured_id', 'twice', 'image_pixels', '256', NULL"
+    compared.execute("BEGIN")
+    try:
+        compared.execute(f"INSERT INTO measured SELECT * REPLACE ('twice' AS measured_id) {rows}")
+        compared.execute(f"INSERT INTO reading VALUES ({rule})")
+        with pytest.raises(ReadingError, match="gt1182 has 2 answers"):
+            fill_accuracy(compared)
+    finally:
+        compared.execute("ROLLBACK")
+
+
 def test_filling_again_changes_nothing(compared):
     before = compared.execute("FROM accuracy ORDER BY ALL").fetchall()
     fill_accuracy(compared)
@@ -90,7 +112,8 @@ def test_filling_again_changes_nothing(compared):
 
 def test_the_table_for_people_says_why_rows_are_left_out(compared):
     text = shown(compared)
-    assert "Not compared:" in text
+    rows, known = compared.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
+    assert f"{known} of {rows} measurements are compared. Not compared: {rows - known}" in text
     assert "a published total that is not what sits on the GPU" in text
 
 
