@@ -286,7 +286,7 @@ overhead_bytes | integer>=0 | What lies outside the framework's live tensors
 total_bytes | integer>=0 | Sum of the components, per GPU
 error_band | number>=0 | Relative error to expect of total_bytes
 peak_moment | string | Moment of the step at which the peak stands
-gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on
+gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on, of 1, 2, 4 and 8; the macro on_several_gpus goes to 64
 verdict | string | fits, tight, multi-gpu or no; null where the footprint is unknown or the engine does not run the format on the card
 max_sequences | integer>=0 | Most sequences of this context that fit
 measured_id | string | Id of a measurement

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tower, UnknownAnatomy
 from pipeline.anatomy.towers import pair
@@ -80,34 +81,43 @@ def plain(anatomy: Anatomy, component: str, activation: str, **facts) -> Tower:
 
 
 def vision(fields: Fields) -> Fields:
-    return fields.inner("vision_config") or fields
+    """The tower's config; where it is silent, what its class in the library defaults to. Without one the default of the whole's class."""
+    whole = class_defaults().get(fields.text("model_type", default=""), {})
+    default = whole.get("vision_config")
+    stated = fields.inner("vision_config")
+    if stated is None:
+        return Fields(default or {**whole, **_stated(fields)}, fields.where)
+    default = default or {}
+    own = class_defaults().get(stated.text("model_type", default=default.get("model_type", "")), {})
+    if not own or "vision_config" in own:  # older files name the whole here
+        own = default
+    return Fields({**own, **_stated(stated)}, stated.where)
 
 
-def activation(fields: Fields, default: str) -> str:
-    return fields.text("hidden_act", "hidden_activation", default=default)
+def _stated(fields: Fields) -> dict:
+    return {name: value for name, value in fields.config.items() if value is not None}
+
+
+def activation(fields: Fields) -> str:
+    return fields.text("hidden_act", "hidden_activation")
 
 
 def alone(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """ViT, DeiT, DINO: nothing follows. Those that stretch their positions take images of any size."""
-    patch, image = (
-        pair(fields, "patch_size", 14 if anatomy.model_type.startswith("dinov2") else 16),
-        pair(fields, "image_size", 224),
-    )
-    registers = fields.count(
-        "num_register_tokens", default=4 if anatomy.model_type == "dinov2_with_registers" else 0, least=0
-    )
+    inner = vision(fields)
+    patch, image = pair(inner, "patch_size"), pair(inner, "image_size")
+    registers = inner.count("num_register_tokens", default=0, least=0)
     area, tokens = patch[0] * patch[1], (image[0] // patch[0]) * (image[1] // patch[1])
     facts = {"tokens_each": tokens}
     if anatomy.model_type.startswith("dino"):
         facts = {"grid": "dynamic", "pixels_each": area, "default_pixels": tokens * area}
     extra = 2 if anatomy.model_type == "deit" else 1
-    named = activation(fields, "gelu")
-    channels = fields.count("num_channels", default=3)
+    channels = inner.count("num_channels", default=3)
     return [
         plain(
             anatomy,
             "vision",
-            named,
+            activation(inner),
             reader="none",
             input_elements=channels * area,
             class_tokens=extra + registers,
@@ -120,9 +130,9 @@ def pairs(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """CLIP and SigLIP: an image and a text, each through its own encoder, the image first."""
     inner = vision(fields)
     is_siglip = anatomy.model_type == "siglip"
-    patch, image = pair(inner, "patch_size", 16 if is_siglip else 32), pair(inner, "image_size", 224)
+    patch, image = pair(inner, "patch_size"), pair(inner, "image_size")
     tokens = (image[0] // patch[0]) * (image[1] // patch[1])
-    named = activation(inner, "gelu_pytorch_tanh" if is_siglip else "quick_gelu")
+    named = activation(inner)
     hidden = shape_of(anatomy, "vision").hidden
     facts = {"tokens_each": tokens, "class_tokens": 0 if is_siglip else 1, "output_elements": hidden}
     return [plain(anatomy, "vision", named, reader="none", input_elements=3 * patch[0] * patch[1], **facts)]
@@ -140,18 +150,15 @@ def packed(
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, merge = (
-            inner.count("patch_size", default=14 if position_copies == 0 else 16),
-            inner.count("spatial_merge_size", default=2),
-        )
-        frames, shape = inner.count("temporal_patch_size", default=2), shape_of(anatomy, "vision")
+        patch, merge = inner.count("patch_size"), inner.count("spatial_merge_size")
+        frames, shape = inner.count("temporal_patch_size"), shape_of(anatomy, "vision")
         merged = merge * merge
         deep = len(inner.items("deepstack_visual_indexes") or (8, 16, 24)) if deepstack else 0
         return [
             plain(
                 anatomy,
                 "vision",
-                activation(inner, "silu" if shape.is_gated else "gelu_pytorch_tanh"),
+                activation(inner),
                 grid="dynamic",
                 rotary_tensors=17 + extra + position_copies,
                 input_elements=3 * frames * patch * patch,
@@ -171,14 +178,11 @@ def pooled(tokens: int, *, factor: bool = False) -> Callable[[Fields, Anatomy], 
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, image = (
-            inner.count("patch_size", default=14),
-            inner.count("image_size", default=224 if not factor else 896),
-        )
+        patch, image = inner.count("patch_size"), inner.count("image_size")
         each = (image // patch) ** 2
         text = fields.count("mm_tokens_per_image", default=tokens) if factor else tokens or each
         hidden = shape_of(anatomy, "vision").hidden
-        named = activation(inner, "gelu_pytorch_tanh")
+        named = activation(inner)
         outputs = hidden + -(-text * anatomy.hidden_size // each)
         facts = {"tokens_each": each, "text_tokens_each": text, "output_elements": outputs}
         return [plain(anatomy, "vision", named, input_elements=3 * patch * patch, **facts)]
@@ -193,29 +197,17 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     if kind == "pixtral":
         return pixtral(fields, anatomy)
     is_clip = kind != "siglip_vision_model"
-    size = {"patch": 14, "image": 336} if is_clip else {"patch": 16, "image": 224}
-    if inner is fields:
-        patch, image = 14, 336  # LLaVA's own files name the tower only
-    else:
-        patch, image = (
-            inner.count("patch_size", default=size["patch"]),
-            inner.count("image_size", default=size["image"]),
-        )
+    if "anyres" in fields.text("image_aspect_ratio", default=""):
+        raise UnknownAnatomy("images are cut into tiles by code of the checkpoint")
+    patch, image = inner.count("patch_size"), inner.count("image_size")
     each = (image // patch) ** 2
     hidden = shape_of(anatomy, "vision").hidden
-    named = (
-        activation(inner, "quick_gelu")
-        if is_clip and inner is not fields
-        else "quick_gelu"
-        if is_clip
-        else activation(inner, "gelu_pytorch_tanh")
-    )
     facts = {"tokens_each": each, "text_tokens_each": each, "class_tokens": int(is_clip)}
     return [
         plain(
             anatomy,
             "vision",
-            named,
+            activation(inner),
             input_elements=3 * patch * patch,
             output_elements=2 * hidden + anatomy.hidden_size,
             **facts,
@@ -226,14 +218,14 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def pixtral(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """All images in one row under a mask of blocks; Mistral's own merge of patches, a token at the end of each row."""
     inner = vision(fields)
-    patch, shape = inner.count("patch_size", default=16), shape_of(anatomy, "vision")
+    patch, shape = inner.count("patch_size"), shape_of(anatomy, "vision")
     merge = fields.count("spatial_merge_size", default=1 if anatomy.model_type == "llava" else 2)
     merged = merge * merge
     return [
         plain(
             anatomy,
             "vision",
-            activation(inner, "gelu"),
+            activation(inner),
             grid="dynamic",
             hidden_tensors=5,
             input_elements=3 * patch * patch,
@@ -252,7 +244,7 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, image = inner.count("patch_size", default=32), inner.count("image_size", default=224)
+        patch, image = inner.count("patch_size"), inner.count("image_size")
         each, hidden = (image // patch) ** 2, shape_of(anatomy, "vision").hidden
         factor = fields.count("scale_factor", default=2) ** 2
         text = each // factor
@@ -267,7 +259,7 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
             plain(
                 anatomy,
                 "vision",
-                activation(inner, "gelu_pytorch_tanh"),
+                activation(inner),
                 grid="tiles",
                 input_elements=6 * patch * patch,
                 table_elements=patch * patch // 2,
@@ -282,10 +274,10 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
 def gemma4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """Patches of an image up to pooling² times the tokens that it may become, always padded to that."""
     inner, shape = vision(fields), shape_of(anatomy, "vision")
-    patch, pooling = inner.count("patch_size", default=16), inner.count("pooling_kernel_size", default=3)
+    patch, pooling = inner.count("patch_size"), inner.count("pooling_kernel_size")
     text = fields.count("vision_soft_tokens_per_image", default=inner.count("default_output_length", default=280))
     facts = {"tokens_each": text * pooling * pooling, "text_tokens_each": text}
-    named = activation(inner, "gelu_pytorch_tanh")
+    named = activation(inner)
     outputs = -(-(shape.hidden + anatomy.hidden_size * 2) // (pooling * pooling))
     return [
         plain(
