@@ -46,6 +46,7 @@ class Mirror:
             "WHERE NOT internal AND function_type IN ('macro', 'table_macro')"
         ).fetchall()
         self.macros = {name: (parameters, text, kind) for name, parameters, text, kind in rows}
+        self.views = dict(connection.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").fetchall())
         self.written: dict[str, str] = {}
         self.tables: set[str] = set()
 
@@ -102,7 +103,15 @@ class Mirror:
     def _from(self, node: dict, joins: list[tuple[str, str]]) -> None:
         kind = node["type"]
         if kind == "TABLE_FUNCTION":
-            joins.append((node.get("alias") or "asked_row", "asked_row"))
+            name = node["function"]["function_name"]
+            if name in self.macros:
+                joins.append(
+                    (node.get("alias") or name, f"(() => {{\n{self._relation(self._parse(self.macros[name][1]))}}})()")
+                )
+            else:
+                joins.append((node.get("alias") or "asked_row", "asked_row"))
+        elif kind == "SUBQUERY":
+            joins.append((node.get("alias") or f"source{len(joins)}", self._select(node["subquery"]["node"])))
         elif kind == "BASE_TABLE":
             name = node["table_name"]
             alias = node.get("alias") or name
@@ -131,11 +140,22 @@ class Mirror:
                 return _row(table)
             scope = Scope({name: _row(name) for name in steps} | {alias: _row(table)}, (_row(table), *before))
             return f"({_row(table)} != null && {self._expression(condition, scope)} === true ? {_row(table)} : null)"
-        self.tables.add(table)
+        rows = self._rows(table)
         scope = Scope({name: _row(name) for name in steps} | {alias: "row"}, ("row", *before))
         tests = [self._expression(condition, scope)] if condition else []
         tests += [f'q.eq(q.get(row, "{c}"), q.pick("{c}", {", ".join(before)}))' for c in using]
-        return f"q.first(db.{table}, (row) => {' && '.join(f'{t} === true' for t in tests) or 'true'})"
+        return f"q.first({rows}, (row) => {' && '.join(f'{t} === true' for t in tests) or 'true'})"
+
+    def _rows(self, table: str) -> str:
+        """All rows of a table, or of a view that packs the rows of one."""
+        if table not in self.views:
+            self.tables.add(table)
+            return f"db.{table}"
+        select = self._parse(self.views[table].partition(" AS ")[2])
+        base = select["from_table"]
+        scope = Scope({base.get("alias") or base["table_name"]: "row"}, ("row",))
+        columns = "".join(self._column(item, scope, ["row"]) for item in select["select_list"])
+        return f"{self._rows(base['table_name'])}.map((row) => {{ const o = {{}};\n{columns}return o; }})"
 
     def _is_table(self, name: str) -> bool:
         found = self.connection.execute(
@@ -146,7 +166,8 @@ class Mirror:
     def _column(self, item: dict, scope: Scope, rows: list[str]) -> str:
         if item["class"] == "STAR":
             left_out = json.dumps([e if isinstance(e, str) else e["column"] for e in item.get("exclude_list", [])])
-            source = [scope.variables[item["relation_name"]]] if item.get("relation_name") else rows
+            whole = item.get("relation_name")
+            source = [self._column_ref({"column_names": [whole]}, scope)] if whole else rows
             code = f"q.spread(o, {left_out}, {', '.join(source)});\n"
             for entry in item.get("replace_list", []):
                 code += f"o[{json.dumps(entry['key'])}] = {self._expression(entry['value'], scope)};\n"

@@ -1,0 +1,127 @@
+-- Scenarios: what was asked, with every default filled in and the GPUs divided among the ways of sharing.
+--
+-- scenarios(relation) answers a relation of the columns of `scenario_asked` (null means default) with one row each: a default is the
+-- dtype's or the phase's, and never more context than the model reads. What cannot be is not refused here but named: input_reason,
+-- sharding_reason (78_reasons.sql). Units: tokens, counts, bytes of one element.
+-- Source of the defaults: the tables dtype, engine, sharding_rule.
+
+CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
+WITH asked_for AS (FROM query_table(relation)),
+asked AS (
+    SELECT asked_for.* REPLACE (coalesce(asked_for.gpu_count, greatest(coalesce(asked_for.tensor_parallel, 1), 1)
+        * greatest(coalesce(asked_for.pipeline_parallel, 1), 1) * greatest(coalesce(asked_for.context_parallel, 1), 1))::BIGINT AS gpu_count)
+    FROM asked_for
+),
+scenario AS (
+    SELECT
+        asked.model_id,
+        coalesce(asked.dtype_id, 'bf16') AS dtype_id,
+        coalesce(asked.phase_id, 'inference') AS phase_id,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
+            AS engine_id,
+        -- (least and greatest pass over nulls)
+        coalesce(asked.context_tokens, least(iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048), m.max_context_tokens))::BIGINT
+            AS context_tokens,
+        asked.max_context_tokens::BIGINT AS max_context_tokens,
+        coalesce(asked.sequences, 1)::BIGINT AS sequences,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', images_of(m, asked.images), asked.images)::BIGINT AS images,
+        asked.image_pixels::BIGINT AS image_pixels,
+        asked.audio_seconds::DOUBLE AS audio_seconds,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
+            AS kv_dtype_id,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
+        CASE
+            WHEN coalesce(asked.phase_id, 'inference') = 'inference' THEN NULL
+            WHEN asked.precision IS NOT NULL THEN asked.precision
+            WHEN asked.phase_id = 'qlora' THEN 'amp'
+            WHEN asked.dtype_id = 'fp32' THEN 'pure'
+            ELSE 'mixed'
+        END AS precision,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        asked.adapter AS adapter_asked,
+        iif(asked.phase_id IN ('lora', 'qlora'), coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.loss, 'full')) AS loss,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT
+            AS gradient_accumulation,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.ema, false)) AS ema,
+        iif(coalesce(asked.phase_id, 'inference') = 'inference', NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
+        coalesce(asked.attention, 'flash') AS attention,
+        CASE
+            WHEN asked.gpu_count = 1 THEN 'none'
+            WHEN asked.sharding IS NOT NULL THEN asked.sharding
+            WHEN asked.gpu_count = asked.tensor_parallel * coalesce(asked.pipeline_parallel, 1) AND asked.tensor_parallel > 1 THEN 'tp'
+            WHEN asked.gpu_count = asked.pipeline_parallel THEN 'pp'
+            WHEN coalesce(asked.phase_id, 'inference') <> 'inference' THEN iif(starts_with(e.parallelism, 'zero'), e.parallelism, 'zero3')
+            ELSE coalesce(e.parallelism, 'tp')
+        END AS sharding,
+        -- formulas divide by gpu_count and degrees; what was asked is answered for below
+        greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
+        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
+        greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
+        greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
+        least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel, asked.micro_batches_in_flight)
+            AS least_degree,
+        coalesce(asked.offload, 'none') AS offload
+    FROM asked
+    LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
+    LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
+    LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
+),
+degree AS (
+    SELECT
+        scenario.*,
+        greatest(coalesce(tensor_asked, iif(sharding = 'tp', gpu_count // (greatest(coalesce(pipeline_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
+            AS tensor_parallel,
+        greatest(coalesce(pipeline_asked, iif(sharding = 'pp', gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
+            AS pipeline_parallel
+    FROM scenario
+),
+split AS (
+    SELECT
+        degree.*,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel * context_parallel), 1) AS data_parallel,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel), 1) AS shard_count,
+        greatest(coalesce(flights_asked, pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
+    FROM degree
+),
+resolved AS (
+    SELECT
+        x.*,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
+        rule.bucket_elements, rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        expert_padding(rule, m, x) AS expert_padding, coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
+        coalesce(x.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
+        x.phase_id IN ('lora', 'qlora') AS is_adapter,
+        iif(x.dtype_id = 'fp32' AND coalesce(x.precision, 'pure') <> 'amp' OR x.phase_id = 'qlora' AND x.precision = 'mixed', 4, 2)
+            AS compute_bytes,
+        CASE
+            WHEN x.phase_id IN ('lora', 'qlora') THEN iif(x.precision = 'pure', iif(x.dtype_id = 'fp32', 4, 2), 4)
+            WHEN x.precision = 'amp' OR x.dtype_id = 'fp32' THEN 4
+            ELSE 2
+        END AS trained_bytes_each,
+        iif(x.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        coalesce(run.keeps_logits, false) AS keeps_logits,
+        coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false) OR x.gradient_accumulation > 1
+            OR x.pipeline_parallel > 1 AS has_standing_gradients,
+        run.gradient_bytes AS engine_gradient_bytes,
+        run.process_context_bytes AS engine_context_bytes,
+        has_adapted_experts(m, x) AS has_adapted_experts,
+        tower_tokens(m.tower, x, k) AS tower_tokens,
+        iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, x, k), x.context_tokens) AS cross_tokens,
+        input_reason(m, x, prompt_image_tokens(m.tower, x, k)) AS input_reason
+    FROM (SELECT split AS x FROM split)
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = x.kv_dtype_id
+    LEFT JOIN engine AS run ON run.engine_id = x.engine_id
+    LEFT JOIN shape_row ON shape_row.model_id = x.model_id
+    LEFT JOIN sharding_rule AS rule ON rule.engine_id = x.engine_id AND rule.sharding = x.sharding AND x.phase_id <> 'inference'
+    CROSS JOIN constants_row
+)
+SELECT
+    x.*, weight_shards(x) AS weight_shards, gradient_shards(x) AS gradient_shards, optimizer_shards(x) AS optimizer_shards,
+    are_masters_weights(x) AS are_masters_weights, gradient_bytes_each(x) AS gradient_bytes_each, made_bytes_each(x) AS made_bytes_each,
+    reduce_bytes_each(x) AS reduce_bytes_each, unit_elements(m, x) AS unit_elements, trained_elements(m, x) AS trained_elements,
+    ceil(m.layer_count / x.pipeline_parallel) / greatest(m.layer_count, 1) AS stage_share, sharding_reason(m, x) AS sharding_reason
+FROM (SELECT resolved AS x FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = x.model_id;
