@@ -2,7 +2,7 @@
 --
 -- A row that is handed over by its table's name is taken apart and put together again, column by column, at every use: binding one
 -- formula took seven times as long. So rows are packed once, as structs, and what a formula reads of them is looked up by name.
--- Units and sources are those of the tables shape and constant.
+-- Units: those of the tables packed. Source: shape, constants.
 
 CREATE OR REPLACE VIEW shape_row AS SELECT model_id, m FROM shape AS m;
 CREATE OR REPLACE VIEW constants_row AS SELECT k FROM constants AS k;
