@@ -18,10 +18,16 @@ Asked = dict[str, object]
 
 
 @pytest.fixture(scope="session")
-def book() -> Iterator[duckdb.DuckDBPyConnection]:
+def bundled() -> dict[str, pl.DataFrame]:
+    """The anatomy of every model of the bundled snapshot, by table: read once for all tests."""
+    return anatomise(newest_snapshot())
+
+
+@pytest.fixture(scope="session")
+def book(bundled: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
     connection = duckdb.connect()
-    build.load(connection, read_facts(), {**anatomise(newest_snapshot()), "measured": read_measured()})
+    build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
     yield connection
     connection.close()

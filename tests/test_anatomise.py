@@ -10,7 +10,7 @@ import pytest
 from pipeline import anatomise as room
 from pipeline.anatomise import UNREADABLE, anatomise
 from pipeline.hub.record import Record
-from pipeline.hub.snapshot import Popularity, Rejected, Snapshot, newest_snapshot
+from pipeline.hub.snapshot import Popularity, Rejected, Snapshot
 
 CONFIG = {
     "model_type": "llama",
@@ -119,9 +119,8 @@ def test_a_mistake_in_a_reader_costs_one_model(monkeypatch):
     assert made["rejected"]["reason"].to_list() == [f"{UNREADABLE}: IndexError: list index out of range"]
 
 
-def test_no_reader_fails_on_the_bundled_snapshot():
-    made = anatomise(newest_snapshot())
-    failed = made["rejected"].filter(made["rejected"]["reason"].str.starts_with(UNREADABLE))
+def test_no_reader_fails_on_the_bundled_snapshot(bundled):
+    failed = bundled["rejected"].filter(bundled["rejected"]["reason"].str.starts_with(UNREADABLE))
     assert failed.is_empty(), failed.rows()
 
 

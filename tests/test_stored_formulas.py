@@ -6,9 +6,7 @@ import duckdb
 import pytest
 
 from pipeline import build
-from pipeline.anatomise import anatomise
 from pipeline.facts import read_facts, read_measured
-from pipeline.hub.snapshot import FOLDER, snapshot_in
 from pipeline.render.mirror import Mirror
 
 ASKED = [
@@ -21,13 +19,12 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
+def stored(tmp_path_factory, bundled):
     path = tmp_path_factory.mktemp("stored") / build.DATABASE
     connection = duckdb.connect()
     connection.execute(f"ATTACH '{path}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
     connection.execute("USE almanac")
-    frames = {**anatomise(snapshot_in(FOLDER)), "measured": read_measured()}
-    build.load(connection, read_facts(), frames)
+    build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
     connection.close()
     with duckdb.connect(str(path), read_only=True) as opened:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.anatomise import anatomise
 from pipeline.anatomy import read_config
 from pipeline.anatomy.borrowing import TWO_SHAPES, with_borrowed
 from pipeline.anatomy.grade import Graded, grade
@@ -182,8 +181,8 @@ def test_a_rebuilt_shape_names_what_no_source_gives(everything):
 
 
 @pytest.fixture(scope="module")
-def everything():
-    return {row["model_id"]: row for row in anatomise(newest_snapshot())["model"].to_dicts()}
+def everything(bundled):
+    return {row["model_id"]: row for row in bundled["model"].to_dicts()}
 
 
 @pytest.mark.parametrize(("named", "words"), [("deepseek_ocr2", ""), ("deepseek_vl_v2", "'deepseek_vl_v2' is not")])
