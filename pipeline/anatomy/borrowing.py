@@ -23,7 +23,7 @@ from typing import Any
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
-from pipeline.anatomy.completing import KIN, completions, other_parts, over, text_place
+from pipeline.anatomy.completing import KIN, completions, other_parts, over, text_place, typed
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
 from pipeline.anatomy.header_grade import grade_with_header
@@ -65,6 +65,8 @@ class Lenders:
         """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
         if record.stored_parameter_count is None:
             return None
+        if record.config_kind == DIMS_ONLY:
+            record = replace(record, config=typed(record.config))
         ways = (
             (self._base, True),
             (self._equal, False),
@@ -171,11 +173,6 @@ def _strangers(record: Record) -> Iterator[Record]:
                     yield as_theirs
         if found:
             return
-
-
-def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
-    inferred = (*record.config_inferred_fields, *sorted(own.keys() - record.config.keys()))
-    return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
 
 
 def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:

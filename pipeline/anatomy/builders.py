@@ -87,11 +87,13 @@ class Decoder:
         operator: str = "linear",
         cached: int | None = None,
         inner: int | None = None,
+        state: int = 0,
     ):
         """Multi-head or grouped attention. q [heads·dim, h], k and v [kv_heads·dim, h], o [h, heads·value_dim].
 
         `qk_norm`: one norm over each head ("head") or over the whole projection ("full"). `gate` doubles the queries
         by an output gate. `has_value=False`: values are the keys (no projection, and the cache still holds both).
+        `state`: elements in fp32 that a layer keeps of each sequence beside its keys and values.
         """
         inner = inner or self.hidden
         query, key, value = heads.count * heads.dim, heads.kv_count * heads.dim, heads.kv_count * heads.value_dim
@@ -129,6 +131,8 @@ class Decoder:
             window_tokens=window,
             has_qk_norm=qk_norm is not None,
             has_output_gate=gate,
+            state_elements=state,
+            state_dtype_id="fp32" if state else None,
         )
 
     def attentions(self, windows: Sequence[int | None], heads: Heads, **options):

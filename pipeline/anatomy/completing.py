@@ -6,6 +6,7 @@ layers, and that a model is a draft which shares its embedding with the model th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +29,17 @@ def text_place(config: Mapping[str, Any]) -> str | None:
     return next((name for name in TEXTS if isinstance(config.get(name), Mapping)), None)
 
 
+def typed(config: Mapping[str, Any]) -> Config:
+    """Dims beside the name of a class, which begins with that of its type: GPTBigCodeForCausalLM is of gpt_bigcode."""
+    names = config.get("architectures")
+    if "model_type" in config or not isinstance(names, list) or not names or not isinstance(names[0], str):
+        return dict(config)
+    prefix = re.match(r"\w+?(?=LMHeadModel|For[A-Z]|Model$)", names[0])
+    known = {model_type.replace("_", "").replace("-", ""): model_type for model_type in class_defaults()}
+    kind = known.get(prefix[0].lower()) if prefix else None
+    return {**config, "model_type": kind} if kind else dict(config)
+
+
 def completions(record: Record, *, of_one_family: bool = False) -> Iterator[tuple[Config, bool]]:
     """The stated dims as they are (True), and with what sources of dims leave out. Nothing that they state is changed.
 
@@ -35,6 +47,8 @@ def completions(record: Record, *, of_one_family: bool = False) -> Iterator[tupl
     """
     for own in _with_widths(dict(record.config), record.ffn_width_reported):
         yield own, True
+        for positions in _learned_positions(own, record.context_length_reported):
+            yield positions, True
         for hybrid in _hybrids(own):
             yield hybrid, False
         if of_one_family:
@@ -59,6 +73,26 @@ def _with_widths(own: Config, width: int | None) -> Iterator[Config]:
         for name in names if width else ():
             if name not in own:
                 yield config | {name: width}
+        scaled = {} if width else _in_proportion(own, default[place] if place else default)
+        if scaled:
+            yield config | scaled
+
+
+def _in_proportion(own: Config, default: Mapping[str, Any]) -> Config:
+    """Widths that are multiples of the hidden size in the class's default, as multiples of the stated one."""
+    hidden, usual = own.get("hidden_size"), default.get("hidden_size")
+    if type(hidden) is not int or type(usual) is not int or usual < 1:
+        return {}
+    widths = {name: default.get(name) for name in (*_WIDTHS, "word_embed_proj_dim") if name not in own}
+    return {n: hidden * (w // usual) for n, w in widths.items() if type(w) is int and w > 0 and w % usual == 0}
+
+
+def _learned_positions(own: Config, length: int | None) -> Iterator[Config]:
+    """As many rows as the context that a source states, where the class has a table of them."""
+    default = class_defaults().get(own.get("model_type"), {}) if isinstance(own.get("model_type"), str) else {}
+    for name in ("n_positions", "max_position_embeddings") if length and "rope_parameters" not in default else ():
+        if name in default and name not in own:
+            yield own | {name: length}
 
 
 def _usual_head(own: Config) -> int | None:
@@ -69,11 +103,14 @@ def _usual_head(own: Config) -> int | None:
 
 
 def _hybrids(own: Config) -> Iterator[Config]:
-    """LFM2: how many layers attend shows in the count; in which order, nowhere."""
+    """LFM2: how many layers attend shows in the count, and whether a width is meant as it stands; in which order, nowhere."""
     layers = own.get("num_hidden_layers")
     if own.get("model_type") in ("lfm2", "lfm2_moe") and type(layers) is int and 0 < layers < _MOST_LAYERS:
         for attending in range(1, layers):
-            yield own | {"layer_types": ["conv"] * (layers - attending) + ["full_attention"] * attending}
+            mixed = own | {"layer_types": ["conv"] * (layers - attending) + ["full_attention"] * attending}
+            yield mixed
+            if own["model_type"] == "lfm2" and "block_auto_adjust_ff_dim" not in own:
+                yield mixed | {"block_auto_adjust_ff_dim": False}
 
 
 def _drafts(own: Config) -> Iterator[Config]:
@@ -112,6 +149,8 @@ def over(config: Mapping[str, Any], own: Mapping[str, Any]) -> Config:
     tower, hidden = config.get("vision_config"), text.get("hidden_size")
     if isinstance(tower, Mapping) and "hidden_size" in own:
         ends = [name for name in ("hidden_size", "out_hidden_size") if name in tower and tower[name] == hidden]
+        if "embed_dim" in tower and "hidden_size" in tower and not ends:  # its own width has that name
+            ends = ["hidden_size"]
         last = [*ends[-1:], *(name for name in ("text_hidden_size",) if name in tower)]
         config = {**config, "vision_config": {**tower, **dict.fromkeys(last, own["hidden_size"])}}
     return {**config, place: {**text, **own}}

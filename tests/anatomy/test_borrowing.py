@@ -98,6 +98,59 @@ def test_a_width_that_a_source_does_not_place_is_tried_where_one_may_be_missing(
     assert (found.grade, kept.config_kind) == ("matched", "reconstructed")
 
 
+def test_a_class_name_stands_for_the_type_that_a_source_leaves_out():
+    dims = {
+        "architectures": ["GPTBigCodeForCausalLM"],
+        "n_embd": 512,
+        "n_head": 8,
+        "n_inner": 2048,
+        "n_layer": 4,
+        "vocab_size": 9000,
+    }
+    whole = dims | {"model_type": "gpt_bigcode", "n_positions": 4096}
+    record = replace(BARE, config=dims, config_kind="partial", context_length_reported=4096)
+    record = replace(record, stored_parameter_count=read_config(whole).parameter_count)
+    found = borrowed(record)[1]
+    assert (found.grade, found.anatomy.model_type, found.anatomy.max_context_tokens) == ("matched", "gpt_bigcode", 4096)
+    silent = replace(record, context_length_reported=None)
+    assert borrowed(silent)[1].grade == "unknown", "how long its table of positions is stands nowhere"
+    assert borrowed(replace(record, config=dims | {"architectures": ["OddForCausalLM"]}))[1].grade == "unknown"
+
+
+def test_widths_keep_the_proportion_of_the_class_where_a_source_gives_none():
+    text = {
+        "model_type": "opt",
+        "hidden_size": 1024,
+        "ffn_dim": 4096,
+        "word_embed_proj_dim": 1024,
+        "num_hidden_layers": 6,
+    }
+    text |= {"num_attention_heads": 16, "vocab_size": 50304}
+    whole = {"model_type": "blip-2", "vision_config": {}, "qformer_config": {}, "text_config": text}
+    dims = {k: text[k] for k in ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")}
+    record = replace(BARE, config=dims | {"model_type": "blip-2"}, config_kind="partial")
+    record = replace(record, stored_parameter_count=read_config(whole).parameter_count)
+    assert borrowed(record)[1].grade == "matched"
+    other = replace(record, stored_parameter_count=record.stored_parameter_count + 1024)
+    assert borrowed(other)[1].grade == "unknown"
+
+
+def test_a_width_of_lfm2_may_be_meant_as_it_stands():
+    dims = {
+        "model_type": "lfm2",
+        "hidden_size": 512,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 8,
+        "vocab_size": 9000,
+    }
+    whole = dims | {"intermediate_size": 1536, "block_auto_adjust_ff_dim": False, "num_key_value_heads": 8}
+    whole |= {"layer_types": ["conv"] * 4 + ["full_attention"] * 2}
+    record = replace(BARE, config=dims | {"num_key_value_heads": 8}, config_kind="partial", ffn_width_reported=1536)
+    found = borrowed(replace(record, stored_parameter_count=read_config(whole).parameter_count))[1]
+    assert found.grade == "matched"
+    assert sum(a.layer_count for a in found.anatomy.attention if a.elements_per_token) == 2
+
+
 def test_windows_are_taken_from_a_model_of_the_same_dims_only():
     windowed = {**LLAMA, "model_type": "mistral", "sliding_window": 4096}
     lender = replace(BASE, config=windowed)

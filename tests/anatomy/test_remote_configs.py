@@ -25,6 +25,9 @@ TYPES = (
     "nemotron-nas",
     "mimo",
     "deepseek_vl_v2",
+    "dots_ocr",
+    "inkling_mm_model",
+    "llada2_moe",
 )
 
 
@@ -32,7 +35,7 @@ def _records():
     found = {}
     for record in newest_snapshot().records:
         kind = (record.config or {}).get("model_type")
-        is_full = record.config_kind in ("verbatim", "quoted", "library_defaults")
+        is_full = record.config_kind in ("verbatim", "quoted", "library_defaults", "library_table")
         if (
             kind in TYPES
             and is_full
@@ -107,6 +110,12 @@ def test_every_field_missing_or_wrong(model_type):
         ("deepseek-ai/deepseek-vl2-tiny", 3_370_501_440, "The published total is the number of parameters"),
         ("allenai/Molmo2-8B", 8_661_703_120, "The published total is the number of parameters"),
         ("microsoft/kosmos-2.5", 1_374_646_272, "The published total is the number of parameters"),
+        ("rednote-hilab/dots.ocr", 3_039_179_264, "The published total is the number of parameters"),
+        ("thinkingmachines/Inkling", 947_117_161_538, "multi-token prediction layers (+5,260,445,704)"),
+        ("thinkingmachines/Inkling-Small", 263_724_516_394, "multi-token prediction layers (+2,231,912,456)"),
+        ("inclusionAI/LLaDA2.0-mini", 16_255_638_528, "router bias buffers (+4,864)"),
+        ("zai-org/GLM-OCR", 1_107_405_824, "embedding and head of prediction layers (+182,452,224)"),
+        ("jinaai/jina-embeddings-v3", 559_364_096, "adapters of tasks (+12,946,300)"),
         ("facebook/sam3", 859_921_848, "position frequencies (+512)"),
         ("unsloth/gemma-4-12b-it-NVFP4", 11_959_730_176, "4-bit floats counted in pairs, a scale per 16 and two"),
         ("unsloth/Qwen3.6-35B-A3B-NVFP4-Fast", 35_107_181_936, "(8 bits: attention, head, recurrent) (+791,040)"),

@@ -171,6 +171,8 @@ def read_encoder(fields: Fields) -> Anatomy:
         extra |= {"next-sentence head": 2 * (hidden + 1), "ranking head": hidden + 1}
     if not (plan.has_pooler and _has_pooler(architecture, plan)):
         extra["pooler"] = hidden * (hidden + 1)
+    if adapters := task_adapters(fields, part):
+        extra["adapters of tasks"] = adapters
     return assemble(
         fields,
         [part],
@@ -185,6 +187,18 @@ def read_encoder(fields: Fields) -> Anatomy:
         has_flash_attention=fields.text("model_type") not in WRITTEN_OUT,
         stored_extra=extra,
     )
+
+
+def task_adapters(fields: Fields, part: Part) -> int:
+    """Jina: two narrow matrices beside every other one, the embeddings' tables included, for each task; fused where they have one input."""
+    tasks, rank = fields.items("lora_adaptations") or [], fields.count("lora_rank", default=4)
+    fused = {"attention_k": 0, "attention_v": 0}  # of their inputs: they share the queries'
+    sizes = 0
+    for t in part.tensors:
+        if t.in_features:
+            inputs = fused.get(t.role, t.in_features)
+            sizes += t.layer_count * t.per_layer_count * (t.out_features + inputs)
+    return len(tasks) * rank * sizes
 
 
 def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:

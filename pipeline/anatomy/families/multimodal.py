@@ -90,7 +90,6 @@ TEXT_ALIASES = {
     "kimi_k2": "deepseek_v3",
     "gemma4_unified_text": "gemma4_text",
     "voxtral_realtime_text": "mistral",
-    "glm_ocr_text": "glm4",
     "qwen2_5_omni_text": "qwen2",
     "qwen3_omni_moe_text": "qwen3_moe",
 }

@@ -12,7 +12,7 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import Heads, dropout, is_causal
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.windows import (
     Windows,
     first_of_period,
@@ -59,6 +59,7 @@ class Plain:
     stores_rotary: bool = False
     bare_qk_norms: bool = False  # of queries and keys, without a weight; GGUF files hold ones for them
     is_remote: bool = False  # its code travels with checkpoints and may be another's
+    predicts: bool = False  # checkpoints may hold layers that predict further tokens, which nothing loads
 
 
 def flag(fields: Fields, value: Flag) -> bool:
@@ -110,12 +111,31 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
         decoder.store("weights of ones for norms of queries and keys", 2 * layers * heads.dim)
     if plain.stores_rotary:  # versions of 2023 kept them in every layer
         decoder.store("rotary frequencies", layers * (heads.dim // 2))
+    if plain.predicts:
+        store_prediction_layers(decoder, fields, plain)
     return decoder.build(
         is_block_parallel=parallel,
         has_flash_attention=plain.flash,
         attention_dropout=dropout(fields, "attention_dropout", default=plain.attention_dropout),
         hidden_dropout=dropout(fields, "hidden_dropout", "residual_dropout", default=plain.hidden_dropout),
     )
+
+
+def store_prediction_layers(decoder: Decoder, fields: Fields, plain: Plain) -> None:
+    """Each a layer of the model, a matrix [h, 2h] of two streams and three norms, and the embedding and the head again."""
+    count = fields.count("num_nextn_predict_layers", default=0, least=0)
+    if count == 0:
+        return
+    if count > decoder.layers:
+        raise ContradictoryConfig(f"{fields.where} predicts with {count} layers, more than it has")
+    ahead = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias, layers=count)
+    attend(ahead, fields, plain, [None] * count)
+    ahead.mlp(count, fields.count("intermediate_size"), gated=plain.gated, fused=plain.fused_mlp)
+    ahead.norm(count, each=plain.norms + 3)
+    ahead.linear("other", "mtp_projection", count, decoder.hidden, 2 * decoder.hidden)
+    decoder.predicting = ahead.tensors
+    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
+    decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)
 
 
 ATTENTION_BIAS = ("attention_bias", False)
@@ -195,6 +215,7 @@ PLAIN: dict[str, Plain] = {
     ),
     "qwen2_5_omni_text": Plain(tied=True, qkv_bias=True, kv_heads=4, windows=upper_layers),
     "glm4v_text": Plain(kv_heads=2, qkv_bias=True, fused_mlp=True, norms=4),
+    "glm_ocr_text": Plain(kv_heads=8, fused_mlp=True, norms=4, predicts=True),
     "muse_glimmer_text": replace(
         BIASED, kv_heads=2, head_dim=128, norms=4, output_gate="element", bare_qk_norms=True,
         windows=last_of_period_backwards(4, 2048),

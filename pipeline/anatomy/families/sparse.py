@@ -114,6 +114,11 @@ SPARSE: dict[str, Sparse] = {
         experts=(*LOCAL, 384), chosen=(*CHOSEN, 6), width=(*WIDTH, 512),
         shared_width=("shared_expert_intermediate_size", 512), correction="buffer",
     ),
+    # LLaDA 2: its code travels with its checkpoints; held to their published total. It writes blocks of tokens at a time.
+    "llada2_moe": Sparse(
+        replace(QK, kv_heads=None), experts=("num_experts", None), chosen=(*CHOSEN, None), width=(*WIDTH, None),
+        layers=after_dense("first_k_dense_replace", 0), shared_count=("num_shared_experts", 0), correction="buffer",
+    ),
     "mellum": Sparse(
         replace(QK, kv_heads=4, head_dim=128, windows=listed(1024)), experts=(*LOCAL, 64), chosen=(*CHOSEN, 8),
         width=(*WIDTH, 896), layers=after_dense("first_k_dense_replace", 0),
