@@ -131,6 +131,13 @@ FACTS = _tables(
         "router_input_bytes? feed_forward_extra? are_experts_adapted? are_mixer_outputs_adapted? note? source",
     ),
     _table(
+        "pipeline_stage",
+        "What a stage of a diffusion pipeline holds at its peak, by the class that runs it: tensors of its widths for each token.",
+        "class_name plan",
+        "class_name plan stage token_frames hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
+        "attention_scores block_scores sequences_each text_tokens note? source",
+    ),
+    _table(
         "recurrence",
         "What a recurrent layer's PyTorch code in Transformers holds, in bytes for each element of a width: what the forward pass "
         "keeps for the backward pass, and the most that backward or prefill hold beside it. A moment in several rows that differ "
@@ -269,10 +276,11 @@ PUBLISHED = _tables(
     ),
     _table(
         "component",
-        "The models of a diffusion pipeline. All on the card weigh their sum; moved there in turn (enable_model_cpu_offload), never more "
-        "than the largest at a time. Activations come on top.",
+        "The models of a diffusion pipeline, and the widths that their activations follow from. What the whole holds, and each part while it "
+        "runs, is what pipeline_of and pipeline_stages say.",
         "model_id pipeline_part",
-        "model_id pipeline_part class_name? parameter_count? unknown_reason?",
+        "model_id pipeline_part class_name? parameter_count? unknown_reason? leaf_element_count? hidden_size? width? head_count? "
+        "text_width? latent_elements? token_pixels? plan?",
     ),
     _table(
         "gpu",
@@ -293,6 +301,7 @@ PUBLISHED = _tables(
             "phase",
             "optimizer",
             "implementation",
+            "pipeline_stage",
             "recurrence",
             "engine",
             "support",

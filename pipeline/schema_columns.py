@@ -124,6 +124,23 @@ shared_width | integer>=0 | Intermediate size of the shared experts together
 activation | string | Activation function of the block, as configs name it: silu, gelu, gelu_new, relu2 ...
 pipeline_part | string | Part of the pipeline, as its index names it: text_encoder, vae, transformer_2; the denoiser is denoiser
 class_name | string | Class that the pipeline builds for it
+leaf_element_count | integer>=1 | Elements of its largest module without parts, which sequential offload moves at once
+text_width | integer>=0 | Width of the text's states that a denoiser reads
+latent_elements | integer>=0 | Elements of the latent behind one token
+token_pixels | integer>=1 | Pixels of the picture behind one token
+plan | string | What tells apart the layouts that one class can have, any where nothing does: the first block of a U-Net
+stage | string | encode, denoise or decode
+token_frames | integer>=1 | Frames of a video behind one token, beside the first frame
+hidden_16 | number>=0 | Tensors of the hidden size for each token at the peak, 16-bit precision
+hidden_32 | number>=0 | Tensors of the hidden size for each token at the peak, fp32
+width_tensors | number>=0 | Tensors of the feed-forward width for each token at the peak
+text_hidden | number>=0 | Tensors of the denoiser's hidden size for each token of the text
+table_heads | number>=0 | Elements for each token that all pictures share, in heads' sizes: tables of rotations
+attention_hidden | number>=0 | Tensors of the hidden size for each token in the widest moment of attention, where that can be the peak
+attention_scores | number>=0 | Elements for each head and pair of tokens in that moment
+block_scores | number>=0 | Elements for each head and pair of tokens while the feed-forward block runs
+sequences_each | integer>=1 | Sequences that one picture takes in a step: two where guidance runs both at once
+text_tokens | integer>=0 | Tokens of text that the pipeline reads
 reader | string | Who reads the tower's tokens: language-model (they are part of the prompt), cross-attention, or none
 grid | string | How many tokens an input has: fixed, tiles, dynamic (as many as patches), or context (as many as asked for)
 hidden_tensors | integer>=0 | Tensors of the tower's hidden size alive beside those of its feed-forward block

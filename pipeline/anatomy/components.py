@@ -6,11 +6,12 @@ moves them there in turn (`enable_model_cpu_offload`) never more than the larges
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers import Part, sizes
 
 _NOT_RECORDED = "the snapshot does not record the config of this component"
@@ -26,13 +27,24 @@ class Component:
     class_name: str | None
     parameter_count: int | None
     unknown_reason: str | None = None
+    leaf_element_count: int | None = None  # of its largest module without parts
+    # widths that its activations follow from: of its hidden states, its feed-forward blocks, the text it reads, what a token of it holds
+    hidden_size: int | None = None
+    width: int | None = None
+    head_count: int | None = None
+    text_width: int | None = None
+    latent_elements: int | None = None
+    token_pixels: int | None = None  # pixels of the picture behind one token
+    plan: str | None = None  # what tells apart the layouts that one class can have
 
 
 def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
     """Of a denoiser's config; nothing of any other model."""
     if not any(t.component == "denoiser" for t in anatomy.tensors):
         return []
-    parts = [Component("denoiser", anatomy.architecture or anatomy.model_type, anatomy.parameter_count)]
+    kind = fields.text("_class_name", default=anatomy.architecture or anatomy.model_type)
+    leaf = _leaf(anatomy.tensors)
+    parts = [Component("denoiser", kind, anatomy.parameter_count, leaf_element_count=leaf, **denoiser_widths(fields))]
     encoders = fields.inner("text_encoder_configs") or Fields({})
     named = {n for n in {*fields.config, *encoders.config} if n.startswith(_ENCODERS) and n != "text_encoder_configs"}
     named = sorted(n for n in named if encoders.raw(n) is not None or _class(fields, n))
@@ -41,6 +53,41 @@ def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
         parts.append(Component("text_encoder", None, None, _NOT_RECORDED))
     parts.append(_counted("vae", fields.raw("_vae_config"), _class(fields, "vae")))
     return parts
+
+
+def _leaf(tensors: Iterable[Tensor]) -> int | None:
+    return max((t.element_count // (t.layer_count * t.per_layer_count) for t in tensors), default=None)
+
+
+def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
+    """Of one step: tokens are patches of latents, an eighth of the picture each way. Empty where the config does not say."""
+    try:
+        heads = fields.count("num_attention_heads", default=None)
+        blocks = fields.items("down_block_types")
+        if blocks:  # a U-Net, whose widest moment follows its first width
+            first = sizes(fields, "block_out_channels", least=1)[0]
+            facts = {"hidden_size": first, "text_width": fields.count("cross_attention_dim", default=0, least=0)}
+            return facts | {"plan": str(blocks[0]), "latent_elements": 0, "token_pixels": 64}
+        hidden = fields.count("hidden_size", "dim", default=None)
+        hidden = hidden or heads * fields.count("attention_head_dim")
+        patch = fields.raw("patch_size", default=1)
+        side = patch[-1] if isinstance(patch, list) else patch
+        channels = fields.count("in_channels", "in_dim")
+        is_packed = channels >= 64  # patches of 2 × 2 come as one row
+        text = fields.count(
+            "joint_attention_dim",
+            "caption_channels",
+            "cap_feat_dim",
+            "text_dim",
+            "cross_attention_dim",
+            default=0,
+            least=0,
+        )
+        facts = {"hidden_size": hidden, "head_count": heads, "text_width": text}
+        facts |= {"latent_elements": channels * (1 if is_packed else side * side)}
+        return facts | {"token_pixels": 256 if is_packed else 64 * side * side}
+    except (UnknownAnatomy, ContradictoryConfig, TypeError):
+        return {}
 
 
 def _class(fields: Fields, name: str) -> str | None:
@@ -55,12 +102,19 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
     fields = Fields(config, name)
     try:
         if name == "vae":
-            return Component(name, class_name, autoencoder(fields).element_count)
+            part, widths = autoencoder(fields), sizes(fields, "block_out_channels", least=1)
+            facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": widths[min(1, len(widths) - 1)]}
+            facts |= {"token_pixels": 1, "latent_elements": 0}
+            return Component(name, class_name or fields.text("_class_name"), part.element_count, **facts)
         kind = fields.text("model_type")
         reader = reader_for(kind) if kind else None
         if reader is None:
             raise UnknownAnatomy(f"architecture '{str(kind)[:60]}' is not described yet")
-        return Component(name, class_name, reader(fields).parameter_count)
+        anatomy = reader(fields)
+        facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
+        facts["width"] = max((f.width for f in anatomy.feed_forward), default=None)
+        facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
+        return Component(name, class_name, anatomy.parameter_count, **facts)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return Component(name, class_name, None, str(reason))
 
@@ -68,7 +122,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
 def autoencoder(fields: Fields) -> Part:
     """AutoencoderKL of Stable Diffusion and FLUX: residual blocks that halve and double the image, attention in the middle."""
     kind = fields.text("_class_name")
-    if kind != "AutoencoderKL":
+    if kind not in ("AutoencoderKL", "AutoencoderKLFlux2"):
         raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
     widths, each = sizes(fields, "block_out_channels", least=1), fields.count("layers_per_block", default=2)
     latent, image = fields.count("latent_channels"), fields.count("in_channels", default=3)

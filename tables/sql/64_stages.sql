@@ -98,7 +98,7 @@ CREATE OR REPLACE MACRO input_reason(m, x, image_tokens) AS CASE
     WHEN x.images < 0 OR x.image_pixels < 1 OR x.audio_seconds <= 0 THEN 'images start at 0, image_pixels at 1, audio_seconds above 0'
     WHEN x.phase_id <> 'inference' AND m.caches IS NULL THEN 'no formula yet for training models without token-mixing layers of text'
     WHEN m.is_pipeline THEN
-        'no formula yet for the activations of diffusion pipelines; what their parts weigh is in the table component'
+        'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, pipeline_stages(model_id) by part'
     WHEN m.caches IS NULL AND m.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN m.caches IS NULL AND NOT starts_with(x.engine_id, 'transformers') THEN 'models that read no text are modelled in Transformers only'
     WHEN x.images > 0 AND coalesce(m.tower.component <> 'vision', true) THEN

@@ -1,0 +1,96 @@
+-- Diffusion pipelines: what each stage holds on the card, and the whole under each way to place its parts.
+--
+--   stage        activations = pictures × sequences × bytes × (tokens × (tensors × hidden size + latent) + text × (tensors × hidden size + its width))
+--                + tables, which all pictures share;   tokens = pixels ÷ pixels of a token × (1 + (frames − 1) ÷ frames of a token)
+--   resident     all weights and the largest activations
+--   model        one part on the card at a time (enable_model_cpu_offload): the largest sum of a part and its activations
+--   sequential   one module at a time (enable_sequential_cpu_offload): the largest sum of a part's largest module and its activations
+--
+-- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
+-- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of what they hold
+--   (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what runs; an autoencoder that fp16 turns to
+--   fp32 (force_upcast) is not.
+-- Not covered: work space of convolutions, which cuDNN takes outside of what is counted; tiled and sliced decoding; classes without a row in
+--   pipeline_stage; language models as text encoders; quantised parts; pictures as inputs; autoencoders of video.
+
+CREATE OR REPLACE MACRO pipeline_stages(
+    model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL
+) AS TABLE
+WITH asked AS (
+    SELECT model_id AS model_id, dtype_id AS dtype_id, width AS width, height AS height, frames AS frames, images AS images,
+        text_tokens AS text_tokens, sequences_each AS sequences_each,
+        CASE dtype_id WHEN 'fp32' THEN 4 WHEN 'bf16' THEN 2 WHEN 'fp16' THEN 2 END AS bytes_each
+),
+part AS (
+    SELECT asked.* EXCLUDE (text_tokens, sequences_each), coalesce(asked.text_tokens, p.text_tokens) AS text,
+        coalesce(asked.sequences_each, p.sequences_each) AS passes, c.pipeline_part, c.class_name, c.parameter_count, c.unknown_reason AS part_reason, c.leaf_element_count,
+        coalesce(c.hidden_size, 0) AS hidden_size, coalesce(c.width, 0) AS block_width, coalesce(c.head_count, 0) AS head_count,
+        coalesce(c.text_width, 0) AS text_width, c.latent_elements, c.token_pixels, p.stage,
+        p.width_tensors, p.text_hidden, p.table_heads, p.attention_hidden, p.attention_scores, p.block_scores,
+        iif(asked.bytes_each = 4, p.hidden_32, p.hidden_16) AS hidden_tensors,
+        asked.width * asked.height / c.token_pixels * (1 + (asked.frames - 1) // p.token_frames) AS tokens
+    FROM asked
+    JOIN component AS c ON c.model_id = asked.model_id
+    LEFT JOIN pipeline_stage AS p ON p.class_name = c.class_name AND (p.plan = 'any' OR p.plan = c.plan)
+),
+weighed AS (
+    SELECT *, parameter_count * bytes_each AS weights_bytes, leaf_element_count * bytes_each AS leaf_bytes,
+        CASE
+            -- (biases of positions are the same for all sequences)
+            WHEN stage = 'encode' THEN bytes_each * text * greatest(
+                images * passes * (hidden_tensors * hidden_size + width_tensors * block_width) + block_scores * head_count * text,
+                images * passes * attention_hidden * hidden_size + attention_scores * head_count * text)
+            ELSE bytes_each * images * passes * (tokens * (hidden_tensors * hidden_size + latent_elements)
+                    + text * (text_hidden * hidden_size + text_width))
+                + 2 * table_heads * coalesce(hidden_size / nullif(head_count, 0), 0) * (tokens + text)
+        END AS activations_bytes
+    FROM part
+)
+SELECT
+    w.model_id, w.dtype_id, pipeline_part, class_name, stage, weights_bytes::BIGINT AS weights_bytes, leaf_bytes::BIGINT AS leaf_bytes,
+    iif(bytes_each IS NULL OR least(w.width, w.height, w.frames, w.images) < 1 OR (stage = 'decode' AND w.frames > 1), NULL, ceil(activations_bytes)::BIGINT)
+        AS activations_bytes,
+    CASE
+        WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
+        WHEN least(w.width, w.height, w.frames, w.images) < 1 THEN 'width, height, frames and images start at 1'
+        WHEN parameter_count IS NULL THEN pipeline_part || ': ' || part_reason
+        WHEN stage IS NULL THEN pipeline_part || ': what ' || coalesce(class_name, 'this part') || ' holds while it runs is not established yet'
+        WHEN activations_bytes IS NULL THEN pipeline_part || ': its config does not say what a token is'
+        WHEN stage = 'decode' AND w.frames > 1 THEN pipeline_part || ': decodes single pictures'
+    END AS unknown_reason
+FROM weighed AS w
+ORDER BY pipeline_part;
+
+CREATE OR REPLACE MACRO pipeline_of(
+    model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL
+) AS TABLE
+WITH stage AS MATERIALIZED (
+    FROM pipeline_stages(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames, images := images,
+        text_tokens := text_tokens, sequences_each := sequences_each)
+),
+placed AS (
+    SELECT 'resident' AS placement, 1 AS rank, sum(weights_bytes) AS weights_bytes, max(activations_bytes) AS activations_bytes,
+        arg_max(pipeline_part, activations_bytes) AS peak_part
+    FROM stage
+    UNION ALL
+    SELECT 'model', 2, arg_max(weights_bytes, weights_bytes + activations_bytes), arg_max(activations_bytes, weights_bytes + activations_bytes),
+        arg_max(pipeline_part, weights_bytes + activations_bytes)
+    FROM stage
+    UNION ALL
+    SELECT 'sequential', 3, arg_max(leaf_bytes, leaf_bytes + activations_bytes), arg_max(activations_bytes, leaf_bytes + activations_bytes),
+        arg_max(pipeline_part, leaf_bytes + activations_bytes)
+    FROM stage
+),
+known AS (SELECT count(*) AS parts, string_agg(unknown_reason, '; ' ORDER BY pipeline_part) AS unknown_reason FROM stage)
+SELECT
+    placement,
+    iif(unknown_reason IS NULL, weights_bytes, NULL)::BIGINT AS weights_bytes,
+    iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
+    iif(unknown_reason IS NULL, k.process_context_bytes + k.cublas_workspace_bytes + ceil(k.unused_blocks_inference * activations_bytes), NULL)::BIGINT
+        AS overhead_bytes,
+    iif(unknown_reason IS NULL, weights_bytes + activations_bytes + k.process_context_bytes + k.cublas_workspace_bytes
+        + ceil(k.unused_blocks_inference * activations_bytes), NULL)::BIGINT AS total_bytes,
+    iif(unknown_reason IS NULL, peak_part, NULL) AS peak_part,
+    iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason
+FROM placed, known CROSS JOIN constants AS k
+ORDER BY rank;
