@@ -41,6 +41,7 @@ _DTYPE_IDS = {"BF16": "bf16", "F16": "fp16", "F32": "fp32", "fp8": "fp8", "int8"
 _DTYPE_IDS |= {name: name for name in ("mxfp4", "nvfp4", "gptq-int4", "awq-int4")}
 _DECLARED = ("int4", "int8")  # integers in words, of which several formats are made
 _GGUF_MIXES = {"Q8_0": "q8_0", "Q6_K": "q6_k", "Q5_K": "q5_k_m", "Q4_K": "q4_k_m", "Q3_K": "q3_k_m", "Q2_K": "q2_k"}
+_GGUF_MIXES |= {"MXFP4": "mxfp4"}
 _MOST = 0.9  # of the matrices: so many are in one format where the checkpoint is said to be of it
 _OF_LAYERS = (
     "attention",

@@ -26,6 +26,7 @@ DTYPE_ORDER = [
     "gptq-int4",
     "nvfp4",
     "mxfp4",
+    "gguf-mxfp4",
     "gguf-q3_k_m",
     "gguf-q2_k",
 ]

@@ -46,7 +46,7 @@ CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied
 END;
 
 -- In how many of `layers` layers a rule of the mix applies (llama.cpp: use_more_bits and its neighbours).
-CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts) AS CASE layer_rule
+CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts, is_expert) AS CASE layer_rule
     WHEN 'rest' THEN layers
     WHEN 'more-bits' THEN len(list_filter(range(layers), lambda i:
         i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2))
@@ -59,28 +59,31 @@ CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts) 
     WHEN 'eighty-layers' THEN iif(layers = 80, layers, 0)
     WHEN 'four-experts' THEN iif(experts >= 4, layers, 0)
     WHEN 'eight-experts' THEN iif(experts = 8, layers, 0)
+    WHEN 'routed' THEN iif(is_expert, layers, 0)
 END;
+
+-- Rules that beat others come later; a layer that an earlier rule claims keeps it unless it is beaten.
+CREATE OR REPLACE MACRO gguf_rule_rank(layer_rule) AS list_position([
+    'rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four', 'first-eighth',
+    'first-sixteenth', 'eight-experts', 'routed'], layer_rule);
 
 CREATE OR REPLACE TEMP TABLE gguf_tensor AS
 SELECT
     tensor.*,
     gguf_category(tensor.tensor_class, tensor.role, tensor.operator, model.is_head_tied) AS category,
+    tensor.operator = 'expert' AS is_expert,
     coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS a
         WHERE a.model_id = tensor.model_id AND a.component = 'text' AND a.head_count > 0), 1) AS kv_group,
     coalesce((SELECT max(expert_count) FROM feed_forward_layer AS f WHERE f.model_id = tensor.model_id), 0) AS experts
 FROM tensor JOIN model USING (model_id);
 
--- Rules that beat others come later in this list; a layer that an earlier rule claims keeps it unless it is beaten.
 CREATE OR REPLACE TEMP TABLE gguf_share AS
 WITH claims AS (
     SELECT
         shape.*, rule.dtype_id, rule.gguf_type,
-        list_position(
-            ['rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four', 'first-eighth',
-                'first-sixteenth', 'eight-experts'],
-            rule.layer_rule) AS rank,
-        gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts) AS claimed
-    FROM (SELECT DISTINCT category, layer_count, kv_group, experts FROM gguf_tensor
+        gguf_rule_rank(rule.layer_rule) AS rank,
+        gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts, is_expert) AS claimed
+    FROM (SELECT DISTINCT category, layer_count, kv_group, experts, is_expert FROM gguf_tensor
           WHERE category NOT IN ('separate', 'f32')) AS shape
     JOIN gguf_mix AS rule
         ON rule.role = shape.category
@@ -89,10 +92,10 @@ WITH claims AS (
             WHERE own.dtype_id = rule.dtype_id AND own.role = shape.category AND own.layer_rule = 'rest')))
 )
 SELECT
-    category, layer_count, kv_group, experts, dtype_id, gguf_type,
+    category, layer_count, kv_group, experts, is_expert, dtype_id, gguf_type,
     -- claims of higher rank cover the lower ones; what is left of a rule is its count less what beats it
     greatest(claimed - coalesce(max(claimed) OVER (
-        PARTITION BY category, layer_count, kv_group, experts, dtype_id ORDER BY rank
+        PARTITION BY category, layer_count, kv_group, experts, is_expert, dtype_id ORDER BY rank
         ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0), 0) AS layers
 FROM claims WHERE claimed > 0;
 
@@ -107,11 +110,11 @@ SELECT tensor.*, format.dtype_id,
             * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
 UNION ALL
-SELECT tensor.* EXCLUDE (category, kv_group, experts), share.dtype_id,
+SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), share.dtype_id,
     sum(gguf_bytes(tensor.element_count // tensor.layer_count * share.layers,
         coalesce(narrower.block_elements, wide.block_elements), coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
 FROM gguf_tensor AS tensor
-JOIN gguf_share AS share USING (category, layer_count, kv_group, experts)
+JOIN gguf_share AS share USING (category, layer_count, kv_group, experts, is_expert)
 JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
 -- a row that does not divide into blocks takes the fallback, and F16 where that does not divide either
 LEFT JOIN gguf_type AS fallback
@@ -121,7 +124,7 @@ LEFT JOIN gguf_type AS narrower
     AND narrower.gguf_type = iif(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
 GROUP BY ALL
 UNION ALL
-SELECT tensor.* EXCLUDE (category, kv_group, experts), mix.dtype_id,
+SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), mix.dtype_id,
     tensor.element_count * iif(tensor.category = 'f32', 4, 2)
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
 WHERE tensor.category IN ('f32', 'separate');
@@ -175,6 +178,6 @@ FROM held_as
 LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format,
 LATERAL (SELECT CASE
     WHEN held_as.format IS NULL THEN 'the format of the published checkpoint is not known'
-    WHEN held_as.format = 'mxfp4' AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
+    WHEN held_as.format IN ('mxfp4', 'gguf-mxfp4') AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
         THEN 'this format is for routed experts, and the model has none'
 END AS unknown_reason) AS reason;

@@ -15,7 +15,7 @@
 --   layers run on the GPU only), -ot with patterns of one's own, what the host holds beside weights and caches.
 
 -- whether a rule of a mix speaks of layer i of so many (gguf_rule_layers counts them)
-CREATE OR REPLACE MACRO gguf_rule_claims(layer_rule, i, layers, kv_group, experts) AS CASE layer_rule
+CREATE OR REPLACE MACRO gguf_rule_claims(layer_rule, i, layers, kv_group, experts, is_expert) AS CASE layer_rule
     WHEN 'rest' THEN true
     WHEN 'more-bits' THEN i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2
     WHEN 'first-two' THEN i < 2
@@ -27,6 +27,7 @@ CREATE OR REPLACE MACRO gguf_rule_claims(layer_rule, i, layers, kv_group, expert
     WHEN 'four-experts' THEN experts >= 4
     WHEN 'eighty-layers' THEN layers = 80
     WHEN 'eight-experts' THEN experts = 8
+    WHEN 'routed' THEN is_expert
 END;
 
 -- layer_weights('Qwen/Qwen3-8B', dtype_id := 'gguf-q4_k_m'): the bytes of every block, and of them the routed experts'.
@@ -61,17 +62,14 @@ packed AS (
     FROM one
     JOIN gguf_mix AS rule
         ON rule.dtype_id = one.dtype_id AND one.category NOT IN ('f32', 'separate')
-        AND gguf_rule_claims(rule.layer_rule, one.i, one.layer_count, one.kv_group, one.experts)
+        AND gguf_rule_claims(rule.layer_rule, one.i, one.layer_count, one.kv_group, one.experts, one.operator = 'expert')
         AND (rule.role = one.category OR rule.role = 'other')
     JOIN gguf_type AS wide ON wide.gguf_type = rule.gguf_type
     LEFT JOIN gguf_type AS fallback
         ON fallback.gguf_type = wide.fallback_gguf_type AND one.in_features % wide.block_elements <> 0
     QUALIFY row_number() OVER (
         PARTITION BY one.tensor_number, one.i
-        ORDER BY list_position(
-            ['rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four', 'first-eighth',
-                'first-sixteenth', 'eight-experts'],
-            rule.layer_rule) * 2 + iif(rule.role = one.category, 1, 0) DESC
+        ORDER BY gguf_rule_rank(rule.layer_rule) * 2 + iif(rule.role = one.category, 1, 0) DESC
     ) = 1
 ),
 plain AS (
