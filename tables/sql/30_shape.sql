@@ -136,19 +136,19 @@ census AS (
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_input_sum,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_module_count,
         coalesce(sum(tensor.layer_count * per_layer_count * (in_features + out_features)) FILTER (
-            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
-                'vision-tower', 'audio-tower', 'denoiser') AND is_adapted), 0)::BIGINT AS lora_linear_elements,
+            operator LIKE 'linear%' AND (tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'projector',
+                'vision-tower', 'audio-tower', 'denoiser') OR tensor_class = 'other' AND component = 'text') AND is_adapted), 0)::BIGINT AS lora_linear_elements,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_input_sum,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (
-            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
+            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'other')
             AND is_adapted AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_input_sum,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
             operator LIKE 'linear%' AND tensor_class = 'attention' AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT
             AS lora_attention_module_count,
         coalesce(sum(tensor.layer_count * per_layer_count) FILTER (
-            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent')
+            operator LIKE 'linear%' AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent', 'other')
             AND is_adapted AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS lora_linear_module_count
     FROM (
         SELECT tensor.*, role <> 'mamba_out' OR coalesce(code.are_mixer_outputs_adapted, true) AS is_adapted,
@@ -172,6 +172,9 @@ SELECT
     coalesce(code.has_logit_cap, false) AS has_logit_cap,
     coalesce(code.router_input_bytes, 0) AS router_input_bytes,
     coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
+    coalesce(code.value_norm_bytes, 0) AS value_norm_bytes,
+    -- bytes of a mask that the class holds beside its weights
+    iif(code.has_mask_buffer, model.max_context_tokens::BIGINT * model.max_context_tokens, 0) AS mask_buffer_bytes,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
     mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), recurrent_shape.recurrences,
     -- layers that are either a mixer or a block, as Nemotron-H's

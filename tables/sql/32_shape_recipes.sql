@@ -3,6 +3,8 @@
 --   lora_query_value_* = Σ over projections of queries and values (or the one matrix that holds them) of in + out, in, 1
 --   lora_routed_elements = Σ over routed experts' matrices (in + out), twice where gate and up are one matrix
 --   linear_output_sum = Σ out; widest_input = max in
+--   per_layer_input_sum = Σ over layers of the width that each layer reads of an embedding of its own
+--   inner_norm_sum = Σ over layers of norms as wide as a feed-forward block, which stand inside it before its last projection
 --   projected_* = Σ elements, Σ longer side, Σ shorter side: what GaLore and APOLLO keep in a low rank
 --
 -- Units: elements; the lora columns per rank. Source: arithmetic over tensor.
@@ -11,11 +13,13 @@
 CREATE OR REPLACE TEMP TABLE recipe_sum AS
 WITH linear AS (
     SELECT
-        *, layer_count * per_layer_count AS matrices,
+        tensor.*, tensor.layer_count * per_layer_count AS matrices,
         operator LIKE 'linear%' AND component IN ('text', 'encoder', 'decoder')
             AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent') AS is_linear,
-        role IN ('attention_q', 'attention_v', 'attention_qkv') AS is_query_value
-    FROM tensor
+        role IN ('attention_q', 'attention_v', 'attention_qkv') AS is_query_value,
+        role = 'norm' AND tensor.layer_count > 1 AND component = 'text' AND out_features = shape.gated_max
+            AND out_features > shape.hidden_size AND out_features > shape.query_max AS is_inner_norm
+    FROM tensor JOIN shape USING (model_id)
 )
 SELECT
     model_id,
@@ -25,6 +29,8 @@ SELECT
     coalesce(sum(matrices * (in_features + out_features) * iif(role = 'expert_gate_up', 2, 1)) FILTER (operator = 'expert'), 0)::BIGINT
         AS lora_routed_elements,
     coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
+    coalesce(sum(matrices * out_features) FILTER (role = 'per_layer_gate'), 0)::BIGINT AS per_layer_input_sum,
+    coalesce(sum(matrices * out_features) FILTER (is_inner_norm), 0)::BIGINT AS inner_norm_sum,
     coalesce(max(in_features) FILTER (is_linear), 0)::BIGINT AS widest_input,
     coalesce(sum(element_count) FILTER (is_linear), 0)::BIGINT AS projected_elements,
     coalesce(sum(matrices * greatest(in_features, out_features)) FILTER (is_linear), 0)::BIGINT AS projected_longer_sum,

@@ -47,6 +47,8 @@ CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
     WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN 'eager'
     WHEN m.attention_form = 'broadcast' AND c.kv_heads = 1 AND c.heads > 1 THEN 'broadcast'
     WHEN c.win < x.context_tokens OR x.attention = 'masked' THEN 'masked'
+    -- (the flash kernel takes heads of up to 256)
+    WHEN c.query > 256 * c.heads THEN 'wide'
     WHEN x.compute_bytes = 4 AND c.heads > c.kv_heads THEN 'math'
     ELSE 'fused'
 END;
@@ -54,7 +56,11 @@ END;
 -- Per head and pair of tokens, eager attention: the fp32 softmax and its 16-bit copy, or the softmax in 16 bits; with dropout the mask
 -- and the result; with a cap on the scores, their tanh.
 CREATE OR REPLACE MACRO kept_per_score(m, x) AS
-    CASE WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + iif(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
+    CASE
+        -- the scores beside their softmax, fp32 where a mask made them so
+        WHEN m.softmax_form = 'clamped' THEN 2 * iif(x.precision = 'amp', 4, x.compute_bytes)
+            + iif(m.attention_dropout > 0, 1 + x.compute_bytes, iif(x.precision = 'amp', x.compute_bytes, 0))
+        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + iif(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
         ELSE 4 + iif(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + iif(m.attention_dropout > 0, 1, 0) END
     + iif(m.has_score_cap, x.compute_bytes, 0);
 
@@ -65,7 +71,7 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
     x.compute_bytes * CASE
         WHEN c.mechanism = 'mla' THEN 3 * c.query - c.heads * m.rotary_width + c.context
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
-        WHEN c.kernel IN ('eager', 'masked') THEN c.query + c.expanded_key + c.expanded_value
+        WHEN c.kernel IN ('eager', 'masked', 'wide') THEN c.query + c.expanded_key + c.expanded_value
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', x.context_tokens, 0)
         WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + iif(x.is_adapter, 0, c.context)
         -- in fp32; a batch repeats the one key and value for every head
@@ -81,6 +87,7 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
         x.compute_bytes * (c.query + c.key), 0)
     -- an output gate's sigmoid, and its product with the context
     + x.compute_bytes * iif(x.is_adapter, 1, 2) * c.gated
+    + m.value_norm_bytes * c.value
     + CASE
         WHEN NOT c.has_qk_norm THEN 0
         WHEN m.norm_form = 'layer' THEN iif(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
@@ -121,7 +128,8 @@ CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
 -- Per token, backward inside attention where scores are tensors: the softmax, its gradient, their product (a temporary of PyTorch's CUDA
 -- kernel) and the gradient of the scores, all in the softmax's precision, in place of what was kept of them.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
-    WHEN 'eager' THEN (iif(m.softmax_form = 'compute' AND x.precision <> 'amp', 4 * x.compute_bytes, 16)
+    WHEN 'eager' THEN (CASE WHEN m.softmax_form = 'clamped' THEN 5 * iif(x.precision = 'amp', 4, x.compute_bytes)
+        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN 4 * x.compute_bytes ELSE 16 END
         + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
     WHEN 'math' THEN 12 * c.heads * x.context_tokens + 8 * c.context
     WHEN 'broadcast' THEN 12 * c.heads * x.context_tokens + 8 * c.context
@@ -154,11 +162,21 @@ CREATE OR REPLACE MACRO kept_selectively(m, x, mixers) AS
         * (b.experts + b.routed * (iif(b.is_gated, 2, 1) * b.expert_width + iif(b.experts > 0, m.hidden_size, 0))))), 0)
     + iif(x.is_adapter, adapter_compute_bytes(x) * (adapted_elements(m, x) - adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x)), 0);
 
+-- Embeddings per layer: their sum with a projection of the hidden state; in each layer a gate, its activation and their product, and what
+-- the gate reads.
+CREATE OR REPLACE MACRO per_layer_inputs_kept(m, x) AS iif(m.per_layer_input_sum = 0, 0,
+    x.compute_bytes * iif(x.is_adapter, 2, 4) * m.per_layer_input_sum
+    + iif(x.is_adapter, 0, x.norm_bytes * m.per_layer_input_sum + x.compute_bytes * m.layer_count * m.hidden_size));
+
 -- everything that is as wide as the hidden state: norms with their statistics, 16-bit copies for linear layers, dropout masks
 CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) + 8 * m.layer_count
     + m.latent_norm_sum * (x.norm_bytes + iif(x.is_adapter, 0, x.compute_bytes))
     + iif(x.is_autocast, 2 * m.hidden_input_sum, 0)
+    -- norms inside blocks: that of the feed-forward block's width, and the output of the one before attention's last projection
+    + iif(m.inner_norm_sum > 0, m.inner_norm_sum * x.norm_bytes
+        + iif(x.is_adapter OR x.is_autocast, 0, x.compute_bytes * m.layer_count * m.hidden_size), 0)
+    + per_layer_inputs_kept(m, x)
     + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
 
 -- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is written in these.

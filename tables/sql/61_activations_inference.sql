@@ -101,7 +101,7 @@ END;
 
 -- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of rotations in
 -- every layer.
-CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x)
+CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x) + m.mask_buffer_bytes
     + iif(is_post_norm(m), 0, x.context_tokens) * (8 + x.compute_bytes * iif(m.has_position_embedding, m.hidden_size, 2 * m.head_dim_max))
     + iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
         m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);

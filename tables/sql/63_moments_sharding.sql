@@ -75,10 +75,10 @@ CREATE OR REPLACE MACRO converted_gradients(x, t) AS iif(x.scheme = 'deepspeed' 
 
 -- The moments of a step on one stage (62_moments_training.sql), with what several GPUs add to each.
 CREATE OR REPLACE MACRO moments(m, x, opt, t) AS {
-    'loss': loss_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_loss(m, x, t),
-    'forward': forward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_forward(m, x, t),
+    'loss': loss_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_loss(m, x, t) + m.mask_buffer_bytes,
+    'forward': forward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, t.kept, t) + gathered_at_forward(m, x, t) + m.mask_buffer_bytes,
     'backward': backward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, x.s, x.work, t, x.made_in_layer)
-        + gathered_at_backward(m, x, t) + x.dequantised,
-    'end': end_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer) + gathered_at_end(m, x, t),
-    'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t)
+        + gathered_at_backward(m, x, t) + x.dequantised + m.mask_buffer_bytes,
+    'end': end_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer) + gathered_at_end(m, x, t) + m.mask_buffer_bytes,
+    'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t) + m.mask_buffer_bytes
 };

@@ -160,7 +160,7 @@ def to_fake(model) -> None:
             kind[name] = made[id(value)][1]
 
 
-def behave_as_with_values(has_padding: bool) -> None:
+def behave_as_with_values(has_padding: bool = False) -> None:
     """Fake tensors have no values: transformers must neither take them for tracing nor look for padding and packing in them."""
     import torch
     import torch.optim.adam as adam  # the package deletes its own attribute of this name
@@ -199,8 +199,8 @@ def train(model, ids, row: dict[str, str], tracker) -> int:
     named = {"input_ids": ids, "labels": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
     if row["attention"] == "masked":
         named["attention_mask"] = torch.ones_like(ids)
-    if "Causal" in model.__class__.__name__:
-        named["use_cache"] = False
+    # as Trainer sets it (TrainingArguments.use_cache)
+    model.config.use_cache = False
     peak = 0
     for _ in range(STEPS):
         gc.collect()

@@ -143,7 +143,8 @@ class Attention:
             statistics = torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value))
             if attn_mask is not None:
                 columns = attn_mask.shape[-1]
-                attn_mask = torch.nn.functional.pad(attn_mask, (0, -columns % 16))[..., :columns]
+                if columns % 16:  # only masks that are not aligned are copied
+                    attn_mask = torch.nn.functional.pad(attn_mask, (0, -columns % 16))[..., :columns]
                 attn_mask = attn_mask.expand(query.shape[0], query.shape[1], query.shape[2], key.shape[2])
             return aten._scaled_dot_product_efficient_attention(
                 query, key, value, attn_mask, statistics, dropout_p, is_causal, scale=factor
