@@ -36,6 +36,7 @@ WITH mixer AS (
         coalesce(max(head_count), 0)::BIGINT AS head_max,
         coalesce(max(kv_head_count), 0)::BIGINT AS kv_head_max,
         coalesce(max(head_dim), 0)::BIGINT AS head_dim_max,
+        min(window_tokens) FILTER (component IN ('text', 'decoder') AND head_count > 0) AS shortest_window,
         coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
         coalesce(bool_and(mechanism = 'bidirectional'), false) AS is_encoder,
         coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads

@@ -31,6 +31,7 @@ SELECT
     coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
     coalesce(sum(matrices * out_features) FILTER (role = 'per_layer_gate'), 0)::BIGINT AS per_layer_input_sum,
     coalesce(sum(matrices * out_features) FILTER (is_inner_norm), 0)::BIGINT AS inner_norm_sum,
+    coalesce(bool_or(role = 'router_scale'), false) AS has_router_scale,
     coalesce(max(in_features) FILTER (is_linear), 0)::BIGINT AS widest_input,
     coalesce(sum(element_count) FILTER (is_linear), 0)::BIGINT AS projected_elements,
     coalesce(sum(matrices * greatest(in_features, out_features)) FILTER (is_linear), 0)::BIGINT AS projected_longer_sum,

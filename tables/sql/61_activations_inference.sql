@@ -42,10 +42,10 @@ CREATE OR REPLACE MACRO hidden_tensors(m) AS CASE
 END;
 
 -- Routed experts, each token copied for every expert that it passes: the copies, their outputs, the weighted outputs and those put
--- back in order (routers with experts that everyone shares weigh in fp32), or the widest moment inside the experts.
+-- back in order (routers with experts that everyone shares, or with scales of their own, weigh in fp32), or the widest moment inside the experts.
 CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS iif(m.routed_max = 0, 0, greatest(
     m.experts_per_token_max * m.hidden_size
-        * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate, 4, x.compute_bytes)),
+        * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
     x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
 ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max);
 
@@ -106,9 +106,23 @@ CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x) + m.mask_buff
     + iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
         m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);
 
+-- Embeddings per layer, before the first layer and without a cache yet: looked up, projected, and the norm's two steps in fp32. Their
+-- sum stays through all layers.
+CREATE OR REPLACE MACRO per_layer_input_bytes(m, x) AS iif(m.per_layer_input_sum = 0, 0,
+    step_tokens(x) * ((x.compute_bytes + 10) * m.per_layer_input_sum + x.compute_bytes * m.hidden_size) - kv_cache_bytes(m, x));
+
+-- The shortest window of a layer: beyond it fused kernels need a mask, one byte for each pair of tokens all the while, and in a layer
+-- its additive form beside what it was made from; such kernels get grouped keys and values repeated for every head.
+CREATE OR REPLACE MACRO needs_mask(m, x) AS coalesce(m.shortest_window < x.context_tokens, false) AND x.attention <> 'eager' AND m.has_flash_attention
+    AND NOT is_encoder(m);
+CREATE OR REPLACE MACRO mask_bytes(m, x) AS iif(needs_mask(m, x), x.context_tokens::DOUBLE * x.context_tokens, 0);
+CREATE OR REPLACE MACRO masked_attention_bytes(m, x) AS iif(needs_mask(m, x), (1 + x.compute_bytes) * mask_bytes(m, x)
+    + step_tokens(x) * x.compute_bytes * (3 * m.hidden_size + m.query_max * iif(m.has_grouped_heads AND m.kv_head_max > 1, 3, 1)), 0);
+
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
-    step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
-    rotation_bytes(m, x), logit_bytes(m, x)
+    greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
+        masked_attention_bytes(m, x)) + step_tokens(x) * x.compute_bytes * m.per_layer_input_sum + mask_bytes(m, x),
+    per_layer_input_bytes(m, x), rotation_bytes(m, x), logit_bytes(m, x)
 ) + standing_bytes(m, x)
     -- GPTQ's kernels unpack the largest matrix into a buffer of their own
     + iif(x.dtype_id IN ('gptq-int4', 'gptq-int8'), x.compute_bytes * m.largest_linear_elements, 0);

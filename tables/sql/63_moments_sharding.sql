@@ -39,11 +39,18 @@ CREATE OR REPLACE MACRO gathered_at_forward(m, x, t) AS gathered_at_loss(m, x, t
 CREATE OR REPLACE MACRO made_in_layer(m, x) AS
     iif(x.scheme = 'fsdp2', x.made_bytes_each * layer_part(x.expert_parallel, m, x) / m.largest_layer_elements, 0);
 
--- While a layer is differentiated: its weights, the next one's, and the gradients of the unit before it on their way.
+-- The weights that are gathered for the next layer while one is differentiated: no layer comes after the first. The second one has them,
+-- with the activations of one layer more and the gradients of one layer less.
+CREATE OR REPLACE MACRO gathered_next(m, x) AS
+    iif(x.scheme = 'fsdp2' AND x.pipeline_parallel = 1 AND m.layer_count > 1, x.unit_elements * x.gather_bytes_each, 0);
+CREATE OR REPLACE MACRO gathered_second(m, x, s) AS iif(x.scheme = 'fsdp2' AND x.pipeline_parallel = 1 AND m.layer_count > 1,
+    greatest(0, gathered_next(m, x) + step_tokens(x) * kept_by_one_layer(m, x, s) - gradient_bytes(m.largest_layer_elements, x)), 0);
+
+-- While a layer is differentiated: its weights, and the gradients of the unit before it on their way.
 CREATE OR REPLACE MACRO gathered_at_backward(m, x, t) AS CASE x.scheme
     WHEN 'fsdp2' THEN CASE
         WHEN x.pipeline_parallel > 1 THEN t.resident * m.parameter_count * (x.gather_bytes_each + x.reduce_bytes_each)
-        ELSE 2 * x.unit_elements * x.gather_bytes_each + iif(x.is_root_whole,
+        ELSE x.unit_elements * x.gather_bytes_each + iif(x.is_root_whole,
             (t.head + t.embedding) * x.gather_bytes_each + t.head * x.made_bytes_each + x.unit_elements * x.reduce_bytes_each,
             greatest(t.head, x.unit_elements) * x.reduce_bytes_each) END
     ELSE gathered_at_loss(m, x, t)

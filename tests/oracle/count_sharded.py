@@ -128,6 +128,7 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.distributed.device_mesh import init_device_mesh
 
+    row = {**count_training.DEFAULTS, **row}
     install(int(row["gpu_count"]))
     live_storage.install_attention()
     # shards are fp32 where a policy gathers them in 16 bits

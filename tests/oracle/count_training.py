@@ -191,12 +191,28 @@ def optimizer_of(model, name: str):
     raise ValueError(f"no optimizer {name} here")
 
 
+def inputs_of(model, ids) -> dict:
+    """What a step reads: labels are as long as the input; a model that hears reads its whole window."""
+    import torch
+
+    config = model.config
+    named = {"input_ids": ids, "labels": ids}
+    if config.is_encoder_decoder:
+        named["decoder_input_ids"] = ids
+    if hasattr(config, "num_mel_bins"):
+        shape = (len(ids), config.num_mel_bins, 2 * config.max_source_positions)
+        dtype = next(model.parameters()).dtype
+        del named["input_ids"]
+        named["input_features"] = torch.empty(shape, dtype=dtype, device="cuda")
+    return named
+
+
 def train(model, ids, row: dict[str, str], tracker) -> int:
     import torch
     import training_recipes
 
     optimizer = optimizer_of(model, row["optimizer_id"])
-    named = {"input_ids": ids, "labels": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
+    named = inputs_of(model, ids)
     if row["attention"] == "masked":
         named["attention_mask"] = torch.ones_like(ids)
     # as Trainer sets it (TrainingArguments.use_cache)
