@@ -11,7 +11,10 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from pipeline.render import render, words
+from pipeline.render import crew, render, words
+from pipeline.render.models import ModelPages
+from pipeline.render.shell import Shell
+from pipeline.render.tables import read
 from tests.tiny_tables import GPUS, HOSTILE, MODELS, REASON, UNKNOWN, build
 
 SITE = "https://almanac.example/deep/"
@@ -176,13 +179,20 @@ def test_tables_are_beside_the_site(site, tables):
     assert {f.name for f in tables.iterdir()} == {f.name for f in (site / "tables").iterdir()}
 
 
-def test_the_same_tables_give_the_same_site(site, tables, tmp_path):
-    render(tables, tmp_path / "again", site_url=SITE)
+def test_the_same_tables_give_the_same_site_however_many_write_it(site, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "PORTION", 1)
+    render(tables, tmp_path / "again", site_url=SITE, processes=2)
     first, second = (
         {f.relative_to(folder): hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.rglob("*") if f.is_file()}
         for folder in (site, tmp_path / "again")
     )
     assert first == second
+
+
+def test_a_page_that_cannot_be_written_stops_the_build(tables, tmp_path):
+    (tmp_path / "models").write_text("in the way")
+    with crew.Crew(ModelPages(read(tables), SITE), 1) as one, pytest.raises(OSError):
+        list(one.write(Shell.of("ALMANAC-TITLE"), tmp_path, lambda: None))
 
 
 def test_a_full_folder_is_refused(tables, tmp_path):

@@ -165,8 +165,8 @@ PREVIEWS = preview.Previews()
 @settings(deadline=None, max_examples=40)
 @given(st.text(max_size=90), st.lists(st.text(max_size=200), max_size=6))
 def test_any_text_gives_a_preview_of_the_right_size(name, sentences):
-    picture = PREVIEWS.draw(name, "7B parameters", sentences)()
-    assert picture == PREVIEWS.draw(name, "7B parameters", sentences)()
+    picture = PREVIEWS.draw(name, "7B parameters", sentences)
+    assert picture == PREVIEWS.draw(name, "7B parameters", sentences)
     assert picture.startswith(b"\x89PNG\r\n\x1a\n") and picture[16:24] == (1200).to_bytes(4, "big") + (630).to_bytes(
         4, "big"
     )
@@ -177,7 +177,7 @@ def test_any_text_gives_a_preview_of_the_right_size(name, sentences):
 
 def test_a_preview_shows_different_names_differently():
     draw = PREVIEWS.draw
-    assert draw("a/One", "", [])() != draw("a/Two", "", [])()
+    assert draw("a/One", "", []) != draw("a/Two", "", [])
 
 
 def test_training_limits_stand_by_card(pages):

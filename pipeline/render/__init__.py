@@ -9,23 +9,22 @@ import re
 import shutil
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from markupsafe import escape
 
 from pipeline.render import news, redirects, search, slices, tables, words
-from pipeline.render.environment import TEMPLATES, short_names, slug_gpu
+from pipeline.render.crew import Crew, hands, write_page
+from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.models import ModelPages
 from pipeline.render.prose import Prose
-from pipeline.render.shell import ROOT, mkdocs, secure, take_shells
+from pipeline.render.shell import ROOT, Shell, mkdocs, secure, take_shells
 
 __all__ = ["render"]
 
 ASSETS = ROOT / "site" / "assets"
-WRITERS, AHEAD = 2, 64  # threads that pack and write, and how many pages may wait for them
 SITE_URL = "http://127.0.0.1:8000/"
 
 
@@ -34,46 +33,55 @@ def quiet(iterable, **_how):
     return iterable
 
 
-def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_url: str | None = None) -> dict:
+def render(
+    tables_dir: Path,
+    site_dir: Path,
+    progress: Callable = quiet,
+    site_url: str | None = None,
+    processes: int | None = None,
+) -> dict:
     """Write the whole site into `site_dir`, which must be empty or absent.
 
     `progress` is called as tqdm is: `progress(iterable, desc=…, total=…)`. The site's own address, for canonical links and
-    the site map, is `site_url` or the environment's SITE_URL. Returns counts, bytes and seconds.
+    the site map, is `site_url` or the environment's SITE_URL. `processes` write the pages of models beside this one (0: none do);
+    by default as many as there are cores, where there are many models. Returns counts, bytes and seconds.
     """
     started = time.perf_counter()
     tables_dir, site_dir = Path(tables_dir), Path(site_dir)
     if site_dir.exists() and any(site_dir.iterdir()):
         raise FileExistsError(f"{site_dir} is not empty")
     site_url = (site_url or os.environ.get("SITE_URL") or SITE_URL).rstrip("/") + "/"
-    book = tables.read(tables_dir)
-    for gpu, short in zip(book["gpu"], short_names([g["name"] for g in book["gpu"]]), strict=True):
-        gpu["short"] = short
-    with tempfile.TemporaryDirectory() as scratch:
-        mkdocs(Path(scratch) / "prose", site_url)
-        shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
-    shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
+    pages = ModelPages(tables.read(tables_dir), site_url)
+    book = pages.book
+    with Crew(pages, hands(len(book.models)) if processes is None else processes) as crew:
+        with tempfile.TemporaryDirectory() as scratch:
+            mkdocs(Path(scratch) / "prose", site_url)
+            shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
+        shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
+        prose = Prose(book, pages)
+        data = {
+            "scenarios.json": slices.scenarios(book, prose.opening()),
+            "models.json": slices.models(book, pages.paths),
+            "compare.json": prose.compare.data(),
+        } | pages.calculator.files()
+        common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
+        prose.version = common["ALMANAC-VERSION"]
+        for file in site_dir.rglob("*.html"):
+            file.write_text(_replace(file.read_text(), common))
+        shells = take_shells(site_dir)
+        slice_bytes = slices.write_slices(book, site_dir)
+        for name, text in data.items():
+            (site_dir / "data" / name).write_text(text)
+        for file in sorted(site_dir.rglob("*.html")):
+            file.write_text(prose.fill(secure(file.read_text())))
+        cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
+        for _number in progress(
+            crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
+        ):
+            pass
 
-    pages = ModelPages(book, site_url)
-    prose = Prose(book, pages)
-    data = {
-        "scenarios.json": slices.scenarios(book, prose.opening()),
-        "models.json": slices.models(book, pages.paths),
-        "compare.json": prose.compare.data(),
-    } | pages.calculator.files()
-    slice_bytes = slices.write_slices(book, site_dir)
-    for name, text in data.items():
-        (site_dir / "data" / name).write_text(text)
-    common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
-    for file in site_dir.rglob("*.html"):
-        file.write_text(_replace(file.read_text(), common))
-    shells = take_shells(site_dir)
-    prose.version = common["ALMANAC-VERSION"]
-    for file in sorted(site_dir.rglob("*.html")):
-        file.write_text(prose.fill(secure(file.read_text())))
-
-    entries = _stamp(book, site_dir, site_url, shells, pages, prose, progress)
     _share(tables_dir, site_dir / "tables")
-    search.extend_search(site_dir, entries)
+    search.extend_search(site_dir, _found(pages))
     search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
     addresses = search.write_sitemap(site_dir, site_url)
     # after the site map, which lists what is to be found
@@ -92,42 +100,26 @@ def render(tables_dir: Path, site_dir: Path, progress: Callable = quiet, site_ur
     }
 
 
-def _stamp(
-    book, site_dir: Path, site_url: str, shells, pages: ModelPages, prose: Prose, progress
-) -> list[tuple[str, str]]:
-    """Model, organisation and card pages; returns their entries for the search. Files are packed and written beside."""
-    entries = []
-    with ThreadPoolExecutor(WRITERS) as pool:
-        writing: deque = deque()
+def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progress: Callable) -> None:
+    """The pages of organisations and cards."""
 
-        def write(path: str, shell: str, title: str, description: str, body: str, files: dict | None = None) -> None:
-            image = "preview.png" if files and "preview.png" in files else None
-            html = shells[shell].stamp(words.shown(title), words.shown(description), body, f"{site_url}{path}/", image)
-            writing.append(pool.submit(_write, site_dir / path, {"index.html": html} | (files or {})))
-            while len(writing) > AHEAD:
-                writing.popleft().result()
+    def write(path: str, title: str, description: str, body: str, files: dict[str, str]) -> None:
+        html = shell.stamp(words.shown(title), words.shown(description), body, f"{pages.site_url}{path}/")
+        write_page(site_dir / path, html, files)
 
-        for number, model in enumerate(progress(book.models, desc="model pages", total=len(book.models))):
-            path, name = f"models/{pages.paths[model['model_id']]}", model["model_id"]
-            write(path, "model", name, pages.description(number), pages.render(number), pages.files(number))
-            entries.append((f"{path}/", words.shown(name)))
-        for folder, name, body in pages.organisations():
-            write(f"models/{folder}", "page", name, f"GPU memory of the models of {name}.", body)
-        for gpu in progress(book.gpus, desc="card pages", total=len(book.gpus)):
-            path, name = f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"]
-            told = f"What runs on {name}, and the memory it really gives."
-            write(path, "page", name, told, prose.cards.render(gpu), prose.compare.of_card(gpu))
-            entries.append((f"{path}/", words.shown(name)))
-        while writing:
-            writing.popleft().result()
-    return entries
+    for folder, name, body in pages.organisations():
+        write(f"models/{folder}", name, f"GPU memory of the models of {name}.", body, {})
+    gpus = pages.book.gpus
+    for gpu in progress(gpus, desc="card pages", total=len(gpus)):
+        told = f"What runs on {gpu['name']}, and the memory it really gives."
+        files = prose.compare.of_card(gpu)
+        write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
 
 
-def _write(folder: Path, files: dict[str, str | bytes | Callable[[], bytes]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        content = content() if callable(content) else content
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+def _found(pages: ModelPages) -> list[tuple[str, str]]:
+    """Models and cards for the search: address and name."""
+    models = [(f"models/{pages.paths[m['model_id']]}/", words.shown(m["model_id"])) for m in pages.book.models]
+    return models + [(f"gpus/{slug_gpu(g['gpu_id'])}/", words.shown(g["name"])) for g in pages.book.gpus]
 
 
 def _replace(html: str, values: dict[str, str]) -> str:

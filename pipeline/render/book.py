@@ -77,6 +77,7 @@ class Book:
     counts_of: dict[str, list[int]]
     array: array
     reasons: list[str]
+    first: int = 0  # the model that the array begins with
     index: dict[Scenario, int] = field(default_factory=dict)
     _asked: dict = field(default_factory=dict)  # pages ask the same few questions thousands of times
 
@@ -96,7 +97,7 @@ class Book:
         return len(self.counts) + BANDS
 
     def totals(self, model: int, scenario: int) -> array:
-        at = (model * len(self.scenarios) + scenario) * self.width
+        at = ((model - self.first) * len(self.scenarios) + scenario) * self.width
         return self.array[at : at + self.width]
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
@@ -104,8 +105,18 @@ class Book:
         return min(self.totals(model, self.index[scenario])[:-BANDS]) != UNKNOWN_KIB
 
     def model_bytes(self, model: int) -> bytes:
+        return self.part(range(model, model + 1)).tobytes()
+
+    def light(self) -> Book:
+        """The same without totals and without what other tables hold of models."""
+        small = {n: rows for n, rows in self.tables.items() if n == "model" or not rows or "model_id" not in rows[0]}
+        kept = (self.scenarios, self.counts, self.counts_of, array("f"), self.reasons)
+        return Book(self.folder, small, *kept)
+
+    def part(self, models: range) -> array:
+        """The totals of consecutive models."""
         step = len(self.scenarios) * self.width
-        return self.array[model * step : (model + 1) * step].tobytes()
+        return self.array[(models.start - self.first) * step : (models.stop - self.first) * step]
 
     def scenario_bytes(self, scenario: int) -> bytes:
         step, width = len(self.scenarios) * self.width, self.width

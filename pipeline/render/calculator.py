@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -64,8 +65,9 @@ class Calculator:
     """The formulas of a published database for the browser; without formulas in it, nothing."""
 
     def __init__(self, folder: Path) -> None:
-        self.module, self.shared, self.own = "", {}, {}
-        with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        self.database = folder / "almanac.duckdb"
+        self.module, self.shared, self.tables = "", {}, set()
+        with duckdb.connect(str(self.database), read_only=True) as connection:
             mirror = Mirror(connection)
             try:
                 self.module = mirror.module()
@@ -73,17 +75,23 @@ class Calculator:
                 # the page says that it has no formulas; the suite's test of the mirror says why
                 pass
             else:
-                self.shared = shared_tables(connection, mirror.tables) | _arguments(connection)
-                self.own = model_tables(connection, mirror.tables)
+                self.tables = set(mirror.tables)
+                self.shared = shared_tables(connection, self.tables) | _arguments(connection)
+
+    @cached_property
+    def own(self) -> dict[str, dict[str, list[dict]]]:
+        """The rows of every model by table, read when the first is asked for."""
+        with duckdb.connect(str(self.database), read_only=True) as connection:
+            return model_tables(connection, self.tables)
 
     def files(self) -> dict[str, str]:
         """What all scenarios share, by name."""
         return {"formulas.js": self.module, "calculator.json": _json(self.shared)} if self.module else {}
 
-    def of_model(self, model_id: str) -> str | None:
-        """A model's own rows; None for one whose shape is not known."""
-        tables = self.own.get(model_id)
-        return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in COLUMNS) else None
+
+def of_model(tables: dict[str, list[dict]] | None) -> str | None:
+    """A model's own rows as its page's file; None for one whose shape is not known."""
+    return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in COLUMNS) else None
 
 
 def _json(value) -> str:

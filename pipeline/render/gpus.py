@@ -164,7 +164,7 @@ class GpuPages:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
             cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
-        return self.entries[model] | {"cells": Markup("").join(cells)}
+        return self.entries[model] | {"cells": Markup("".join(cells))}
 
     def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:
         """Formats that do not run on the card, or of which nobody says that they do: certainty, reason, and which formats."""

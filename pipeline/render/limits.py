@@ -28,7 +28,6 @@ def points(folder: Path, phase: str = "inference") -> pl.DataFrame:
         pl.concat(frames)
         .with_columns(need=pl.col("total_bytes") * (1 + pl.col("error_band")))
         .unique([*WHO, *ALIKE, "context_tokens", "sequences"], keep="first")
-        .sort(*WHO, *ALIKE, "context_tokens", "sequences")
     )
 
 
@@ -79,7 +78,7 @@ def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict])
 
 
 def _lists(known: pl.DataFrame, axis: str, other: str) -> pl.DataFrame:
-    return known.sort(axis).group_by(*WHO, *ALIKE, other, maintain_order=True).agg(pl.col(axis).alias("at"), "need")
+    return known.sort(axis).group_by(*WHO, *ALIKE, other).agg(pl.col(axis).alias("at"), "need")
 
 
 def _line(low, high, capacity: int, multiple: pl.Expr | float) -> pl.Expr:

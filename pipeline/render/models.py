@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from markupsafe import Markup
 
-from pipeline.render import modelfiles, paths, plot, words
+from pipeline.render import modelfiles, paths, plot, reach, words
 from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
-from pipeline.render.calculator import Calculator
+from pipeline.render.calculator import Calculator, of_model
 from pipeline.render.environment import environment
 from pipeline.render.preview import Previews
 from pipeline.render.reach import Reach
@@ -44,13 +45,37 @@ class ModelPages:
         self.inference = {
             c: book.rows(["inference"], **book.default("inference", context_tokens=c)) for c in self.contexts
         }
-        shown = [s for rows in (*self.inference.values(), *self.training.values()) for s in rows]
-        self.places = {scenario: i for i, scenario in enumerate(shown)}
-        self.parts = components(book.folder, shown) if shown else {}
-        self.tensors, self.layers = _grouped(book["tensor_class"]), _grouped(book["attention_layer"])
-        self.calculator, self.previews, self.support = Calculator(book.folder), Previews(), Support(book)
-        self.relatives = Relatives(book.models)
-        self.reach = Reach(book, self.contexts, self.support, self.lengths, self.trained)
+        self.shown = [s for rows in (*self.inference.values(), *self.training.values()) for s in rows]
+        self.places = {scenario: i for i, scenario in enumerate(self.shown)}
+        self.support, self.relatives = Support(book), Relatives(book.models)
+        self.previews = Previews()
+        self.reach = Reach(book, self.support, self.contexts, self.lengths, lambda: self.held)
+
+    @cached_property
+    def calculator(self) -> Calculator:
+        return Calculator(self.book.folder)
+
+    @cached_property
+    def held(self) -> dict[str, dict]:
+        """What the pages of models show beside the book's array: by name and model, as plain values."""
+        book = self.book
+        return {
+            "parts": components(book.folder, self.shown) if self.shown else {},
+            "tensors": _grouped(book["tensor_class"]),
+            "layers": _grouped(book["attention_layer"]),
+            "formulas": self.calculator.own,
+        } | reach.read(book, self.contexts, self.lengths, self.trained)
+
+    def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
+        """What the pages of consecutive models need, for another process to `take`."""
+        ids = [self.book.models[n]["model_id"] for n in numbers]
+        held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in self.held.items()}
+        return numbers, self.book.part(numbers).tobytes(), held
+
+    def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
+        """From now on these are the models whose pages can be written."""
+        self.book.first, self.book.array = numbers.start, array("f", totals)
+        self.held = held
 
     @cached_property
     def heads(self) -> Markup:
@@ -72,8 +97,10 @@ class ModelPages:
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
         breakdown = self._breakdown(number, shown) if known else []
-        tensors = sorted(self.tensors.get(model["model_id"], ()), key=lambda t: -t["element_count"])
+        tensors = sorted(self.held["tensors"].get(model["model_id"], ()), key=lambda t: -t["element_count"])
         used = {part for row in breakdown for part, size in row["parts"] if size}
+        for row in breakdown:
+            row["cells"] = Markup("".join([words.exact_cell(size) for part, size in row["parts"] if part in used]))
         caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
         context_values, contexts = self._contexts(number) if known else ([], [])
         recipe = _recipe(training)
@@ -103,7 +130,7 @@ class ModelPages:
             base_path=self.paths.get(model["base_model_id"]),
             tensors=tensors,
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
-            layers=self.layers.get(model["model_id"], []),
+            layers=self.held["layers"].get(model["model_id"], []),
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
@@ -118,18 +145,18 @@ class ModelPages:
         said = self._answer(number)[0]
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
-    def files(self, number: int) -> dict[str, str | bytes | Callable[[], bytes]]:
-        """What lies beside the page, by name; what takes long and needs no interpreter is for another thread to make."""
+    def files(self, number: int) -> dict[str, str | bytes]:
+        """What lies beside the page, by name."""
         model = self.book.models[number]
         context, _length = self._opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
         tables = {
-            "tensor_class": self.tensors.get(model["model_id"], []),
-            "attention_layer": self.layers.get(model["model_id"], []),
+            "tensor_class": self.held["tensors"].get(model["model_id"], []),
+            "attention_layer": self.held["layers"].get(model["model_id"], []),
         }
         limits = self.reach.as_rows(number, self.inference.get(context, []))
         where = smallest_for_badge(self.book, number, context) if known else None
-        formula = self.calculator.of_model(model["model_id"])
+        formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
             "model.json": modelfiles.as_json(
                 model, self.paths[model["model_id"]], self._answer(number), tables, limits
@@ -139,7 +166,7 @@ class ModelPages:
             "preview.png": self._preview(number),
         }
 
-    def _preview(self, number: int) -> Callable[[], bytes]:
+    def _preview(self, number: int) -> bytes:
         """The page in a picture, for links to it on other sites."""
         model = self.book.models[number]
         said = self._answer(number)[0].rstrip(".")
@@ -202,10 +229,10 @@ class ModelPages:
             words.verdict_cell(totals, book.counts, kib, "", refusal)
             for kib, refusal in zip(self.capacities, refusals, strict=True)
         ]
-        return row | {"gib": _kib_text(totals[0]), "cells": Markup("").join(cells)}
+        return row | {"gib": _kib_text(totals[0]), "cells": Markup("".join(cells))}
 
     def _breakdown(self, number: int, shown: list[Scenario]) -> list[dict]:
-        by_place = {row["s"]: row for row in self.parts.get(self.book.models[number]["model_id"], ())}
+        by_place = {row["s"]: row for row in self.held["parts"].get(self.book.models[number]["model_id"], ())}
         found = [(s, by_place.get(self.places[s])) for s in shown]
         rows = []
         for group in (True, False):  # each group on a scale of its own: training dwarfs inference
@@ -226,7 +253,6 @@ class ModelPages:
                         "bar": plot.bar([(c.removesuffix("_bytes"), row[c]) for c in COMPONENTS], scale)
                         if total
                         else "",
-                        "cells": {c.removesuffix("_bytes"): words.exact_cell(row and row[c]) for c in COMPONENTS},
                         "reason": "" if total is not None else self.book.reason(number, scenario),
                     }
                 )

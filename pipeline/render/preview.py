@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from pipeline.render import words
 from pipeline.render.shell import ROOT
@@ -21,6 +21,8 @@ WIDTH, HEIGHT = 1200, 630
 PAPER, INK, RED = (0xFD, 0xFB, 0xF6), (0x1F, 0x1D, 0x1A), (0x7A, 0x2E, 0x1D)
 LEFT, RIGHT = 76, 1140
 LINES = {"large": 80, "middle": 58, "text": 50}
+MARGIN, FOOT = 56, HEIGHT - 60  # rows above and below the rule; the baseline of the last line
+ADLER = 65521
 STRIDE = WIDTH + 1  # each row of a PNG begins with the number of its filter
 
 
@@ -36,17 +38,25 @@ class Letters:
             for name, letters in sets.items()
         }
 
+    @cached_property
+    def reach(self) -> dict[str, tuple[int, int]]:
+        """How far the letters of a size reach above and below their baseline."""
+        return {
+            size: (-min(y for _w, _x, y, _r in letters.values()), max(y + len(r) for _w, _x, y, r in letters.values()))
+            for size, letters in self.drawn.items()
+        }
+
     def width(self, text: str, size: str) -> int:
         letters = self.drawn[size]
         return sum(letters.get(c, letters["?"])[0] for c in text)
 
-    def put(self, picture: bytearray, text: str, size: str, x: int, baseline: int) -> None:
+    def put(self, rows: bytearray, text: str, size: str, x: int, baseline: int) -> None:
         letters = self.drawn[size]
         for c in text:
-            wide, left, top, rows = letters.get(c, letters["?"])
+            wide, left, top, shades = letters.get(c, letters["?"])
             place = (baseline + top) * STRIDE + 1 + x + left
-            for row in rows:
-                picture[place : place + len(row)] = row
+            for row in shades:
+                rows[place : place + len(row)] = row
                 place += STRIDE
             x += wide
 
@@ -76,49 +86,94 @@ def _pieces(text: str) -> list[str]:
 
 
 class Previews:
+    """A picture is a pile of bands, each packed by itself: a line of text, or the paper between two of them. Many pictures share
+    a line ("LoRA needs one 24 GB card"), which is then set and packed once."""
+
     def __init__(self) -> None:
         self.letters = Letters()
-        self.empty = bytes([0, *[SHADES - 1] * WIDTH]) * HEIGHT
+        paper = bytearray([0, *[SHADES - 1] * WIDTH])
+        self.outside = bytes(paper)  # a row above and below the rule, and one beside it
+        paper[41:49] = bytes([SHADES]) * 8
+        self.beside = bytes(paper)
+        self._line, self._paper = lru_cache(maxsize=4096)(self._set), lru_cache(maxsize=None)(self._blank)
+        self._wrapped = lru_cache(maxsize=4096)(self.letters.wrapped)
 
-    def draw(self, name: str, facts: str, sentences: list[str]) -> Callable[[], bytes]:
-        """The name, a line of facts below it, and the answer, a part on each line; called, it gives the PNG.
-
-        Packing takes most of the time and lets other threads run, so it is left to whoever writes the file.
-        """
-        picture, letters = bytearray(self.empty), self.letters
-        for row in range(56, HEIGHT - 56):
-            picture[row * STRIDE + 41 : row * STRIDE + 49] = bytes([SHADES]) * 8
+    def draw(self, name: str, facts: str, sentences: list[str]) -> bytes:
+        """The name, a line of facts below it, and the answer, a part on each line, as a PNG."""
+        letters = self.letters
         organisation, _, leaf = words.shown(name).rpartition("/")
-        for line in letters.wrapped(organisation, "text", RIGHT - LEFT)[:1]:
-            letters.put(picture, line, "text", LEFT, 92)
+        lines = [(line, "text", LEFT, 92) for line in letters.wrapped(organisation, "text", RIGHT - LEFT)[:1]]
         size = "large" if letters.width(leaf, "large") <= RIGHT - LEFT else "middle"
         baseline = 92
         for line in letters.wrapped(leaf, size, RIGHT - LEFT)[:2]:
             baseline += LINES[size]
-            letters.put(picture, line, size, LEFT, baseline)
+            lines.append((line, size, LEFT, baseline))
         baseline += LINES["text"] + 6
-        letters.put(picture, facts, "text", LEFT, baseline)
+        lines.append((facts, "text", LEFT, baseline))
         baseline += 34
-        for line in [line for s in sentences for line in letters.wrapped(s, "text", RIGHT - LEFT)]:
-            if baseline + LINES["text"] > HEIGHT - 90:
-                break
+        above, below = letters.reach["text"]
+        for line in [line for s in sentences for line in self._wrapped(s, "text", RIGHT - LEFT)]:
             baseline += LINES["text"]
-            letters.put(picture, line, "text", LEFT, baseline)
-        foot = "VRAM Almanac"
-        letters.put(picture, foot, "text", RIGHT - letters.width(foot, "text"), HEIGHT - 60)
-        return partial(_png, picture)
+            if baseline + below > FOOT - above:
+                break
+            lines.append((line, "text", LEFT, baseline))
+        lines.append(("VRAM Almanac", "text", RIGHT - letters.width("VRAM Almanac", "text"), FOOT))
+        return _png(self._bands(lines))
+
+    def _bands(self, lines: list[tuple[str, str, int, int]]) -> list[Packed]:
+        bands, at = [], 0
+        for text, size, x, baseline in lines:
+            above, below = self.letters.reach[size]
+            top, height = baseline - above, above + below
+            bands += [self._paper(at, top), self._line(text, size, x, min(height, HEIGHT - MARGIN - top))]
+            at = top + height
+        return [*bands, self._paper(at, HEIGHT)]
+
+    def _set(self, text: str, size: str, x: int, beside: int) -> Packed:
+        """A line of text; the rule stands beside so many of its rows."""
+        above, below = self.letters.reach[size]
+        rows = bytearray(self.beside * beside + self.outside * (above + below - beside))
+        self.letters.put(rows, text, size, x, above)
+        return Packed.of(rows)
+
+    def _blank(self, top: int, end: int) -> Packed:
+        beside = max(0, min(end, HEIGHT - MARGIN) - max(top, MARGIN))
+        before = max(0, min(end, MARGIN) - top)
+        return Packed.of(
+            self.outside * before + self.beside * beside + self.outside * (max(0, end - top) - before - beside)
+        )
 
 
-def _png(rows: bytearray) -> bytes:
+class Packed(NamedTuple):
+    """Rows that were packed by themselves, so that they can follow any others, and the checksum of what they hold."""
+
+    body: bytes
+    size: int
+    checksum: int
+
+    @classmethod
+    def of(cls, rows: bytes | bytearray) -> Packed:
+        packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        return cls(packer.compress(rows) + packer.flush(zlib.Z_SYNC_FLUSH), len(rows), zlib.adler32(rows))
+
+
+def _stream(bands: list[Packed]) -> bytes:
+    """The bands as one zlib stream: its header, they, an empty last block, and their checksums joined (RFC 1950)."""
+    low, high = 1, 0
+    for band in bands:
+        high = (high + (band.checksum >> 16) + band.size * (low - 1)) % ADLER
+        low = (low + (band.checksum & 0xFFFF) - 1) % ADLER
+    return b"\x78\x9c" + b"".join(band.body for band in bands) + b"\x03\x00" + struct.pack(">HH", high, low)
+
+
+def _png(bands: list[Packed]) -> bytes:
     ramp = [
         tuple(round(i + (p - i) * n / (SHADES - 1)) for i, p in zip(INK, PAPER, strict=True)) for n in range(SHADES)
     ]
     header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 3, 0, 0, 0)
-    packer = zlib.compressobj(4)
-    body = packer.compress(rows) + packer.flush()
     palette = bytes(value for colour in (*ramp, RED) for value in colour)
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        _chunk(*c) for c in ((b"IHDR", header), (b"PLTE", palette), (b"IDAT", body), (b"IEND", b""))
+        _chunk(*c) for c in ((b"IHDR", header), (b"PLTE", palette), (b"IDAT", _stream(bands)), (b"IEND", b""))
     )
 
 

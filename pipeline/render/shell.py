@@ -70,11 +70,16 @@ def take_shells(folder: Path) -> dict[str, Shell]:
     shells = {}
     for name, place in SHELLS.items():
         file = folder / place / "index.html"
-        shells[name] = Shell.of(secure(file.read_text()))
+        shells[name] = Shell.of(secure(_tight(file.read_text())))
         file.unlink()
         file.parent.rmdir()
     (folder / SHELLS["model"]).parent.rmdir()
     return shells
+
+
+def _tight(html: str) -> str:
+    """Without the blank lines and indents that the theme's templates leave: thousands of pages repeat them."""
+    return re.sub(r"\s*\n\s*", "\n", html)
 
 
 def secure(html: str) -> str:

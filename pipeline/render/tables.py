@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.render.book import BAND_UNIT, BANDS, COMPONENTS, KEYS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.environment import short_names
 
 # The order that people read formats in: whole precision first, then by how much smaller they get.
 DTYPE_ORDER = [
@@ -44,6 +45,8 @@ def read(folder: Path) -> Book:
         if file.stem not in ("footprint", "compatibility", "tensor", "weight"):
             small[file.stem] = pl.read_parquet(file).to_dicts()
     small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
+    for gpu, short in zip(small["gpu"], short_names([g["name"] for g in small["gpu"]]), strict=True):
+        gpu["short"] = short
     small["dtype"].sort(key=lambda d: _order(DTYPE_ORDER)(d["dtype_id"]))
     small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
     lazy = pl.scan_parquet(folder / "footprint.parquet")
@@ -67,43 +70,55 @@ def _dense(
     lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int], reasons: list[str]
 ) -> array:
     """Totals by model, scenario and GPU count, and after the last count the bands."""
-    ids = pl.LazyFrame({"model_id": [m["model_id"] for m in models]}).with_row_index("m")
-    keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
-    coded = pl.LazyFrame({"unknown_reason": reasons}, schema={"unknown_reason": pl.String}).with_row_index(
-        "r", offset=1
-    )
-    width = len(counts) + BANDS
-    step = len(scenarios) * width
-    position = pl.col("m").cast(pl.Int64) * step + pl.col("s").cast(pl.Int64) * width
+    step = len(scenarios) * (len(counts) + BANDS)
+    # Ten million rows: every key becomes a small number, and the keys of a scenario one number together.
+    values = {k: sorted({getattr(s, k) for s in scenarios} - {None}) for k in KEYS}
+    coded = {k: _coded(pl.col(k), values[k]) for k in KEYS}
+    place, size = pl.lit(0, dtype=pl.Int64), 1
+    for k in KEYS:
+        place, size = place + coded[k] * size, size * (len(values[k]) + 1)
+    known = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
+    scenario = known.select(place=place).with_row_index("s")
     cells = (
-        lazy.select(*KEYS, "model_id", "gpu_count", "total_bytes", "error_band", "unknown_reason")
-        .join(ids, on="model_id")
-        .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
-        .join(coded, on="unknown_reason", how="left", nulls_equal=True)
-        .join(pl.LazyFrame({"gpu_count": counts}).with_row_index("c"), on="gpu_count")
+        lazy.select(
+            _coded(pl.col("model_id"), [m["model_id"] for m in models]).alias("m"),
+            place.alias("place"),
+            _coded(pl.col("gpu_count"), counts).alias("c"),
+            (pl.col("total_bytes") / 1024).cast(pl.Float32).alias("kib"),
+            (pl.col("error_band") * BAND_UNIT).fill_null(0).cast(pl.Float32).alias("band"),
+            _coded(pl.col("unknown_reason"), reasons).alias("r"),
+        )
+        .join(scenario.lazy(), on="place")
         .select(
-            (position + pl.col("c").cast(pl.Int64)).alias("at"),
-            (position + len(counts)).alias("band_at"),
-            (pl.col("gpu_count") == 1).alias("is_one"),
-            (pl.col("total_bytes") / 1024).alias("kib"),
-            pl.when(pl.col("total_bytes").is_null() & (pl.col("gpu_count") == 1))
-            .then(pl.col("r").fill_null(0).cast(pl.Float64))
-            .otherwise((pl.col("error_band") * BAND_UNIT).fill_null(0))
-            .alias("band"),
+            "c", "kib", "band", "r", at=(pl.col("m") - 1) * step + pl.col("s").cast(pl.Int64) * (step // len(scenarios))
         )
         .collect()
     )
-    band_place = pl.col("band_at") + (~pl.col("is_one")).cast(pl.Int64)
-    bands = cells.group_by(at=band_place).agg(kib=pl.col("band").max())
-    filled = pl.concat([cells.select("at", "kib").drop_nulls(), bands.select("at", "kib")])
-    if filled["at"].n_unique() != len(filled):  # a scenario published twice, for another cache format or rank
-        filled = filled.unique("at", keep="first", maintain_order=True)
-    whole = (
-        pl.DataFrame({"at": pl.int_range(len(models) * step, eager=True)})
-        .join(filled, on="at", how="left", maintain_order="left")
-        .select(pl.col("kib").fill_null(UNKNOWN_KIB).cast(pl.Float32))["kib"]
-    )
+    whole = pl.repeat(UNKNOWN_KIB, len(models) * step, dtype=pl.Float32, eager=True)
+    for number, gpus in enumerate(counts, 1):
+        # a scenario published twice, for another cache format or rank: the first is kept, so it is written last
+        part = cells.filter(pl.col("c") == number).reverse()
+        total = part.filter(pl.col("kib").is_not_null())
+        whole.scatter(total["at"] + (number - 1), total["kib"])
+        if gpus == 1:
+            band = part.select(pl.when(pl.col("kib").is_null()).then(pl.col("r").cast(pl.Float32)).otherwise("band"))
+            whole.scatter(part["at"] + len(counts), band.to_series())
+        else:
+            places = part["at"] + (len(counts) + 1)
+            before = whole.gather(places).replace(UNKNOWN_KIB, 0.0)
+            whole.scatter(places, pl.select(pl.max_horizontal(before, part["band"])).to_series())
     return array("f", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
+
+
+def _coded(column: pl.Expr, values: list) -> pl.Expr:
+    """The place of a value in the list, from 1; 0 for none."""
+    if values and isinstance(values[0], str):
+        return column.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1) + 1
+    return (
+        column.replace_strict(values, range(1, len(values) + 1), default=0, return_dtype=pl.Int64)
+        if values
+        else pl.lit(0)
+    )
 
 
 def _reasons(lazy: pl.LazyFrame) -> list[str]:

@@ -146,9 +146,9 @@ def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "",
     return cell(verdict, gpus, None if gpus is None else math.ceil(100 * kib / capacity_kib))
 
 
-def cells(texts: Iterable[str]) -> Markup:
-    """Cells of ready text, in one piece: a page has hundreds, and a template escapes one after the other."""
-    return Markup("".join(f'<td class="n">{escape(text)}</td>' for text in texts))
+def cells(numbers: Iterable[str]) -> Markup:
+    """Cells of numbers as this module words them, in one piece: a page has hundreds, and a template escapes one after the other."""
+    return Markup("".join([f'<td class="n">{text}</td>' for text in numbers]))
 
 
 @lru_cache(maxsize=4096)
