@@ -186,7 +186,7 @@ best AS (
 ),
 reasoned AS (
     SELECT whole.*, CASE
-        WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id
+        WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
         WHEN whole.unknown_reason IS NOT NULL THEN whole.unknown_reason
         WHEN whole.engine_id NOT IN ('llama.cpp', 'transformers') THEN 'sharing with the CPU is worked out for llama.cpp and Transformers'
         WHEN whole.engine_id = 'transformers' AND whole.dtype_id NOT IN ('fp32', 'bf16', 'fp16')

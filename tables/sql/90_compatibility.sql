@@ -154,8 +154,8 @@ SELECT
         ELSE 'fits'
     END AS verdict,
     CASE
-        WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id
-        WHEN f.total_bytes IS NULL THEN f.unknown_reason
+        WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
+        WHEN f.total_bytes IS NULL THEN with_nearest_model(f.unknown_reason, model_id)
         ELSE card_reason(r)
     END AS unknown_reason
 FROM card_asked
@@ -166,12 +166,13 @@ LEFT JOIN runs_on AS r
     ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
     AND r.attention = f.attention AND r.gpu_id = card_asked.gpu_id;
 
--- what_fits('rtx-4090', ...): the published scenarios that run and fit on one such card, most downloaded models first.
+-- what_fits('rtx-4090', ...): the published scenarios that run and fit on one such card, most downloaded models first; no row where
+-- nothing does, an error where there is no such card.
 CREATE OR REPLACE MACRO what_fits(
     gpu_id, dtype_id := NULL, phase_id := 'inference', context_tokens := 8192, sequences := 1, engine_id := NULL
 ) AS TABLE
 WITH asked AS (
-    SELECT gpu_id AS gpu_id, dtype_id AS dtype_id, phase_id AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
+    SELECT known_gpu(gpu_id) AS gpu_id, dtype_id AS dtype_id, phase_id AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
         engine_id AS engine_id
 )
 SELECT

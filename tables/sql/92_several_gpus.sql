@@ -66,7 +66,7 @@ judged AS (
     SELECT
         p.*, card_asked.gpu_id AS asked_gpu_id, gpu.capacity_bytes,
         CASE
-            WHEN gpu.gpu_id IS NULL THEN 'no such GPU: ' || card_asked.gpu_id
+            WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
             WHEN p.total_bytes IS NULL THEN p.unknown_reason
             ELSE card_reason(r)
         END AS reason

@@ -73,7 +73,7 @@ SELECT
     plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, sharding, tensor_parallel, pipeline_parallel,
     context_parallel, expert_parallel, ranked.engine_id, ranked.offload, ranked.context_tokens, ranked.sequences, total_bytes,
     capacity_bytes, capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
-    CASE WHEN card_id IS NULL THEN 'no such GPU: ' || asked_id ELSE unknown_reason END AS unknown_reason
+    CASE WHEN card_id IS NULL THEN unknown_gpu_reason(gpu_id) ELSE unknown_reason END AS unknown_reason
 FROM ranked
 WHERE plan_rank = 1 OR verdict IN ('fits', 'multi-gpu', 'tight')
 ORDER BY plan_rank;

@@ -1,0 +1,34 @@
+-- What somebody may have meant by an id that the book does not hold: the three ids that are most like it.
+--
+--   those that contain what was asked come first (a blank reads as a hyphen, case does not count), then the most alike by Jaro and
+--   Winkler's similarity; of cards the shorter id, of models the more downloaded one
+--
+-- Units: none. Source: the tables gpu and model.
+
+CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
+
+CREATE OR REPLACE MACRO nearest_gpus(asked) AS (
+    SELECT string_agg(gpu_id, ', ') FROM (
+        SELECT gpu_id FROM gpu
+        ORDER BY contains(gpu_id, asked_id(asked)) DESC, iif(contains(gpu_id, asked_id(asked)), len(gpu_id), 0),
+            jaro_winkler_similarity(gpu_id, asked_id(asked)) DESC, gpu_id
+        LIMIT 3
+    )
+);
+
+CREATE OR REPLACE MACRO nearest_models(asked) AS (
+    SELECT string_agg(model_id, ', ') FROM (
+        SELECT model_id FROM model
+        ORDER BY contains(lower(model_id), asked_id(asked)) DESC,
+            iif(contains(lower(model_id), asked_id(asked)), 1, jaro_winkler_similarity(lower(model_id), asked_id(asked))) DESC,
+            downloads_30d DESC NULLS LAST, model_id
+        LIMIT 3
+    )
+);
+
+CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS 'no such GPU: ' || asked || ' (nearest: ' || nearest_gpus(asked) || ')';
+-- the id itself, or an error
+CREATE OR REPLACE MACRO known_gpu(asked) AS
+    coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = asked), error(unknown_gpu_reason(asked))::VARCHAR);
+CREATE OR REPLACE MACRO with_nearest_model(reason, asked) AS reason
+    || iif(reason = 'no such model in this snapshot', ' (nearest: ' || nearest_models(asked) || ')', '');

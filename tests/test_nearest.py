@@ -1,0 +1,40 @@
+"""Ids that the book does not hold: whoever asks by half a name is told the whole one."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from pipeline.schema import PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("4090", "rtx-4090"), ("RTX 4090", "rtx-4090"), ("a6000", "rtx-a6000"), ("h100", "h100-sxm"), ("mi300", "mi300x")],
+)
+def test_half_a_card_finds_the_card(book, asked, meant):
+    query = "SELECT verdict, unknown_reason FROM fits_on($asked, 'Qwen/Qwen3-8B')"
+    verdict, reason = book.execute(query, {"asked": asked}).fetchall()[0]
+    assert verdict is None
+    assert reason.startswith(f"no such GPU: {asked} (nearest: ") and meant in reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("Qwen3-8B", "Qwen/Qwen3-8B"), ("gpt oss", "openai/gpt-oss-20b"), ("qwen/qwen3-8b", "Qwen/Qwen3-8B")],
+)
+def test_half_a_model_finds_the_model(book, asked, meant):
+    for query in ("footprint_of($asked)", "fits_on('rtx-4090', $asked)"):
+        reason = book.execute(f"SELECT unknown_reason FROM {query}", {"asked": asked}).fetchall()[0][0]
+        assert reason.startswith(f"no such model in this snapshot (nearest: {meant}")
+
+
+def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):
+    columns = ", ".join(PUBLISHED["footprint"].column_names)
+    book.execute(f"BEGIN; INSERT INTO footprint BY NAME SELECT {columns} FROM footprint_of('Qwen/Qwen3-8B')")
+    try:
+        assert book.execute("SELECT count(*) FROM what_fits('rtx-4090')").fetchall() == [(1,)]
+        with pytest.raises(duckdb.Error, match=r"no such GPU: 4090 \(nearest: rtx-4090"):
+            book.execute("FROM what_fits('4090')").fetchall()
+    finally:
+        book.execute("ROLLBACK")
