@@ -96,6 +96,7 @@ state_elements | integer>=0 | Elements of one layer's recurrent state per sequen
 conv_state_elements | integer>=0 | Elements of one layer's convolution state per sequence
 state_dtype_id | string | Precision of the recurrent state
 has_qk_norm | boolean | Whether queries and keys are normalised
+runs_all_experts | boolean | Whether every token runs through every expert; null means those of the router only
 are_mixer_outputs_adapted | boolean | Whether peft adapts the output projections of recurrent layers; false where it refuses
 has_output_gate | boolean | Whether attention's output is multiplied by a gate that its queries' projection makes
 recurrence | string | How a recurrent layer computes: mamba2, gated-delta, short-convolution ...; null where its code was not read

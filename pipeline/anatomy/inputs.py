@@ -292,6 +292,36 @@ def gemma4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     ]
 
 
+def llama4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """At most sixteen tiles and the whole, all in one batch; a shuffle makes one token of ratio⁻² patches."""
+    inner, shape = vision(fields), shape_of(anatomy, "vision")
+    patch, image = inner.count("patch_size"), inner.count("image_size")
+    each, ratio = (image // patch) ** 2, inner.number("pixel_shuffle_ratio") or 1
+    text = int(each * ratio * ratio)
+    outputs = inner.count("vision_output_dim") + anatomy.hidden_size
+    facts = {"tokens_each": each, "text_tokens_each": text, "class_tokens": 1, "max_tiles": 17, "grid": "tiles"}
+    facts |= {"input_elements": 3 * patch * patch, "output_elements": -(-text * outputs // each), "rotary_tensors": 17}
+    return [
+        plain(anatomy, "vision", activation(inner), pixels_each=image * image, table_elements=shape.head_dim, **facts)
+    ]
+
+
+def patches(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """Gemma 4 without a tower: patches of pixels are projected, with a norm on each side, up to a number of tokens."""
+    inner = vision(fields)
+    side, hidden = inner.count("model_patch_size"), inner.count("mm_embed_dim")
+    text, area = inner.count("num_soft_tokens"), 3 * side * side
+    facts = {
+        "tokens_each": text,
+        "text_tokens_each": text,
+        "input_elements": area,
+        "hidden_tensors": 1,
+        "rotary_tensors": 0,
+    }
+    outputs = hidden + 2 * anatomy.hidden_size
+    return [Tower("vision", "language-model", "fixed", hidden, area, False, "gelu", output_elements=outputs, **facts)]
+
+
 # ---- sound
 
 
@@ -351,6 +381,8 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "idefics3": tiled(4),
     "smolvlm": tiled(4),
     "gemma4": gemma4,
+    "gemma4_unified": patches,
+    "llama4": llama4,
     "whisper": whisper,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
 }

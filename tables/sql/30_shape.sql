@@ -177,6 +177,7 @@ SELECT
     -- bytes of a mask that the class holds beside its weights
     iif(code.has_mask_buffer, model.max_context_tokens::BIGINT * model.max_context_tokens, 0) AS mask_buffer_bytes,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
+    coalesce(code.runs_all_experts, false) AS runs_all_experts,
     mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), recurrent_shape.recurrences,
     -- layers that are either a mixer or a block, as Nemotron-H's
     recurrent_shape.recurrences IS NOT NULL AND mixer.mixer_layer_count + coalesce(block.block_layer_count, 0) <= model.layer_count

@@ -43,11 +43,17 @@ END;
 
 -- Routed experts, each token copied for every expert that it passes: the copies, their outputs, the weighted outputs and those put
 -- back in order (routers with experts that everyone shares, or with scales of their own, weigh in fp32), or the widest moment inside the experts.
-CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS iif(m.routed_max = 0, 0, greatest(
-    m.experts_per_token_max * m.hidden_size
-        * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
-    x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
-) + 4 * m.expert_count_max + 8 * m.experts_per_token_max);
+CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS CASE
+    WHEN m.routed_max = 0 THEN 0
+    -- code that runs every token through every expert
+    WHEN m.runs_all_experts AND starts_with(x.engine_id, 'transformers') THEN x.compute_bytes * m.expert_count_max
+        * (m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max / m.experts_per_token_max)
+    ELSE greatest(
+        m.experts_per_token_max * m.hidden_size
+            * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
+        x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
+    ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max
+END;
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * hidden_tensors(m) * m.hidden_size + greatest(
     x.compute_bytes * greatest(wide_tensors(m.activation, true), iif(m.has_fused_gate, 4, 3)) * m.gated_max,

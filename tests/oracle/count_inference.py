@@ -90,6 +90,14 @@ def inputs(model, row: dict[str, str]) -> dict:
     elif kind in ("idefics3", "smolvlm"):
         each = 17 * (size // vision.patch_size) ** 2 // config.scale_factor**2
         more = {"pixel_values": pixels(batch, 17 * images, 3, size, size)}
+    elif kind == "llama4":  # as many tiles as the processor makes, and the whole
+        each = 17 * (size // vision.patch_size) ** 2 // 4
+        more = {"pixel_values": pixels(17 * batch * images, 3, size, size)}
+    elif kind == "gemma4_unified":
+        each, side = vision.num_soft_tokens, vision.model_patch_size
+        places = torch.stack(torch.meshgrid(torch.arange(20), torch.arange(14), indexing="xy"), -1).reshape(1, 280, 2)
+        patches = pixels(batch * images, each, 3 * side**2)
+        more = {"pixel_values": patches, "image_position_ids": places.repeat(batch * images, 1, 1)}
     elif kind == "gemma4":
         each = 280
         grid = torch.stack(torch.meshgrid(torch.arange(60), torch.arange(42), indexing="xy"), -1).reshape(1, 2520, 2)
@@ -105,8 +113,10 @@ def inputs(model, row: dict[str, str]) -> dict:
     if kind in PACKED:
         more["mm_token_type_ids"] = (text["input_ids"] == token).int()
         more["attention_mask"] = torch.ones_like(text["input_ids"])
-    if kind in ("gemma3", "gemma4", "paligemma"):
-        more["token_type_ids" if kind != "gemma4" else "mm_token_type_ids"] = (text["input_ids"] == token).long()
+    if kind in ("gemma3", "gemma4", "gemma4_unified", "paligemma"):
+        more["token_type_ids" if not kind.startswith("gemma4") else "mm_token_type_ids"] = (
+            text["input_ids"] == token
+        ).long()
     return text | more
 
 
