@@ -102,6 +102,21 @@ def test_fits_on_and_what_fits_answer_by_card(small):
     assert ("deepseek-ai/DeepSeek-V3",) not in models
 
 
+def test_a_server_is_told_how_much_of_the_card_it_may_take(book):
+    def asked(tokens, engine="vllm"):
+        return book.execute(
+            "SELECT engine_setting, total_bytes / capacity_bytes FROM fits_on('rtx-4090', 'Qwen/Qwen3-8B', "
+            "context_tokens := $tokens, max_context_tokens := 131072, engine_id := $engine)",
+            {"tokens": tokens, "engine": engine},
+        ).fetchall()[0]
+
+    assert asked(8192)[0] is None, "the default is enough"
+    assert asked(28000, "transformers")[0] is None, "takes what it needs by itself"
+    setting, share = asked(28000)
+    assert 0.9 < share <= float(setting.removeprefix("--gpu-memory-utilization ")) < share + 0.011
+    assert asked(60000)[0] is None, "no setting makes it fit"
+
+
 def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
     """The longest context and the most sequences of inference against the forward formula itself."""
     rows = small.execute(

@@ -119,7 +119,13 @@ LEFT JOIN sequence_points AS s
     AND s.precision IS NOT DISTINCT FROM j.precision AND s.checkpointing IS NOT DISTINCT FROM j.checkpointing
 CROSS JOIN constants AS k;
 
--- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
+-- A server that takes a share of the card needs to be allowed what the scenario needs; where its default is less it refuses to start.
+CREATE OR REPLACE MACRO setting_needed(engine_id, total, capacity, k) AS iif(
+    starts_with(engine_id, 'vllm') AND total <= capacity AND total > k.vllm_default_share * capacity,
+    '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
+
+-- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them. engine_setting is what
+-- the engine has to be told for it, where its defaults leave too little.
 CREATE OR REPLACE MACRO fits_on(
     gpu_id, model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
@@ -157,14 +163,16 @@ SELECT
         WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
         WHEN f.total_bytes IS NULL THEN with_nearest_model(f.unknown_reason, model_id)
         ELSE card_reason(r)
-    END AS unknown_reason
+    END AS unknown_reason,
+    setting_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k) AS engine_setting
 FROM card_asked
 JOIN footprints('scenario_asked') AS f ON true
 LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
 LEFT JOIN model AS m ON m.model_id = f.model_id
 LEFT JOIN runs_on AS r
     ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
-    AND r.attention = f.attention AND r.gpu_id = card_asked.gpu_id;
+    AND r.attention = f.attention AND r.gpu_id = card_asked.gpu_id
+CROSS JOIN constants_row;
 
 -- what_fits('rtx-4090', ...): the published scenarios that run and fit on one such card, most downloaded models first; no row where
 -- nothing does, an error where there is no such card.
