@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import small_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,17 +15,7 @@ from pipeline.anatomy.grade import Graded, grade
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 512,
-    "intermediate_size": 1280,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 1,
-    "vocab_size": 32000,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
+LLAMA = {**small_model.LLAMA, "torch_dtype": "bfloat16"}
 COUNT = read_config(LLAMA).parameter_count
 BASE = Record("org/base", config=LLAMA, config_kind="verbatim", stored_parameter_count=COUNT)
 BASE = replace(BASE, parameters_kind="exact_safetensors")

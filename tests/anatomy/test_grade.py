@@ -3,23 +3,14 @@
 from dataclasses import replace
 
 import pytest
+import small_model
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.grade import OWN_CONFIG, grade
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 512,
-    "intermediate_size": 1280,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 1,
-    "vocab_size": 32000,
-    "tie_word_embeddings": False,
-    "max_position_embeddings": 2048,
-}
+LLAMA = {**small_model.LLAMA, "max_position_embeddings": 2048}
 ANATOMY = read_config(LLAMA)
 COUNT = ANATOMY.parameter_count
 RECORD = Record(

@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hostile import check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 
 PARAMETERS = Path(__file__).parents[1] / "oracle" / "parameters.csv"
 
@@ -80,32 +81,6 @@ values = st.one_of(
     st.just([[["global", "local"], 3]]),
     st.just({"num_experts": 4}),
 )
-
-
-def check(config) -> None:
-    try:
-        anatomy = read_config(config)
-    except (UnknownAnatomy, ContradictoryConfig) as reason:
-        assert str(reason)
-        assert len(str(reason)) < 400
-        return
-    assert isinstance(anatomy, Anatomy)
-    sizes = [anatomy.parameter_count, anatomy.active_parameter_count, anatomy.layer_count, anatomy.hidden_size]
-    sizes += anatomy.stored_extra.values()
-    for tensor in anatomy.tensors:
-        sizes += [tensor.layer_count, tensor.per_layer_count, tensor.out_features, tensor.element_count]
-    for layer in anatomy.attention:
-        sizes += [layer.layer_count, layer.elements_per_token, layer.state_elements, layer.conv_state_elements]
-        sizes += [layer.head_count, layer.kv_head_count, layer.head_dim, layer.value_head_dim]
-    for layer in anatomy.feed_forward:
-        sizes += [layer.layer_count, layer.width, layer.expert_count, layer.expert_width, layer.shared_width]
-    for size in sizes:
-        assert type(size) is int
-        assert 0 <= size < 2**63
-    for context in (anatomy.max_context_tokens, anatomy.trained_context_tokens):
-        assert context is None or (type(context) is int and 0 < context <= 10**8)
-    assert 0 <= anatomy.attention_dropout <= 1
-    assert 0 <= anatomy.hidden_dropout <= 1
 
 
 @pytest.mark.parametrize("model_type", sorted(configs()))

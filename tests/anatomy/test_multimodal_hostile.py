@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import cache
 
 import pytest
+from hostile import check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_multimodal_oracle import ROWS
 
-from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 
 numbers = st.sampled_from(
     [0, -1, 1, 2, 3, 7, 10**4, 10**6, 10**8, 10**12, 2**63, 10**40, 0.5, 1e300, float("nan"), float("inf")]
@@ -54,39 +54,6 @@ def changed(config: dict, path: tuple[str, ...], value) -> dict:
         return {**config, path[0]: value}
     inner = config.get(path[0])
     return {**config, path[0]: changed(inner, path[1:], value) if isinstance(inner, dict) else value}
-
-
-def check(config) -> None:
-    started = time.perf_counter()
-    try:
-        anatomy = read_config(config)
-    except (UnknownAnatomy, ContradictoryConfig) as reason:
-        assert str(reason)
-        assert len(str(reason)) < 400
-        return
-    assert time.perf_counter() - started < 2
-    assert isinstance(anatomy, Anatomy)
-    sizes = [
-        anatomy.parameter_count,
-        anatomy.active_parameter_count,
-        anatomy.layer_count,
-        *anatomy.stored_extra.values(),
-    ]
-    sizes += [
-        size for t in anatomy.tensors for size in (t.layer_count, t.per_layer_count, t.out_features, t.element_count)
-    ]
-    for layer in anatomy.attention:
-        sizes += [layer.layer_count, layer.elements_per_token, layer.head_count, layer.kv_head_count, layer.head_dim]
-    for layer in anatomy.feed_forward:
-        sizes += [layer.layer_count, layer.width]
-    for size in sizes:
-        assert type(size) is int
-        assert 0 <= size < 2**63
-    assert anatomy.max_context_tokens is None or 0 < anatomy.max_context_tokens <= 10**8
-    assert 0 <= anatomy.attention_dropout <= 1
-    assert 0 <= anatomy.hidden_dropout <= 1
-    for kinds in (anatomy.attention, anatomy.feed_forward):
-        assert len({row.kind for row in kinds}) == len(kinds)
 
 
 @pytest.mark.parametrize("model_type", sorted(ROWS))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_model import LLAMA
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.borrowing import with_borrowed
@@ -17,17 +18,11 @@ from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
 
 CONFIG = {
+    **LLAMA,
     "model_type": "sideways",
     "architectures": ["SidewaysForCausalLM"],
-    "hidden_size": 512,
-    "intermediate_size": 1280,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 1,
-    "vocab_size": 32000,
     "hidden_act": "silu",
     "rms_norm_eps": 1e-6,
-    "tie_word_embeddings": False,
 }
 COUNT = read_config({**CONFIG, "model_type": "llama"}).parameter_count
 RECORD = Record(
