@@ -149,7 +149,7 @@ def test_canonical_and_sitemap_agree(site, pages):
 
 
 def test_search_knows_every_model_and_card(site):
-    docs = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    docs = json.loads((site / "search" / "index.json").read_text())["docs"]
     found = {d["location"] for d in docs}
     assert {f"models/{words.slug(m)}/" for m in MODELS} | {f"gpus/{g}/" for g in GPUS} <= found
     assert not any("<script" in d["title"] for d in docs)

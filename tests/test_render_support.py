@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+from array import array
+
 import pytest
 
-from pipeline.render import tables
-from pipeline.render.support import Support
+from pipeline.render import book as books
+from pipeline.render import tables, words
+from pipeline.render.support import Refusal, Support
 from tests.tiny_tables import REFUSED, build
 
 
@@ -15,7 +20,7 @@ def book(tmp_path_factory):
 
 
 def test_every_card_is_told_as_the_table_has_it(book):
-    kinds, coded = Support(book).coded()
+    kinds, coded = Support(book).coded
     assert len(set(kinds.values())) == 3, "Apple's card, AMD's card, and the rest"
     for row in book["runs_on"]:
         key = " ".join((row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]))
@@ -35,3 +40,24 @@ def test_a_checkpoint_as_published_runs_where_its_own_format_does(book):
     assert support.format(scenario, known) == "bf16"
     assert support.refusal(scenario, support.format(scenario, known), "rtx-4090") is None
     assert support.refusal(scenario, support.format(scenario, unknown), "rtx-4090") is not None
+
+
+def test_what_never_runs_is_said_where_the_total_is_unknown_too(book):
+    totals, certain, untold = [books.UNKNOWN_KIB] * book.width, Refusal(True, "no kernels"), Refusal(False, "not told")
+    cell = words.verdict_cell(totals, book.counts, 1, "not counted yet", certain)
+    assert "won’t run" in cell and "no kernels" in cell
+    cell = words.verdict_cell(totals, book.counts, 1, "not counted yet", untold)
+    assert ">unknown<" in cell and "not counted yet" in cell
+
+
+def test_contexts_of_a_few_models_are_no_question_for_all(book):
+    numbers = copy.copy(book.array)
+    for place, scenario in enumerate(book.scenarios):
+        if scenario.context_tokens == 512:
+            for model in range(len(book.models)):
+                at = (model * len(book.scenarios) + place) * book.width
+                numbers[at : at + book.width] = array("f", [books.UNKNOWN_KIB] * book.width)
+    few = dataclasses.replace(book, array=numbers)
+    everywhere = book.axis({"inference"}, "context_tokens")
+    assert book.common_contexts({"inference"}) == everywhere
+    assert few.common_contexts({"inference"}) == [c for c in everywhere if c != 512]

@@ -60,7 +60,8 @@ def render(
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
         prose = Prose(book, pages)
         data = {
-            "scenarios.json": slices.scenarios(book, prose.opening()),
+            "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
+            "support.json": slices.support(pages.support),
             "models.json": slices.models(book, pages.paths),
             "compare.json": prose.compare.data(),
         } | pages.calculator.files()

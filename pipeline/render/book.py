@@ -15,6 +15,7 @@ from pathlib import Path
 
 UNKNOWN_KIB = float("inf")
 BANDS = 2
+COMMON = 0.1  # a context is common where it is known for so many of the models that the commonest is known for
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
 KEYS = ("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences", "optimizer_id", "checkpointing")
 COMPONENTS = (
@@ -163,6 +164,15 @@ class Book:
     def _axis(self, phases: set[str], name: str) -> list:
         values = {getattr(s, name) for s in self.scenarios if s.phase_id in phases}
         return sorted(values - {None})
+
+    def common_contexts(self, phases: set[str]) -> list[int]:
+        """Those of the axis that many models are known at: the others are a few models' own, shorter ones."""
+        step, known = len(self.scenarios) * self.width, {}
+        for s in self.rows(sorted(phases)):
+            column = self.array[self.index[s] * self.width :: step]
+            known[s.context_tokens] = max(known.get(s.context_tokens, 0), len(column) - column.count(UNKNOWN_KIB))
+        most = max(known.values(), default=0)
+        return sorted(c for c, n in known.items() if n >= COMMON * most)
 
     def default(self, phase: str, **wanted) -> dict:
         """The scenario that a page shows first: a middling context, one sequence, what most people train with."""

@@ -98,7 +98,7 @@ class GpuPages:
             root="../../",
             steps=_steps(gpu),
             rows=[self._row(i, gpu) for i in self.listed],
-            columns=[self._head(s) for s in self.columns],
+            columns=[self._head(s, gpu) for s in self.columns],
             caption=f"Inference {at}{then}",
             caption_tasks=at,
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
@@ -153,9 +153,13 @@ class GpuPages:
         order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
         return sorted(rows, key=lambda row: order[row[0]])
 
-    def _head(self, scenario: Scenario) -> dict:
+    def _head(self, scenario: Scenario, gpu: dict) -> dict:
+        no = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"])
+        word = (
+            "" if no is None or scenario.dtype_id == "stored" else "won’t run" if no.is_certain else "not known to run"
+        )
         phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
-        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id}
+        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id, "refused": word}
 
     def _row(self, model: int, gpu: dict) -> dict:
         book, support, capacity = self.book, self.pages.support, gpu["capacity_bytes"] // 1024

@@ -8,18 +8,21 @@ from xml.sax.saxutils import escape
 
 
 def extend_search(folder: Path, entries: list[tuple[str, str]]) -> int:
-    """Append title-only entries (address, title). Full text of thousands of pages would take seconds to load."""
+    """Write `search/index.json`: the theme's index with title-only entries (address, title) after it. Full text of thousands of
+    pages would take seconds to load. The file that the theme fetches on every page keeps the settings alone."""
     file = folder / "search" / "search_index.json"
     index = json.loads(file.read_text())
-    index["docs"] = [d for d in index["docs"] if "ALMANAC" not in d["title"]]
+    docs = [d for d in index["docs"] if "ALMANAC" not in d["title"]]
     # Material writes text and titles as HTML.
-    index["docs"] += [{"location": where, "title": escape(title), "text": ""} for where, title in entries]
-    file.write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))
-    return len(index["docs"])
+    docs += [{"location": where, "title": escape(title), "text": ""} for where, title in entries]
+    for name, content in (("index.json", docs), (file.name, [])):
+        text = json.dumps(index | {"docs": content}, ensure_ascii=False, separators=(",", ":"))
+        (folder / "search" / name).write_text(text)
+    return len(docs)
 
 
 def widen_search(folder: Path, wrapper: str) -> None:
-    """Put `wrapper` before the theme's search worker, under its name, so that words are found by their middle too."""
+    """Put `wrapper` before the theme's search worker, under its name, so that it wakes late and finds words by their middle."""
     (worker,) = (folder / "assets" / "javascripts" / "workers").glob("search.*.js")
     original = worker.rename(worker.with_name(f"material-{worker.name}"))
     worker.write_text(wrapper.replace("WORKER", original.name))

@@ -1,6 +1,6 @@
 """What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
 
-`data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change);
+`data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
 `models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
 """
 
@@ -12,12 +12,19 @@ from pathlib import Path
 
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
-from pipeline.render.support import Support
+from pipeline.render.support import ATTENTION, Support
 
 
-def scenarios(book: Book, opening: Scenario | None) -> str:
-    """Axes, cards and names: shared by the matrix and the model pages."""
-    kinds, support = Support(book).coded()
+def support(known: Support) -> str:
+    """Which card runs what, for every engine, format, phase and attention: what the calculator may be asked."""
+    return _json(known.coded[1])
+
+
+def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
+    """Axes, cards and names: shared by the matrix and the model pages. Of what cards run, only what the scenarios ask."""
+    kinds, coded = known.coded
+    asked = {f"{s.engine_id} {s.phase_id} {ATTENTION}" for s in book.scenarios}
+    runs = {key: codes for key, codes in coded["runs"].items() if _without_format(key) in asked}
     training = next((s.phase_id for s in book.scenarios if s.phase_id != "inference"), None)
     return _json(
         {
@@ -44,7 +51,8 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
                 for g in book.gpus
             ],
             "reasons": book.reasons,
-            "support": support,
+            "support": coded | {"runs": runs},
+            "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
             "common": [g["gpu_id"] for g in book.common],
             "opening": {
                 "inference": _opening(book.default("inference")) | {"dtype": book.formats.get(opening)},
@@ -52,6 +60,16 @@ def scenarios(book: Book, opening: Scenario | None) -> str:
             },
         }
     )
+
+
+def _without_format(key: str) -> str:
+    engine, _format, phase, attention = key.split(" ")
+    return f"{engine} {phase} {attention}"
+
+
+def _kinds(book: Book) -> dict[str, set[str]]:
+    phases = {s.phase_id for s in book.scenarios}
+    return {"inference": phases & {"inference"}, "training": phases - {"inference"}}
 
 
 def models(book: Book, places: dict[str, str]) -> str:
@@ -93,14 +111,16 @@ def _reason(book: Book, model: int) -> str | None:
 
 
 def write_slices(book: Book, folder: Path) -> int:
-    """One file per scenario; returns the bytes written."""
+    """One file per scenario of a common context; returns the bytes written."""
     if sys.byteorder != "little":
         book.array.byteswap()
     target = folder / "data" / "slices"
     target.mkdir(parents=True)
+    common = {phase: set(book.common_contexts(phases)) for phases in _kinds(book).values() for phase in phases}
     return sum(
         (target / f"{scenario.slug}.bin").write_bytes(book.scenario_bytes(place))
         for place, scenario in enumerate(book.scenarios)
+        if scenario.context_tokens in common[scenario.phase_id]
     )
 
 

@@ -6,11 +6,13 @@ A scenario of the lookup runs with fused attention; a checkpoint as published ru
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from typing import NamedTuple
 
 from pipeline.render.book import Book, Scenario
 
 DIGITS = ord("0")
+ATTENTION = "flash"  # of every scenario of the lookup
 UNTOLD = "no source in the book says that this engine runs this format on this card"
 
 
@@ -37,7 +39,7 @@ class Support:
 
     def refusal(self, scenario: Scenario, dtype: str | None, gpu_id: str) -> Refusal | None:
         """None where the card runs the scenario with its weights in this format."""
-        row = self._rows.get((scenario.engine_id, dtype, scenario.phase_id, "flash"), {})
+        row = self._rows.get((scenario.engine_id, dtype, scenario.phase_id, ATTENTION), {})
         return row.get(gpu_id, Refusal(False, UNTOLD))
 
     def of_common(self, scenario: Scenario, model: int) -> list[Refusal | None]:
@@ -47,6 +49,7 @@ class Support:
             self._of_common[scenario, held] = [self.refusal(scenario, held, gpu) for gpu in self.common]
         return self._of_common[scenario, held]
 
+    @cached_property
     def coded(self) -> tuple[dict[str, int], dict]:
         """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
         attention a letter for every kind (`0`: it runs, those after it: the first refusal, the second, …)."""

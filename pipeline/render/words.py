@@ -139,7 +139,7 @@ def refused_cell(is_certain: bool, why: str) -> Markup:
 
 def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "", refusal=None) -> Markup:
     verdict, gpus, kib = judge(totals, counts, capacity_kib)
-    if verdict is not None and refusal is not None:
+    if refusal is not None and (verdict is not None or refusal.is_certain):  # what never runs needs no total
         return refused_cell(*refusal)
     if verdict is None:
         return Markup('<td class="v v-unknown" title="unknown: {}">unknown</td>').format(shown(reason))

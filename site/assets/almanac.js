@@ -40,7 +40,8 @@ export function reasonText(world, totals, at, context, limit, otherwise) {
 // `held` is the format of the checkpoint, for a scenario that takes it as published.
 export function judgeOn(world, s, held, g, totals, at) {
   const verdict = judge(totals, at, world.counts, g.capacity);
-  return verdict.verdict === "unknown" ? verdict : refusal(world, s, held, g) ?? verdict;
+  const no = refusal(world, s, held, g);
+  return no && (no.certain || verdict.verdict !== "unknown") ? no : verdict; // what never runs needs no total
 }
 
 export function refusal(world, s, held, g) {
@@ -51,7 +52,7 @@ export function refusal(world, s, held, g) {
   const code = row && row.charCodeAt(g.kind) - 48;
   if (code === 0) return null;
   const [certain, why] = row ? refusals[code - 1] : [false, "no source in the book says that this engine runs this format on this card"];
-  return { verdict: "unknown", text: certain ? "won’t run" : "unknown", why };
+  return { verdict: "unknown", text: certain ? "won’t run" : "unknown", certain, why };
 }
 
 // The figure in a cell: how full each card gets, or how much of it stays free.
@@ -188,6 +189,8 @@ export async function world() {
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
       slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));
+  // contexts that only a few models have are offered on their pages
+  for (const s of w.scenarios) s.common = w.contexts[s.phase === "inference" ? "inference" : "training"].includes(s.context);
   w.width = w.counts.length + 2;
   return w;
 }

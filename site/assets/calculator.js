@@ -1,9 +1,10 @@
 // The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL.
 const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
-const [{ footprints }, shared, world, models] = await Promise.all([
-  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(),
+const [{ footprints }, shared, world, models, support] = await Promise.all([
+  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(), a.load("data/support.json"),
 ]);
+world.support = support; // of every engine and attention, not only of what is published
 const { GROUPS, FIELDS, applies, label, value } = await import(`./scenario_fields.js${search}`);
 const root = document.getElementById("calc");
 const form = root.querySelector("form");

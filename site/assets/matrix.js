@@ -37,7 +37,7 @@ const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs s
 
 // ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
 let scenario, totals;
-const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase);
+const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase && s.common);
 function settle() {
   let left = ofPhase();
   if (!left.length) { state.phase = "inference"; left = ofPhase(); }

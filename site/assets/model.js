@@ -8,12 +8,16 @@ async function data() {
   if (!world) [world, totals] = await Promise.all([a.world(), a.load(`models/${article.dataset.model}/totals.bin`, "binary")]);
 }
 
+const isKnown = (s) => totals.subarray(s.index * world.width, s.index * world.width + world.counts.length).some((kib) => kib !== Infinity);
+
 class Matrix {
   constructor(form) {
     this.form = form;
     this.training = form.dataset.controls === "training";
     this.table = article.querySelector(`[data-matrix="${form.dataset.controls}"]`);
-    this.scenarios = world.scenarios.filter((s) => (s.phase !== "inference") === this.training);
+    const ofKind = world.scenarios.filter((s) => (s.phase !== "inference") === this.training);
+    const contexts = new Set(ofKind.filter((s) => isKnown(s)).map((s) => s.context)); // the model's own
+    this.scenarios = ofKind.filter((s) => contexts.has(s.context));
     const start = this.training ? { ...world.opening.training, context: +article.dataset.length } : { ...world.opening.inference, context: +article.dataset.context };
     this.state = { ...start, set: a.memory.get("cards") ?? "common", mine: a.memory.get("gpu") ?? "", figure: a.memory.get("figure") ?? "full" };
     this.controls();
@@ -71,7 +75,7 @@ class Matrix {
     const row = a.h("tr", {}, this.training
       ? a.h("th", { scope: "row" }, name("phases", s.phase), a.h("small", {}, s.dtypeId))
       : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, s.dtypeId, a.h("small", {}, s.engine)));
-    if (totals.subarray(at, at + world.counts.length).every((kib) => kib === Infinity)) {
+    if (!isKnown(s)) {
       row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
       return row;
     }
