@@ -26,7 +26,8 @@ _QUANTIZERS = ("quantize_config.json", "quant_config.json", "hf_quant_config.jso
 
 def read_model(hub: Hub, listed: Listed, allowance: Allowance) -> dict[str, Any]:
     """Facts beyond the listing's. Raises Malformed where the model is to be rejected, Refused where it is gone."""
-    return _config_facts(hub, listed) | read_headers(hub, listed, allowance)
+    facts, found = _config_facts(hub, listed), read_headers(hub, listed, allowance)
+    return found | facts  # a config of the repository's own goes before what a GGUF file says
 
 
 def _config_facts(hub: Hub, listed: Listed) -> dict[str, Any]:

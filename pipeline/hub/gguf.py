@@ -21,9 +21,13 @@ MOST_TENSORS = 200_000
 MOST_PAIRS = 20_000
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes by gguf_metadata_value_type
+_FORMS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _DEEPEST = 4
+_ARCHITECTURE = b"general.architecture"
+_LONGEST_NAME, _LONGEST_ARRAY = 200, 10_000  # of metadata that are kept: more is no layer's size
 
 Tensor = tuple[str, str, list[int]]  # name, type, shape
+Metadata = dict[str, int | float | bool | str | list]  # what the file says of its architecture, without the tokenizer
 Part = Callable[[int, int], tuple[bytes, int | None]]
 
 
@@ -54,6 +58,22 @@ class _Reader:
         start = self.take(size)
         return self.content[start : start + size]
 
+    def value(self, kind: int) -> int | float | bool | str | list | None:
+        """A number, a short text or a list of numbers; None where it is something else, which is passed over."""
+        if kind in _FORMS:
+            return self.number(_FORMS[kind])
+        start = self.at
+        if kind == _STRING:
+            text = self.text()
+            return text.decode("utf-8", "replace") if len(text) <= _LONGEST_NAME else None
+        if kind == _ARRAY:
+            of, count = self.number("<I"), self.number("<Q")
+            if of in _FORMS and count <= _LONGEST_ARRAY:
+                return [self.number(_FORMS[of]) for _ in range(count)]
+        self.at = start
+        self.skip(kind)
+        return None
+
     def skip(self, kind: int, depth: int = 0) -> None:
         if kind in _SCALARS:
             self.take(_SCALARS[kind])
@@ -74,6 +94,11 @@ class _Reader:
 
 def read_tensors(part: Part) -> list[Tensor]:
     """Name, type and shape (outputs first) of every tensor of one file. Raises Malformed."""
+    return read_header(part)[0]
+
+
+def read_header(part: Part) -> tuple[list[Tensor], Metadata]:
+    """The tensors of one file, and what it says of its architecture. Raises Malformed."""
     content, size = b"", None
     for stop in PARTS:
         if size is not None and len(content) >= size:
@@ -82,7 +107,7 @@ def read_tensors(part: Part) -> list[Tensor]:
         size = told if told is not None else size
         content += more
         try:
-            return _tensors(_Reader(content), size)
+            return _header(_Reader(content), size)
         except _More:
             if len(content) < stop:
                 break  # the file ends here
@@ -99,7 +124,7 @@ def elements_by_type(tensors: Iterable[Tensor]) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _tensors(reader: _Reader, size: int | None) -> list[Tensor]:
+def _header(reader: _Reader, size: int | None) -> tuple[list[Tensor], Metadata]:
     if reader.content[:4] != b"GGUF":
         raise Malformed("not a GGUF file")
     reader.take(4)
@@ -109,13 +134,15 @@ def _tensors(reader: _Reader, size: int | None) -> list[Tensor]:
     count, pairs = reader.number("<Q"), reader.number("<Q")
     if count > MOST_TENSORS or pairs > MOST_PAIRS:
         raise Malformed(f"a GGUF header of {count:,} tensors and {pairs:,} pairs")
-    alignment = 32
+    alignment, metadata = 32, {}
     for _ in range(pairs):
         name, kind = reader.text(), reader.number("<I")
         if name == b"general.alignment" and kind == 4:
             alignment = reader.number("<I")
-        else:
+        elif (name != _ARCHITECTURE and name.startswith((b"general.", b"tokenizer."))) or len(name) > _LONGEST_NAME:
             reader.skip(kind)
+        elif (value := reader.value(kind)) is not None:
+            metadata[name.decode("utf-8", "replace")] = value
     found: dict[str, tuple[str, list[int]]] = {}
     spans = []
     for _ in range(count):
@@ -132,7 +159,7 @@ def _tensors(reader: _Reader, size: int | None) -> list[Tensor]:
         raise Malformed(f"a GGUF file aligned to {alignment:,} bytes")
     data = size - -(-reader.at // alignment) * alignment if size is not None else None
     _check_spans(spans, data)
-    return [(name, kind, shape) for name, (kind, shape) in found.items()]
+    return [(name, kind, shape) for name, (kind, shape) in found.items()], metadata
 
 
 def _tensor(reader: _Reader) -> tuple[str, str, list[int], int]:

@@ -17,7 +17,8 @@ from typing import Any
 from pipeline.hub import gguf, safetensors
 from pipeline.hub.careful import Malformed
 from pipeline.hub.client import Hub, Refused
-from pipeline.hub.listing import Listed, kind_of
+from pipeline.hub.gguf_config import config_of
+from pipeline.hub.listing import SOURCE, Listed, kind_of
 from pipeline.hub.summary import Tensor, summarise
 from pipeline.hub.traffic import BodyTooLarge
 
@@ -173,11 +174,14 @@ def _gguf(headers: Headers) -> dict[str, Any]:
     if not files:
         return {}
     tensors: list[Tensor] = []
+    metadata: dict[str, Any] = {}
     for name in files:
         try:
-            tensors += gguf.read_tensors(partial(headers.part, name))
+            found_here, said = gguf.read_header(partial(headers.part, name))
         except Malformed as problem:
             raise Malformed(f"{name}: {problem}") from None
+        tensors += found_here
+        metadata = metadata or said  # of a model in several files the first says it
     if len({name for name, _, _ in tensors}) < len(tensors):
         raise Malformed(f"{files[0]}: a tensor is in two files")
     counts = gguf.elements_by_type(tensors)
@@ -186,6 +190,8 @@ def _gguf(headers: Headers) -> dict[str, Any]:
     found: dict[str, Any] = {"gguf_file": files[0], "elements_by_gguf_type": counts}
     if "stored_parameter_count" not in headers.listed.facts:
         found |= {"stored_parameter_count": sum(counts.values()), "parameters_kind": "exact_gguf"}
+    if config := config_of(metadata, tensors):
+        found |= {"config": config, "config_kind": "quoted", "config_source": f"{SOURCE}:metadata of {files[0]}"}
     return found | _summary("gguf", files[0], len(files), tensors)
 
 

@@ -78,11 +78,17 @@ def raw_safetensors(header: bytes, size: int = 0, length: int | None = None) -> 
     return struct.pack("<Q", len(header) if length is None else length) + header + b"\0" * size
 
 
-def gguf(tensors: dict[str, tuple[list[int], int]], tokens: int = 10, version: int = 3, data: bool = True) -> bytes:
+def gguf(
+    tensors: dict[str, tuple[list[int], int]],
+    tokens: int = 10,
+    version: int = 3,
+    data: bool = True,
+    metadata: dict[str, Any] | None = None,
+) -> bytes:
     """A GGUF file: metadata with a tokenizer, then tensors: name → dims (as the file has them, inputs first), ggml type."""
+    metadata = {"general.architecture": "llama", "llama.block_count": 2} if metadata is None else metadata
     pairs = [
-        _text("general.architecture") + struct.pack("<I", 8) + _text("llama"),
-        _text("llama.block_count") + struct.pack("<II", 4, 2),
+        *(_text(name) + _value(value) for name, value in metadata.items()),
         _text("tokenizer.ggml.tokens")
         + struct.pack("<IIQ", 9, 8, tokens)
         + b"".join(_text(f"token {i}") for i in range(tokens)),
@@ -94,6 +100,39 @@ def gguf(tensors: dict[str, tuple[list[int], int]], tokens: int = 10, version: i
         size = gguf_bytes(type_name(kind), dims[::-1]) or 4 * math.prod(dims)
         at += -(-size // 32) * 32
     return body + b"\0" * (-len(body) % 32) + b"\0" * (at if data else 0)
+
+
+def llama_gguf(**changed: Any) -> bytes:
+    """LLAMA as llama.cpp's converter writes it, in 16 bits; `changed` goes over its metadata, `.` written as `__`; None leaves out."""
+    h, kv, wide = LLAMA["hidden_size"], 32, LLAMA["intermediate_size"]
+    tensors: dict[str, tuple[list[int], int]] = {"token_embd.weight": ([h, 1000], 1), "output.weight": ([h, 1000], 1)}
+    tensors["output_norm.weight"] = ([h], 0)
+    for layer in range(LLAMA["num_hidden_layers"]):
+        shapes = {"attn_norm": [h], "ffn_norm": [h], "attn_q": [h, h], "attn_k": [h, kv], "attn_v": [h, kv]}
+        shapes |= {"attn_output": [h, h], "ffn_gate": [h, wide], "ffn_up": [h, wide], "ffn_down": [wide, h]}
+        tensors |= {f"blk.{layer}.{name}.weight": (dims, len(dims) - 1) for name, dims in shapes.items()}
+    metadata = {
+        "general.architecture": "llama",
+        "llama.block_count": 2,
+        "llama.context_length": 2048,
+        "llama.embedding_length": h,
+        "llama.feed_forward_length": wide,
+        "llama.attention.head_count": 4,
+        "llama.attention.head_count_kv": 2,
+    }
+    metadata |= {name.replace("__", "."): value for name, value in changed.items()}
+    return gguf(tensors, metadata={name: value for name, value in metadata.items() if value is not None})
+
+
+def _value(value: Any) -> bytes:
+    """A GGUF value with its type before it: text, a truth, a whole number, a float or a list of one of these."""
+    for kind, number, form in ((bool, 7, "<?"), (int, 4, "<I"), (float, 6, "<f")):
+        if isinstance(value, kind):
+            return struct.pack("<I", number) + struct.pack(form, value)
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + _text(value)
+    items = [_value(item) for item in value]
+    return struct.pack("<I", 9) + items[0][:4] + struct.pack("<Q", len(items)) + b"".join(item[4:] for item in items)
 
 
 def _text(text: str) -> bytes:

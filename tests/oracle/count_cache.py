@@ -4,8 +4,9 @@
     python tests/oracle/count_cache.py
 
 One short model of every architecture in parameters.csv, and of every one in parameters_multimodal.csv that generates, reads prompts
-of 96 and 160 tokens on the meta device, with a window of 64 tokens where its config has one; models with an encoder of text read as
-many there. `cache_elements` counts the elements of all tensors of its cache.
+of 96 and 160 tokens on the meta device, with a window of 64 tokens where its config has one; models with an encoder find as many
+in what it made. Code that asks for values runs on the CPU, all zeros, without the width of what no cache holds. `cache_elements` counts
+the elements of all tensors of its cache, 0 where the class keeps none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from count_parameters import build, shorten
 
 FILE = Path(__file__).with_name("cache.csv")
 COLUMNS = ["model_type", "architecture", "config_json", "tokens", "cache_elements", "transformers_version"]
-WINDOWS = ("sliding_window", "attention_chunk_size", "window_size")
+WINDOWS = ("sliding_window", "sliding_window_size", "attention_chunk_size", "window_size")
+UNSEEN = {"vocab_size": 2048, "vocab_size_per_layer_input": 2048, "intermediate_size": 128, "ffn_dim": 128, "encoder_ffn_dim": 128,
+          "decoder_ffn_dim": 128, "moe_intermediate_size": 32, "num_experts": 4, "n_routed_experts": 4, "moe_num_experts": 4,
+          "num_experts_per_tok": 2}  # fmt: skip
+MOST_ON_CPU = 1_500_000_000  # elements
 LENGTHS = (96, 160)
 
 
@@ -50,17 +55,46 @@ def elements(cache) -> int:
     return sum(seen.values())
 
 
-def count(model, tokens: int) -> int:
+def count(model, tokens: int, device: str) -> int:
     import torch
+    from transformers.modeling_outputs import BaseModelOutput
 
-    with torch.device("meta"), torch.no_grad():
-        prompt = torch.zeros((1, tokens), dtype=torch.long)
+    with torch.device(device), torch.no_grad():
+        prompt = torch.full((1, tokens), 3)
         inputs = {"input_ids": prompt}
         if model.config.is_encoder_decoder:
+            width = model.get_encoder().config.hidden_size
+            inputs = {"encoder_outputs": BaseModelOutput(torch.zeros((1, tokens, width), dtype=torch.bfloat16))}
             inputs["decoder_input_ids"] = prompt
         output = model(**inputs, use_cache=True)
-        cache = getattr(output, "past_key_values", None)
-        return elements(cache if cache is not None else output.cache_params)
+        return elements([getattr(output, name, None) for name in ("past_key_values", "cache_params")])
+
+
+def runnable(made, device: str):
+    """The model in 16 bits; on the CPU every weight is zero. Rotations of images that do not fill a short config's heads are cut anew."""
+    import torch
+
+    model = (made[0] if isinstance(made, tuple) else made).eval().to(torch.bfloat16)
+    if device == "cpu":
+        if sum(p.numel() for p in model.parameters()) > MOST_ON_CPU:
+            raise MemoryError("too large for the CPU")
+        model.to_empty(device="cpu")
+        for tensor in (*model.parameters(), *model.buffers()):
+            tensor.data.zero_()
+    for module in model.modules():
+        sections, pairs = getattr(module, "mrope_section", None), getattr(module, "inv_freq", None)
+        if isinstance(sections, list) and pairs is not None and sum(sections) != pairs.numel():
+            third = pairs.numel() // 3
+            module.mrope_section = [pairs.numel() - 2 * third, third, third]
+    return model
+
+
+def narrow(config: dict) -> dict:
+    """The config without the width of what no cache holds."""
+    small = {name: narrow(value) if isinstance(value, dict) else value for name, value in config.items()}
+    return small | {
+        name: size for name, size in UNSEEN.items() if isinstance(config.get(name), int) and config[name] > size
+    }
 
 
 def windowed(config: dict) -> dict:
@@ -90,21 +124,24 @@ def models():
 
 def main() -> None:
     csv.field_size_limit(sys.maxsize)
-    import torch
     import transformers
 
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     rows = []
     for model_type, architecture, config, make in models():
-        text = json.dumps(config, separators=(",", ":"), sort_keys=True)
-        try:
-            made = make(model_type, architecture, config)
-            model = (made[0] if isinstance(made, tuple) else made).eval().to(torch.bfloat16)
-            for tokens in LENGTHS:
-                rows.append([model_type, architecture, text, tokens, count(model, tokens), transformers.__version__])
-        except Exception as error:
-            print(f"{model_type}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
+        for device, tried in (("meta", config), ("cpu", narrow(config))):
+            text = json.dumps(tried, separators=(",", ":"), sort_keys=True)
+            try:
+                model = runnable(make(model_type, architecture, tried), device)
+                counts = [(tokens, count(model, tokens, device)) for tokens in LENGTHS]
+            except Exception as error:
+                print(f"{model_type} on {device}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
+                continue
+            rows += [
+                [model_type, architecture, text, tokens, held, transformers.__version__] for tokens, held in counts
+            ]
+            break
     rows.sort(key=lambda row: row[0])
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

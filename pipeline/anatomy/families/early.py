@@ -66,14 +66,14 @@ def gpt_neo(fields: Fields) -> Anatomy:
     decoder = Decoder(fields, norm_kind="layer")
     positions = fields.count("max_position_embeddings", default=2048)
     decoder.embed(positions=positions)
-    window = fields.count("window_size", default=256)
-    windows = [window if kind == "local" else None for kind in _neo_kinds(fields, decoder.layers)]
-    decoder.attentions(windows, Heads.ungrouped(fields, decoder.hidden), out_bias=True)
+    # local layers read a window and cache the whole context all the same
+    decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), out_bias=True)
+    local = _neo_kinds(fields, decoder.layers).count("local")
     decoder.mlp(decoder.layers, width(fields, decoder, "intermediate_size"), gated=False, bias=True)
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
-    store_masks(decoder, positions, sum(w is not None for w in windows))
+    store_masks(decoder, positions, local)
     return decoder.build(has_flash_attention=False)
 
 

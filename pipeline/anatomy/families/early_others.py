@@ -40,11 +40,12 @@ def xglm(fields: Fields) -> Anatomy:
 
 @family("openai-gpt")
 def openai_gpt(fields: Fields) -> Anatomy:
-    """GPT-2's layers with the norms after the blocks and none at the end."""
+    """GPT-2's layers with the norms after the blocks and none at the end. Its class caches nothing."""
     decoder = Decoder(fields, norm_kind="layer")
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed(positions=fields.count("n_positions", "max_position_embeddings", default=512))
-    decoder.attention(layers, Heads.ungrouped(fields, hidden), fused=True, bias=True, operator="linear-subclass")
+    heads = Heads.ungrouped(fields, hidden)
+    decoder.attention(layers, heads, fused=True, bias=True, operator="linear-subclass", cached=0)
     decoder.mlp(layers, 4 * hidden, gated=False, bias=True, operator="linear-subclass")
     decoder.norm(layers, each=2)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=True))

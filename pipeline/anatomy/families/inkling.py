@@ -65,7 +65,7 @@ def language_model(fields: Fields, predicted: Fields) -> Anatomy:
 def by_ids(fields: Fields, layers: int, name: str) -> list[str]:
     """Which layers see a window only: those named, else all but every sixth."""
     listed = fields.items(name)
-    if listed is not None and not all(type(i) is int and 0 <= i < layers for i in listed):
+    if listed is not None and not all(type(i) is int and i >= 0 for i in listed):
         raise ContradictoryConfig(f"{fields.where}.{name} does not name layers of {layers}")
     local = {i for i in range(layers) if (i + 1) % 6} if listed is None else set(listed)
     return [LOCAL if i in local else GLOBAL for i in range(layers)]

@@ -124,7 +124,10 @@ MIMO = Sparse(
 
 @family("mimo_v2_flash")
 def mimo_v2_flash(fields: Fields) -> Anatomy:
-    """Sliding layers have twice the key-value heads and a sink; keys are wider than values."""
+    """Sliding layers have twice the key-value heads and a sink; keys are wider than values.
+
+    Released files hold three layers that predict, which the config does not count: sliding ones without experts.
+    """
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
@@ -140,6 +143,14 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder.attention(types.count(FULL), full, bias=bias, out_bias=False)
     decoder.attention(types.count(SLIDING), sliding, bias=bias, out_bias=False, window=window)
     decoder.vector("attention_sink", types.count(SLIDING), shape.count, tensor_class="attention")
+    ahead = Decoder(fields, layers=fields.count("num_nextn_predict_layers", default=3, least=0))
+    ahead.attention(ahead.layers, sliding, bias=bias, out_bias=False, window=window)
+    ahead.vector("attention_sink", ahead.layers, shape.count, tensor_class="attention")
+    ahead.mlp(ahead.layers, fields.count("intermediate_size", default=16384))
+    ahead.norm(ahead.layers, each=5)
+    ahead.linear("other", "mtp_projection", ahead.layers, decoder.hidden, 2 * decoder.hidden)
+    decoder.predicting = ahead.tensors
+    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
     return sparse_layers(decoder, fields, MIMO, flash=False)
 
 
