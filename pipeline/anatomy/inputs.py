@@ -306,6 +306,25 @@ def llama4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     ]
 
 
+def mllama(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """Llama 3.2: every image fills its tiles; all layers' states are kept, some of them joined at the end, and the text reads them by
+    cross-attention."""
+    inner, shape = vision(fields), shape_of(anatomy, "vision")
+    patch, image = inner.count("patch_size"), inner.count("image_size")
+    layers = inner.count("num_hidden_layers") + inner.count("num_global_layers") + 1
+    joined = len(inner.items("intermediate_layers_indices") or [])
+    facts = {
+        "tokens_each": (image // patch) ** 2 + 1,
+        "max_tiles": inner.count("max_num_tiles"),
+        "pixels_each": image * image,
+    }
+    # joined states, their stack and its slices; what a block holds is no longer there
+    facts["hidden_tensors"] = layers + 3 * joined + 1 - 2 * shape.width // shape.hidden
+    facts["output_elements"] = inner.count("vision_output_dim") + anatomy.hidden_size
+    facts |= {"reader": "cross-attention", "grid": "tiles", "input_elements": 3 * patch * patch}
+    return [plain(anatomy, "vision", activation(inner), **facts)]
+
+
 def patches(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """Gemma 4 without a tower: patches of pixels are projected, with a norm on each side, up to a number of tokens."""
     inner = vision(fields)
@@ -383,6 +402,7 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "gemma4": gemma4,
     "gemma4_unified": patches,
     "llama4": llama4,
+    "mllama": mllama,
     "whisper": whisper,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
 }

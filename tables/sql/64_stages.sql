@@ -85,7 +85,10 @@ CREATE OR REPLACE MACRO text_stage_bytes(m, x) AS CASE
     ELSE prefill_bytes_transformers(m, x)
 END
     -- what the caller and the model still hold of a tower's inputs and outputs
-    + coalesce(x.compute_bytes * x.sequences * x.tower_tokens * (m.tower.inputs + m.tower.outputs), 0);
+    + coalesce(x.compute_bytes * x.sequences * x.tower_tokens * (m.tower.inputs + m.tower.outputs), 0)
+    -- text that reads images by cross-attention has a mask over both
+    + iif(m.tower.component = 'vision' AND m.tower.reader = 'cross-attention',
+        x.compute_bytes * step_tokens(x) * coalesce(x.tower_tokens, 0), 0);
 
 -- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
 CREATE OR REPLACE MACRO stage_activations_bytes(m, x, k, held) AS greatest(

@@ -106,6 +106,14 @@ def inputs(model, row: dict[str, str]) -> dict:
     else:
         each = {"gemma3": 256}.get(kind, (size // vision.patch_size) ** 2)
         more = {"pixel_values": pixels(batch * images, 3, size, size)}
+    if kind == "mllama":  # every image fills its tiles; the text reads them beside its own tokens
+        tiles = vision.max_num_tiles
+        return text | {
+            "pixel_values": pixels(batch, images, tiles, 3, size, size),
+            "aspect_ratio_ids": torch.ones(batch, images, dtype=torch.long),
+            "aspect_ratio_mask": torch.ones(batch, images, tiles, dtype=torch.long),
+            "cross_attention_mask": torch.ones(batch, tokens, images, tiles, dtype=torch.long),
+        }
     token = getattr(config, "image_token_id", None) or config.image_token_index
     for image in range(images):  # with text between them
         start = 1 + image * (each + 2)
