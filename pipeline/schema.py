@@ -173,7 +173,7 @@ FACTS = _tables(
         "kv_dtype",
         "Formats that a KV cache is held in: bits per element, block overhead included.",
         "kv_dtype_id",
-        "kv_dtype_id name element_bits source",
+        "kv_dtype_id name element_bits engine_ids? source",
     ),
     _table(
         "constant",

@@ -251,7 +251,7 @@ scenario_set_id | string | Name of a set of published scenarios
 purpose | string | lookup: published; ladder: points between which the longest context is found
 phase_ids | string | Phases of the set
 dtype_ids | string | Weight formats of the set
-engine_ids | string | Engines of the set; empty means each dtype's own
+engine_ids | string | Engines that it is for, separated by spaces; empty means each that there is, or each dtype's own
 contexts | string | Contexts of the set, in tokens
 sequence_counts | string | Concurrent sequences, or micro-batches, of the set
 optimizer_ids | string | Optimizers of the set

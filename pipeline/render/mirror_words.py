@@ -46,6 +46,7 @@ FUNCTIONS = {
             "flatten",
             "range",
             "starts_with",
+            "string_split",
             "struct_insert",
         ]
     },

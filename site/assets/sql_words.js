@@ -26,6 +26,7 @@ export const log2 = one(Math.log2);
 export const pow = both(Math.pow);
 export const round = one((a) => Math.sign(a) * Math.round(Math.abs(a)));
 export const starts_with = both((a, b) => a.startsWith(b));
+export const string_split = both((a, b) => a.split(b));
 export const like = both((text, pattern) =>
   new RegExp(`^${pattern.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/%/g, ".*").replace(/_/g, ".")}$`, "s").test(text));
 

@@ -77,6 +77,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.sharding = 'none' AND x.shard_count > 1 THEN 'several GPUs need a sharding'
     WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'
     WHEN x.kv_element_bits IS NULL THEN 'no such KV dtype: ' || x.kv_dtype_id
+    WHEN NOT x.takes_kv_dtype THEN x.engine_id || ' holds no KV cache in ' || x.kv_dtype_id
     WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')
     WHEN x.phase_id = 'inference' AND x.engine_id IN (SELECT engine_id FROM engine WHERE starts_with(parallelism, 'zero'))
         THEN x.engine_id || ' only trains'
