@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pipeline.anatomy import read_config
+from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.stored import extras_by_sum
 from pipeline.hub.record import Record
 
 # Formats that a repository's name may speak of while its config is silent: then `dtype` is not believed.
@@ -34,6 +36,7 @@ _CLASSES = {
 }
 _PADDED = ("mpnet", "roberta", "xlm-roberta", "camembert")  # positions are counted from the padding index + 1
 _V41_TOWER = {"num_hidden_layers": 32, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 2816}
+_MOST_TOKENS = 64  # that a fine-tuned model adds to the vocabulary of its base
 _TABLES = ("library_defaults", "library_table")
 
 
@@ -86,10 +89,30 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
     if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
         yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}
     yield from _nested_defaults(record)
+    yield from _more_rows(record, anatomy, is_quantised_name)
     positions = record.config.get("max_position_embeddings")
     if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
         what = f"{positions + 2} rows of positions, of which the first two belong to padding"
         yield what, {"max_position_embeddings": positions + 2}
+
+
+def _more_rows(record: Record, anatomy: Anatomy, is_quantised: bool) -> Iterator[tuple[str, dict]]:
+    """Tables that are longer in this checkpoint than in the sibling or the class: positions, and a few tokens more."""
+    more = (record.stored_parameter_count or 0) - anatomy.parameter_count
+    names = [n for n in ("n_positions", "max_position_embeddings") if n in class_defaults().get(anatomy.model_type, {})]
+    table = next((t for t in anatomy.tensors if (t.component, t.role) == ("text", "position_embedding")), None)
+    if table and table.in_features and names and not any(name in record.config for name in names):
+        for beside in extras_by_sum(anatomy):
+            rows, rest = divmod(more - beside, table.in_features)
+            positions = table.out_features + rows
+            if rest == 0 < rows and positions.bit_count() == 1:  # tables of positions are as long as a power of two
+                yield f"{positions:,} positions", {names[0]: positions}
+    vocabulary, stated = anatomy.vocab_size, record.config.get("vocab_size")
+    if record.config_kind == "sibling" and not is_quantised and vocabulary is not None and stated == vocabulary:
+        widths = [t.in_features or 1 for t in anatomy.tensors if t.component == "text" and t.out_features == vocabulary]
+        rows, rest = divmod(more, max(sum(widths), 1))
+        if rest == 0 < rows <= _MOST_TOKENS:
+            yield f"a vocabulary of {vocabulary + rows:,}", {"vocab_size": vocabulary + rows}
 
 
 def wholes(record: Record) -> Iterator[tuple[str, Anatomy]]:

@@ -24,6 +24,7 @@ from pipeline.anatomy.formats import (
     plain_format,
 )
 from pipeline.anatomy.header import Census
+from pipeline.anatomy.recipes import explain_recipe, explain_rows
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
@@ -87,6 +88,8 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     is_repack = is_repack and may_be_packed and not is_gguf
     for what, held, is_own in candidates(record, anatomy):
         explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
+        if explanation is None and is_repack:
+            explanation = explain_recipe(held, total, record.config)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
             if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
@@ -98,7 +101,10 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
                 )
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
-    return _contradicted(record, anatomy, declared)
+    rows = explain_rows(anatomy, total) if record.config_kind == "reconstructed" and not is_gguf else None
+    if rows is None:
+        return _contradicted(record, anatomy, declared)
+    return replace(_confirmed(record, anatomy, "", rows, None), stored_format=None, stored_bytes=None)
 
 
 def _completed(record: Record) -> Graded | None:

@@ -39,6 +39,7 @@ _ATTENTION = frozenset({"attention", "attention-output", "indexer"})
 _CORE = (*sorted(_ATTENTION), *sorted(_RECURRENT), "feed-forward", "expert", "shared-expert")
 _MOST_PARTS = 5  # that one explanation may have
 _OUTSIDE_MODULES = ("decay", "sink", "sinks", "attention_sink", "router_scale", "router_correction")
+_BY_CHANCE = 1_000_000  # elements: as many scales as the experts' rows are no coincidence
 _SMALL_ROWS = 256  # gates and decays of linear attention are left in 16 bits
 
 
@@ -113,7 +114,7 @@ def explain_total(
     `declared` is the dtype_id that the config names, if any. Quantised matrices are only considered in a repack.
     """
     difference = total - anatomy.parameter_count
-    extras = _extras(anatomy, is_gguf)
+    extras = extras_by_sum(anatomy, is_gguf)
     if difference in extras:
         return Explanation(extras[difference])
     bare = -sum(t.element_count for t in anatomy.tensors if t.role in _OUTSIDE_MODULES)
@@ -152,7 +153,7 @@ def _is_of(storage: Storage | None, dtype_id: str | None) -> bool:
 Parts = tuple[tuple[str, int], ...]
 
 
-def _extras(anatomy: Anatomy, is_gguf: bool = False) -> dict[int, Parts]:
+def extras_by_sum(anatomy: Anatomy, is_gguf: bool = False) -> dict[int, Parts]:
     """What a checkpoint may hold besides, in every combination: the parts by their sum, the fewest where sums are equal."""
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
@@ -203,7 +204,8 @@ def _explain_by(
     usual = _usual(rows)
     for subset in subsets:
         is_alone = subset == ({"feed-forward"} if spared else {"expert"})
-        is_usual = is_alone if spared else subset in usual or (is_declared and is_alone)
+        many = is_alone and sum(whole[name] for name in subset) >= _BY_CHANCE
+        is_usual = is_alone if spared else subset in usual or (is_declared and is_alone) or many
         if 0 < storage.extra(256, 256) <= 256 and not is_usual:
             continue  # so few elements, of an odd part of the model, could as well be anything else
         count = sum(m.count for name in subset for m in rows[name])

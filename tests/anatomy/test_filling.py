@@ -87,3 +87,29 @@ def test_a_sibling_with_another_head_is_read_without_it():
 def test_parts_are_left_out_with_their_biases():
     anatomy = read_config(BERT | {"architectures": ["BertModel"]})
     assert anatomy.parameter_count - without(anatomy, "pooler").parameter_count == POOLER
+
+
+STARCODER = {"model_type": "gpt_bigcode", "n_embd": 64, "n_head": 4, "n_inner": 128, "n_layer": 2, "vocab_size": 500}
+
+
+def test_a_table_of_positions_is_as_long_as_the_total_says():
+    whole = read_config(STARCODER | {"n_positions": 4096})
+    for beside in (0, whole.stored_extra["tied head stored again"]):
+        found = graded(STARCODER, whole.parameter_count + beside, "assumed")
+        assert found.grade == "matched" and "4,096 positions" in found.note
+        assert found.anatomy.max_context_tokens == 4096
+    assert graded(STARCODER, whole.parameter_count + 64, "assumed").grade == "unknown"
+    stated = STARCODER | {"n_positions": 1024}
+    assert graded(stated, whole.parameter_count, "assumed").grade == "unknown"
+
+
+def test_a_few_tokens_more_than_its_base_are_rows_of_the_vocabulary():
+    llama = {"model_type": "llama", "hidden_size": 96, "intermediate_size": 136, "num_hidden_layers": 2}
+    llama |= {"num_attention_heads": 4, "vocab_size": 500, "tie_word_embeddings": False}
+    count = read_config(llama).parameter_count
+    found = graded(llama, count + 5 * 2 * 96, "sibling")
+    assert found.grade == "matched" and "a vocabulary of 505" in found.note and found.anatomy.vocab_size == 505
+    assert graded(llama, count + 96, "sibling").grade == "unknown", "half a token"
+    assert graded(llama, count + 400 * 2 * 96, "sibling").grade == "unknown", "scales may be as many"
+    named = Record("org/model-FP8", config=llama, config_kind="sibling", stored_parameter_count=count + 5 * 2 * 96)
+    assert grade(replace(named, parameters_kind="exact_safetensors"), read_config(llama)).grade == "unknown"

@@ -1,0 +1,77 @@
+"""Mixes of formats that a config states, or that a total shows: the explanation of a published total, to the element."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.grade import grade
+from pipeline.anatomy.recipes import explain_recipe
+from pipeline.hub.record import Record
+from pipeline.hub.snapshot import newest_snapshot
+
+FLASH, PRO = "nvidia/DeepSeek-V4-Flash-NVFP4", "nvidia/DeepSeek-V4-Pro-NVFP4"
+RECORDS = {r.model_id: r for r in newest_snapshot().records if r.model_id in (FLASH, PRO)}
+ANATOMY = read_config(RECORDS[FLASH].config)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "words"),
+    [
+        (FLASH, "experts: 4-bit floats counted in pairs, a scale per 16 (-121,198,608,384)"),
+        (PRO, "experts of prediction layers: 4-bit floats counted in pairs, a scale per 32 (-11,890,851,840)"),
+    ],
+)  # fmt: skip
+def test_experts_in_four_bits_beside_blocks_in_eight_come_out_to_the_element(model_id, words):
+    record = RECORDS[model_id]
+    found = grade(record, read_config(record.config))
+    assert found.grade == "exact" and words in found.stored_note
+    assert (found.stored_format, found.stored_bytes) == (None, None), "a mix is no format of ours"
+    off = replace(record, stored_parameter_count=record.stored_parameter_count + 1)
+    assert grade(off, read_config(off.config)).grade == "unknown"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    name=st.sampled_from(["quant_method", "weight_block_size", "moe_quant_algo", "ignore"]),
+    value=st.one_of(st.none(), st.integers(), st.text(max_size=4), st.lists(st.text(max_size=4))),
+)
+def test_a_recipe_that_says_something_else_explains_nothing_or_the_same(name, value):
+    record = RECORDS[FLASH]
+    config = {**record.config, "quantization_config": {**record.config["quantization_config"], name: value}}
+    anatomy = read_config(record.config)
+    explained = explain_recipe(anatomy, record.stored_parameter_count, config)
+    assert (
+        explained is None
+        or anatomy.parameter_count + sum(n for _, n in explained.parts) == record.stored_parameter_count
+    )
+
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 200,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+}
+LLAMA |= {"vocab_size": 500, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
+
+
+def test_a_value_for_each_row_of_a_rebuilt_model_says_nothing_of_its_format():
+    rows = 3 * (4 * 64 + 2 * 200 + 64)
+    anatomy = read_config(LLAMA)
+    record = Record("org/model", config=LLAMA, config_kind="reconstructed", parameters_kind="exact_safetensors")
+    found = grade(replace(record, stored_parameter_count=anatomy.parameter_count + rows), anatomy)
+    assert found.grade == "matched" and "a scale or a bias for each row" in found.stored_note
+    assert (found.stored_format, found.stored_bytes) == (None, None)
+    assert grade(replace(record, stored_parameter_count=anatomy.parameter_count + rows + 1), anatomy).grade == "unknown"
+    assert (
+        grade(
+            replace(record, stored_parameter_count=anatomy.parameter_count + rows, config_kind="assumed"), anatomy
+        ).grade
+        == "unknown"
+    )
