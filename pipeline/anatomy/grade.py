@@ -24,7 +24,7 @@ from pipeline.anatomy.formats import (
     plain_format,
 )
 from pipeline.anatomy.header import Census
-from pipeline.anatomy.recipes import explain_recipe, explain_rows
+from pipeline.anatomy.recipes import explain_recipe
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
@@ -101,10 +101,7 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
                 )
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
-    rows = explain_rows(anatomy, total) if record.config_kind == "reconstructed" and not is_gguf else None
-    if rows is None:
-        return _contradicted(record, anatomy, declared)
-    return replace(_confirmed(record, anatomy, "", rows, None), stored_format=None, stored_bytes=None)
+    return _contradicted(record, anatomy, declared)
 
 
 def _completed(record: Record) -> Graded | None:

@@ -20,7 +20,6 @@ _IN_PAIRS = {
     kind: [s for s in STORAGES if s.dtype_id == kind and "in pairs" in s.name and "a scale per" in s.name]
     for kind in ("nvfp4", "mxfp4")
 }
-_LAYERS = ("attention", "attention-output", "recurrent", "recurrent-output", "feed-forward", "expert", "shared-expert")
 _EIGHT = ("attention", "attention-output", "indexer", "shared-expert", "feed-forward", "other")
 
 
@@ -41,16 +40,6 @@ def explain_recipe(anatomy: Anatomy, total: int, config: Mapping[str, Any]) -> E
         if held is not None and any(cause.startswith("multi-token") for cause, _ in held):
             return Explanation((*held, *parts), groups=frozenset({"expert", *_EIGHT[:4]}), is_ambiguous=True)
     return None
-
-
-def explain_rows(anatomy: Anatomy, total: int) -> Explanation | None:
-    """One value for every output row of every matrix in the layers: scales of 8 bits, or biases that no source lists.
-
-    Parameters and cache are the same in either case; in which format the checkpoint is held stays open.
-    """
-    rows = sum(m.count * m.out for name, held in matrices(anatomy).items() if name in _LAYERS for m in held)
-    held = extras_by_sum(anatomy).get(total - anatomy.parameter_count - rows) if rows else None
-    return None if held is None else Explanation((*held, ("a scale or a bias for each row of every matrix", rows)))
 
 
 def _pairs(kind: str, passes_over: bool) -> Iterator[tuple[Storage, Storage]]:

@@ -1,4 +1,4 @@
-"""Mixes of formats that a config states, or that a total shows: the explanation of a published total, to the element."""
+"""Mixes of formats that a config states: the explanation of a published total, to the element."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pipeline.anatomy import read_config
 from pipeline.anatomy.grade import grade
 from pipeline.anatomy.recipes import explain_recipe
-from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
 
 FLASH, PRO = "nvidia/DeepSeek-V4-Flash-NVFP4", "nvidia/DeepSeek-V4-Pro-NVFP4"
@@ -48,30 +47,4 @@ def test_a_recipe_that_says_something_else_explains_nothing_or_the_same(name, va
     assert (
         explained is None
         or anatomy.parameter_count + sum(n for _, n in explained.parts) == record.stored_parameter_count
-    )
-
-
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "intermediate_size": 200,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-}
-LLAMA |= {"vocab_size": 500, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
-
-
-def test_a_value_for_each_row_of_a_rebuilt_model_says_nothing_of_its_format():
-    rows = 3 * (4 * 64 + 2 * 200 + 64)
-    anatomy = read_config(LLAMA)
-    record = Record("org/model", config=LLAMA, config_kind="reconstructed", parameters_kind="exact_safetensors")
-    found = grade(replace(record, stored_parameter_count=anatomy.parameter_count + rows), anatomy)
-    assert found.grade == "matched" and "a scale or a bias for each row" in found.stored_note
-    assert (found.stored_format, found.stored_bytes) == (None, None)
-    assert grade(replace(record, stored_parameter_count=anatomy.parameter_count + rows + 1), anatomy).grade == "unknown"
-    assert (
-        grade(
-            replace(record, stored_parameter_count=anatomy.parameter_count + rows, config_kind="assumed"), anatomy
-        ).grade
-        == "unknown"
     )
