@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from pipeline import build, changes, console, publish, serve, sources
+from pipeline import build, changes, console, own, publish, serve, sources
 from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
 from pipeline.hub.journal import JournalError
@@ -56,6 +56,18 @@ def main(arguments: list[str] | None = None) -> int:
         "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
     )
     tell.add_argument("config", type=Path)
+    fits = commands.add_parser(
+        "fits", help="say what of a model that the almanac does not hold fits a card, from its config.json"
+    )
+    fits.add_argument("config", type=Path)
+    fits.add_argument("--gpu", default="rtx-4090", metavar="ID", help="card, as in the table gpu (default: rtx-4090)")
+    fits.add_argument("--context", type=int, default=8192, metavar="TOKENS", help="of one sequence (default: 8192)")
+    fits.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help=f"keep the DuckDB file, to ask FROM footprint_of('{own.MODEL_ID}', ...)",
+    )
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
     commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
@@ -71,6 +83,9 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(sources.source_of(asked.fact)))
         elif asked.command == "anatomy":
             print(describe_file(asked.config))
+        elif asked.command == "fits":
+            with own.book_of(asked.config, asked.keep) as book:
+                print(own.told(book, asked.gpu, asked.context))
         elif asked.command == "release":
             changes.keep(publish.ROOT / "build" / "tables", publish.ROOT / publish.RELEASE)
         elif asked.command == "check":
@@ -86,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
         HubError,
         JournalError,
         SettingsError,
+        own.OwnModelError,
         LookupError,
         OSError,
     ) as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -15,6 +17,15 @@ from pipeline.hub.snapshot import newest_snapshot
 from pipeline.scenarios import TYPES
 
 Asked = dict[str, object]
+
+
+@pytest.fixture(scope="session")
+def config_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config.json that somebody downloaded: that of Qwen3-0.6B."""
+    config = next(record.config for record in newest_snapshot().records if record.model_id == "Qwen/Qwen3-0.6B")
+    path = tmp_path_factory.mktemp("config") / "config.json"
+    path.write_text(json.dumps(dict(config)), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+WHISPER = "openai/whisper-large-v3"
 COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
 
 
@@ -65,6 +66,7 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"phase_id": "pretrain", "checkpointing": "sometimes"}, "checkpointing is none, full or selective"),
         (LLAMA, {"attention": "blind"}, "attention is flash, eager or masked"),
         (LLAMA, {"dtype_id": "mxfp4"}, "routed experts"),
+        (WHISPER, {"dtype_id": "gguf-q8_0"}, "llama.cpp runs no decoder that attends to sound"),
     ],
 )
 def test_impossible_scenarios_say_why(footprint_of, model, scenario, reason):

@@ -21,6 +21,7 @@ ALLOWED = {
     "accuracy": {"scenarios"},
     "lookup": {"scenarios", "schema", "progress"},
     "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "lookup", "progress"},
+    "own": {"anatomise", "build", "facts", "hub", "lookup"},
     "checks": {"schema", "facts"},
     "digest": set(),
     "changes": {"digest"},
@@ -29,7 +30,7 @@ ALLOWED = {
     "serve": set(),
     "publish": {"build", "changes", "checks", "manifest", "render", "hub", "progress"},
     "console": {"accuracy", "anatomise", "build", "checks", "facts", "manifest", "publish", "hub", "progress"},
-    "__main__": {"anatomy", "build", "changes", "console", "publish", "serve", "sources", "facts", "hub"},
+    "__main__": {"anatomy", "build", "changes", "console", "own", "publish", "serve", "sources", "facts", "hub"},
 }
 
 

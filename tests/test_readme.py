@@ -55,11 +55,18 @@ def test_python_examples_run(tables, script):
     assert "parameter_count" in done.stdout
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(".venv/bin/python")])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(".venv/bin/python") and " fits " not in c])
 def test_source_commands_answer(command):
     arguments = shlex.split(command)[1:]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     assert arguments[-1].split("/")[-1] in done.stdout
+
+
+def test_a_model_of_ones_own_is_answered(config_path):
+    (command,) = (c for c in COMMANDS if " fits " in c)
+    arguments = shlex.split(command.replace("path/to/config.json", str(config_path)))[1:]
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "one sequence of 32,768 tokens" in done.stdout
 
 
 def test_every_make_target_of_the_documents_exists():
