@@ -17,6 +17,8 @@ from pipeline import digest
 from pipeline.digest import Digest
 
 SUMMARY, NUMBERS = "changes.json", "changes.csv"
+CAPACITY, SUPPORT = "capacity of a card", "what a card runs"
+REFUSED = {"no": "won’t run", "untold": "not known to run"}
 REVISION, ANATOMY = "new revision on the Hub", "its anatomy is read otherwise"
 FORMULA, FACT, SCHEMA, UNTOLD = "formula", "fact", "schema", "code"
 
@@ -45,16 +47,17 @@ def keep(tables: Path, release: Path) -> None:
 def compare(before: Digest, now: Digest) -> tuple[dict, list[tuple]]:
     """The summary, and every number that changed."""
     underneath = _underneath(before.basis, now.basis)
+    old_cards, new_cards = before.basis["capacities"], now.basis["capacities"]
     both = [m for m in now.models if m in before.models]
     rows, models = [], []
     for model_id in both:
         old, new = before.numbers.get(model_id, {}), now.numbers.get(model_id, {})
         changed = [(s, old.get(s), new.get(s)) for s in sorted(old.keys() | new.keys()) if old.get(s) != new.get(s)]
-        verdicts = _verdicts(old, new, before.basis["capacities"], now.basis["capacities"])
+        verdicts = _verdicts(old, new, before.basis, now.basis)
         totals = [(s, o and o[0], n and n[0]) for s, o, n in changed if (o and o[0]) != (n and n[0])]
         rows += [(model_id, *row) for row in totals]
         if changed or verdicts:
-            why = _why(before.models[model_id], now.models[model_id], underneath, bool(changed))
+            why = _why(before.models[model_id], now.models[model_id], underneath, bool(changed), verdicts)
             models.append(_entry(model_id, totals, len(old.keys() | new.keys()), verdicts, why))
     models.sort(key=lambda entry: (-abs(entry["most"] or 0), entry["model_id"]))
     summary = {
@@ -63,6 +66,8 @@ def compare(before: Digest, now: Digest) -> tuple[dict, list[tuple]]:
         "underneath": underneath,
         "added": sorted(now.models.keys() - before.models.keys()),
         "removed": sorted(before.models.keys() - now.models.keys()),
+        "added_gpus": sorted(new_cards.keys() - old_cards.keys()),
+        "removed_gpus": sorted(old_cards.keys() - new_cards.keys()),
         "models": models,
     }
     return summary, rows
@@ -88,16 +93,24 @@ def _entry(model_id: str, totals: list[tuple], number: int, verdicts: list[tuple
 
 def _verdicts(old: dict, new: dict, before: dict, now: dict) -> list[tuple]:
     """(scenario, card, verdict before, verdict now) on one card, for what both releases know."""
-    return [
-        (scenario, gpu, was, becomes)
-        for scenario in sorted(old.keys() & new.keys())
-        for gpu in sorted(before.keys() & now.keys())
-        if (was := _verdict(old[scenario], before[gpu])) != (becomes := _verdict(new[scenario], now[gpu]))
-    ]
+    cards = sorted(before["capacities"].keys() & now["capacities"].keys())
+    refused = now["refusals"]
+    found = []
+    for scenario in sorted(old.keys() & new.keys()):
+        # a digest from before refusals were kept says nothing of them
+        were, are = before.get("refusals", refused).get(scenario, {}), refused.get(scenario, {})
+        for gpu in cards:
+            was = _verdict(old[scenario], before["capacities"][gpu], were.get(gpu))
+            becomes = _verdict(new[scenario], now["capacities"][gpu], are.get(gpu))
+            if was != becomes:
+                found.append((scenario, gpu, was, becomes))
+    return found
 
 
-def _verdict(number: tuple[int, float], capacity: int) -> str:
+def _verdict(number: tuple[int, float], capacity: int, refusal: str | None) -> str:
     total, band = number
+    if refusal:
+        return REFUSED[refusal]
     return "fits" if total * (1 + band) <= capacity else "tight" if total <= capacity else "no"
 
 
@@ -114,15 +127,32 @@ def _underneath(before: dict, now: dict) -> dict:
         "facts": names("facts"),
         "constants": pairs("constants"),
         "engines": pairs("engines"),
-        "capacities": pairs("capacities"),
+        "capacities": [c for c in pairs("capacities") if None not in c],
+        "support": _support(before.get("refusals", now["refusals"]), now["refusals"]),
     }
     return {kind: changed for kind, changed in found.items() if changed}
 
 
-def _why(before: tuple[str, str], now: tuple[str, str], underneath: dict, has_moved: bool) -> list[str]:
+def _support(before: dict, now: dict) -> list[str]:
+    """By scenario how many cards run it that did not, and the reverse."""
+    told = []
+    for scenario in sorted(before.keys() | now.keys()):
+        were, are = before.get(scenario, {}), now.get(scenario, {})
+        parts = (("runs on {} more", were.keys() - are.keys()), ("no longer on {}", are.keys() - were.keys()))
+        parts = (*parts, ("otherwise refused on {}", {g for g in were.keys() & are.keys() if were[g] != are[g]}))
+        if said := [text.format(len(cards)) for text, cards in parts if cards]:
+            told.append(f"{scenario}: {', '.join(said)}")
+    return told
+
+
+def _why(
+    before: tuple[str, str], now: tuple[str, str], underneath: dict, has_moved: bool, verdicts: list[tuple]
+) -> list[str]:
     """Why a model's numbers moved. What is its own comes first; formulas and facts are named where nothing else explains it."""
     if not has_moved:
-        return ["capacity of a card"]
+        words = set(REFUSED.values())
+        by_support = [bool(words & {was, becomes}) for _scenario, _gpu, was, becomes in verdicts]
+        return [why for why, is_it in ((CAPACITY, not all(by_support)), (SUPPORT, any(by_support))) if is_it]
     if before[1] != now[1]:
         return [REVISION if before[0] != now[0] else ANATOMY]
     shared = [(FORMULA, "formulas"), (FACT, "facts"), (SCHEMA, "schema")]

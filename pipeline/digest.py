@@ -1,7 +1,7 @@
 """A digest of what was published, small enough to keep in the checkout: the numbers that pages open with, and what they rest on.
 
     digest.csv    a line per model: its revision, a hash of its anatomy, and a cell per format and phase, `total_bytes error_band`
-    digest.json   versions, hashes of formulas and facts, constants, engine versions and capacities
+    digest.json   versions, hashes of formulas and facts, constants, engine versions, capacities, and which card does not run what
 
 Totals are those of one GPU, one sequence, AdamW and full checkpointing, at 8192 tokens in inference and 2048 in training, or at the
 longest published context that the model reads where that is less.
@@ -47,7 +47,26 @@ def take(tables: Path, sources: Path, versions: dict) -> Digest:
         "engines": values("engine", "engine_id", "engine_version"),
         "capacities": values("gpu", "gpu_id", "capacity_bytes"),
     }
-    return Digest(models, _numbers(tables), basis)
+    numbers = _numbers(tables)
+    return Digest(
+        models, numbers, basis | {"refusals": _refusals(tables, {s for cells in numbers.values() for s in cells})}
+    )
+
+
+def _refusals(tables: Path, scenarios: set[str]) -> dict[str, dict[str, str]]:
+    """By scenario the cards that do not run it, with fused attention as everywhere in the digest: `no` where a source says so,
+    `untold` where none says that they do. A checkpoint as published runs where its own format does, and is not told here."""
+    file = tables / "runs_on.parquet"
+    if not file.exists():
+        return {}
+    rows = pl.read_parquet(file).filter(pl.col("attention") == "flash", pl.col("runs").is_null() | ~pl.col("runs"))
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for phase, dtype, engine, gpu, runs in (
+        rows.select("phase_id", "dtype_id", "engine_id", "gpu_id", "runs").sort(pl.all()).rows()
+    ):
+        if (scenario := f"{phase} {dtype} {engine}") in scenarios:
+            found[scenario][gpu] = "untold" if runs is None else "no"
+    return dict(found)
 
 
 def _numbers(tables: Path) -> dict[str, dict[str, tuple[int, float]]]:

@@ -23,6 +23,7 @@ BASIS = VERSIONS | {
     "constants": {"gap": 0.1},
     "engines": {"vllm": "1"},
     "capacities": {"small": 10 * GIB, "large": 20 * GIB},
+    "refusals": {},
 }
 BEFORE = Digest(
     {"a/One": ("r1", "x"), "b/Two": ("r1", "y")}, {"a/One": {"inference bf16 vllm": (9 * GIB, 0.05)}}, BASIS
@@ -80,6 +81,24 @@ def test_a_card_that_gives_less_changes_verdicts_without_numbers():
     assert only(summary)["why"] == ["capacity of a card"] and only(summary)["verdicts"] == 1 and rows == []
 
 
+def test_what_a_card_runs_is_compared_too():
+    refused = {"refusals": {"inference bf16 vllm": {"small": "no"}}}
+    summary, rows = moved(9 * GIB, basis=refused)
+    assert only(summary)["examples"] == [("inference bf16 vllm", "small", "fits", "won’t run")] and rows == []
+    assert only(summary)["why"] == ["what a card runs"]
+    assert summary["underneath"]["support"] == ["inference bf16 vllm: no longer on 1"]
+    both = refused | {"capacities": {"small": 10 * GIB, "large": 8 * GIB}}
+    assert only(moved(9 * GIB, basis=both)[0])["why"] == ["capacity of a card", "what a card runs"]
+    old = replace(BEFORE, basis={k: v for k, v in BASIS.items() if k != "refusals"})  # kept before refusals were
+    assert changes.compare(old, replace(BEFORE, basis=BASIS | refused))[0]["models"] == []
+
+
+def test_cards_that_come_and_go_are_told():
+    summary, _rows = moved(9 * GIB, basis={"capacities": {"small": 10 * GIB, "new": 30 * GIB}})
+    assert summary["added_gpus"] == ["new"] and summary["removed_gpus"] == ["large"]
+    assert summary["models"] == [] and "capacities" not in summary["underneath"]
+
+
 def test_what_becomes_known_or_unknown_is_no_percentage():
     summary, rows = changes.compare(BEFORE, replace(BEFORE, numbers={"b/Two": {"lora bf16 transformers": (GIB, 0.2)}}))
     one, two = sorted(summary["models"], key=lambda m: m["model_id"])
@@ -116,14 +135,17 @@ def test_a_kept_release_is_compared_with(tables, tmp_path):
     footprint.with_columns(more.otherwise(pl.col("total_bytes")).alias("total_bytes")).write_parquet(
         tables / "footprint.parquet"
     )
+    refused = pl.read_parquet(tables / "runs_on.parquet")
+    refused.with_columns(runs=pl.col("runs") & (pl.col("gpu_id") != "l40s")).write_parquet(tables / "runs_on.parquet")
     changes.write(tables, tmp_path, VERSIONS | {"schema_version": "2.0.0"}, tmp_path / "release")
     book = tables_module.read(tables)
     for gpu in book["gpu"]:
         gpu["short"] = gpu["name"]
     found = news.page(book, {"acme/Alpha-7B-Instruct": "acme/Alpha"})
-    assert [m["name"] for m in found["models"]] == ["acme/Alpha-7B-Instruct"]
+    assert found["models"][0]["name"] == "acme/Alpha-7B-Instruct"
     text = environment(book).get_template("changes.html").render(**found)
     assert "+100 %" in text and "../models/acme/Alpha/" in text and "schema" in text
+    assert "l40s: fits → won’t run" in text.lower() and "What cards run" in text
     with (tables / "changes.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 10 and all(int(r["new_bytes"]) == 2 * int(r["old_bytes"]) for r in rows)

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.hub.listing import Unusable
+from pipeline.hub.select import _named
 from pipeline.render import errors, modelfiles, paths, plot, preview, redirects, relatives, words
 from pipeline.render import tables as tables_module
 from pipeline.render.models import ModelPages
@@ -104,10 +106,21 @@ def test_a_source_becomes_an_address(locator, address):
 def test_renamed_models_lead_on(tmp_path):
     file = tmp_path / "redirects.csv"
     file.write_text("old_id,new_id\nold/Name,new/Name\n")
-    assert redirects.write(tmp_path, "https://almanac.example/", {"new/Name": "new/Name"}, file) == ["old/Name"]
+    listed = {"new/Name": "new/Name"}
+    moved = redirects.renamed([], listed, file)
+    assert redirects.write(tmp_path, "https://almanac.example/", listed, moved) == ["old/Name"]
     assert "https://almanac.example/models/new/Name/" in (tmp_path / "models/old/Name/index.html").read_text()
     with pytest.raises(ValueError, match="no model"):
-        redirects.write(tmp_path, "https://almanac.example/", {}, file)
+        redirects.renamed([], {}, file)
+
+
+def test_what_a_crawl_found_renamed_leads_on_by_itself(tmp_path):
+    file = tmp_path / "redirects.csv"
+    file.write_text("old_id,new_id\n")
+    answered = [_named(Unusable("b/Second", "", ""), "a/First"), _named(Unusable("c/Third", "", ""), "b/Second")]
+    answered += [_named(Unusable("x/Loop", "", ""), "y/Loop"), _named(Unusable("y/Loop", "", ""), "x/Loop")]
+    rejected = [{"model_id": u.model_id, "reason": u.reason} for u in answered] + [row("d/Else", reason="disabled")]
+    assert redirects.renamed(rejected, {"c/Third": "c/Third"}, file) == {"a/First": "c/Third", "b/Second": "c/Third"}
 
 
 def test_a_model_that_is_gone_keeps_its_address(tmp_path):

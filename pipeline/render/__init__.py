@@ -86,7 +86,7 @@ def render(
     search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
     addresses = search.write_sitemap(site_dir, site_url)
     # after the site map, which lists what is to be found
-    redirects.write(site_dir, site_url, pages.paths)
+    redirects.write(site_dir, site_url, pages.paths, redirects.renamed(book["rejected"], pages.paths))
     redirects.write_gone(site_dir, site_url, pages.paths, news.read(tables_dir).get("removed", []))
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {

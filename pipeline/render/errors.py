@@ -100,7 +100,9 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
     for error in (-0.5, -0.25, -0.1, 0, 0.1, 0.25, 0.5):
         kind = "axis" if error == 0 else "card"
         parts.append(f'<path class="{kind}" d="M{left} {y(error):g}H{width - right}"/>')
-        parts.append(plot.text(left - 6, y(error) + 4, f"{100 * error:+.0f} %".replace("-", "−"), "", "end"))
+        parts.append(
+            plot.text(left - 6, y(error) + 4, f"{100 * error:+.0f} %".replace("-", "−").replace("+0 ", "0 "), "", "end")
+        )
     for gib in (m * 10.0**e for e in range(-2, 4) for m in (1, 3)):
         if x.low <= gib <= x.high:
             parts.append(plot.text(x(gib), height - bottom + 16, f"{gib:g}", "", "middle"))

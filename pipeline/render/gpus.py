@@ -148,18 +148,22 @@ class GpuPages:
             for place, n in enumerate(self.counts):
                 fit, largest, _popular = self._that_run(gpu, scenario, place).at(gpu["capacity_bytes"] // 1024)
                 size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
+                no = self._word(scenario, gpu)
                 group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
-                rows.append((group, self.book.formats[scenario], f"{fit:,}{size}"))
+                rows.append((group, self.book.formats[scenario], no or f"{fit:,}{size}"))
         order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
         return sorted(rows, key=lambda row: order[row[0]])
 
     def _head(self, scenario: Scenario, gpu: dict) -> dict:
+        phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
+        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id, "refused": self._word(scenario, gpu)}
+
+    def _word(self, scenario: Scenario, gpu: dict) -> str:
+        """What stands in place of a number where the card does not run the format; nothing where it does."""
         no = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"])
-        word = (
+        return (
             "" if no is None or scenario.dtype_id == "stored" else "won’t run" if no.is_certain else "not known to run"
         )
-        phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
-        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id, "refused": word}
 
     def _row(self, model: int, gpu: dict) -> dict:
         book, support, capacity = self.book, self.pages.support, gpu["capacity_bytes"] // 1024
@@ -186,6 +190,7 @@ class GpuPages:
         found = [self._that_run(gpu, scenario, place).at(capacity) for place in range(len(self.counts))]
         return {
             "label": self.book.formats[scenario],
+            "refused": self._word(scenario, gpu),
             "cells": [
                 {"fit": fit, "largest": None if largest is None else self.entries[largest]}
                 for fit, largest, _popular in found
@@ -216,6 +221,10 @@ def _least(row, n: int, counts: list[int]) -> float:
     return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
 
 
+def _lost(gib: float) -> str:
+    return f"−{gib:,.2f}" if gib >= 0.005 else f"+{-gib:,.2f}" if gib <= -0.005 else "0"
+
+
 def _steps(gpu: dict) -> list[dict]:
     """From the sticker to what a program gets, each with its reason."""
     nominal = gpu["memory_gib_nominal"]
@@ -239,7 +248,7 @@ def _steps(gpu: dict) -> list[dict]:
     ]
     lost, before = {}, None
     for name, value, _why in steps:
-        lost[name] = "" if value is None or before is None else f"{value - before:+,.2f}"
+        lost[name] = "" if value is None or before is None else _lost(before - value)
         before = before if value is None else value
     return [
         {

@@ -63,6 +63,7 @@ class ModelPages:
             "parts": components(book.folder, self.shown) if self.shown else {},
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
+            "components": _grouped(book["component"]),
             "formulas": self.calculator.own,
         } | reach.read(book, self.contexts, self.lengths, self.trained)
 
@@ -131,6 +132,7 @@ class ModelPages:
             tensors=tensors,
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
             layers=self.held["layers"].get(model["model_id"], []),
+            components_held=self.held["components"].get(model["model_id"], []),
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipeline.render import words
 from pipeline.render.book import Book
+from pipeline.render.environment import slug_gpu
 
 FILE = "changes.json"
 LISTED = 500
@@ -18,6 +19,7 @@ KINDS = {
     "constants": "Constants",
     "engines": "Engine versions",
     "capacities": "Capacity of cards",
+    "support": "What cards run",
 }
 
 
@@ -41,6 +43,10 @@ def page(book: Book, paths: dict[str, str]) -> dict:
         ],
         "added": _linked(found["added"], paths),
         "removed": found["removed"],
+        "added_gpus": [
+            (g["name"], slug_gpu(g["gpu_id"])) for g in book.gpus if g["gpu_id"] in found.get("added_gpus", ())
+        ],
+        "removed_gpus": found.get("removed_gpus", []),
         "number": len(found["models"]),
         "verdicts": sum(m["verdicts"] for m in found["models"]),
         "models": [_row(m, paths, names) for m in found["models"][:LISTED]],

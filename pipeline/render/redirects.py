@@ -1,5 +1,6 @@
-"""Old addresses stay. A model that the Hub renamed leads to the new one (`site/redirects.csv` holds old and new id); a model of the
-last release that is listed no more keeps a page that says so.
+"""Old addresses stay. A model that the Hub renamed leads to the new one: a crawl that asked for the old name and was answered under
+another one says so in `rejected`, and `site/redirects.csv` (old and new id) holds what no crawl has seen. A model of the last release
+that is listed no more keeps a page that says so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from markupsafe import Markup
 from pipeline.render import words
 from pipeline.render.shell import ROOT
 
+RENAMED = "now named "  # as pipeline/hub/select.py words it
 FILE = ROOT / "site" / "redirects.csv"
 PAGE = Markup(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
@@ -45,13 +47,30 @@ def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list
     return written
 
 
-def write(folder: Path, site_url: str, paths: dict[str, str], file: Path = FILE) -> list[str]:
-    """A page at every old address. An old id that is a model again keeps its page; a new id must be one."""
-    written = []
+def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> dict[str, str]:
+    """Old and new id of every model that has a page under its new one. What a line of the file leads to must be a model."""
+    new_of = {
+        r["model_id"]: r["reason"].removeprefix(RENAMED) for r in rejected if (r["reason"] or "").startswith(RENAMED)
+    }
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
-        old, new = row["old_id"], row["new_id"]
-        if new not in paths:
-            raise ValueError(f"{file.name}: {new!r} is no model of this snapshot")
+        if row["new_id"] not in paths:
+            raise ValueError(f"{file.name}: {row['new_id']!r} is no model of this snapshot")
+        new_of[row["old_id"]] = row["new_id"]
+    found = {}
+    for old, new in new_of.items():
+        seen = {old}
+        while new not in paths and new in new_of and new not in seen:  # renamed more than once
+            seen.add(new)
+            new = new_of[new]
+        if new in paths:
+            found[old] = new
+    return found
+
+
+def write(folder: Path, site_url: str, paths: dict[str, str], moved: dict[str, str]) -> list[str]:
+    """A page at every old address. An old id that is a model again keeps its page."""
+    written = []
+    for old, new in sorted(moved.items()):
         target = folder / "models" / words.slug(old)
         if old in paths or target.exists():
             continue

@@ -79,6 +79,11 @@ function scenario() {
 let turn = 0;
 async function calculate() {
   const mine = ++turn;
+  const number = models.id.indexOf(state.model);
+  const known = number >= 0 && models.reason.of[number] === null;
+  const own = known ? await anatomy(number) : null;
+  if (mine !== turn) return;
+  state.reads = own ? own.shape?.[0]?.tower != null : true;
   const wanted = scenario();
   for (const key of ORDER) {
     boxes[key].hidden = !applies(key, state);
@@ -88,11 +93,7 @@ async function calculate() {
   const query = new URLSearchParams({ model: state.model });
   for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
   history.replaceState(null, "", `?${query}`);
-  const number = models.id.indexOf(state.model);
   if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`);
-  const known = models.reason.of[number] === null;
-  const own = known ? await anatomy(number) : null;
-  if (mine !== turn) return;
   if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`);
   say(footprints({ ...shared, ...own }, wanted), "", number, wanted);
 }

@@ -4,6 +4,7 @@ const trains = (s) => s.phase_id !== "inference";
 const serves = (s) => !trains(s);
 const adapts = (s) => ["lora", "qlora"].includes(s.phase_id);
 const shares = (s) => +s.gpu_count > 1;
+const reads = (s) => s.reads !== false; // a model of text alone is asked about neither images nor sound
 const words = (text) => () => text.split(" ").map((word) => [word, word]);
 const named = (table, id) => (shared) => shared[table].map((row) => [row[id], row.name ?? row[id]]);
 const YES = () => [["true", "yes"], ["false", "no"]];
@@ -18,9 +19,9 @@ export const GROUPS = [
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
     attention: { label: "Attention", choices: words("flash eager masked") },
     kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },
-    image_pixels: { label: "Image, pixels" },
-    images: { label: "Images in a sequence" },
-    audio_seconds: { label: "Audio, seconds", step: "any" },
+    image_pixels: { label: "Image, pixels", when: reads },
+    images: { label: "Images in a sequence", when: reads },
+    audio_seconds: { label: "Audio, seconds", step: "any", when: reads },
     max_context_tokens: { label: "Positions stretched to, tokens" },
   }],
   ["Training", {
