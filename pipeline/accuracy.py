@@ -194,10 +194,10 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, A
 _MOMENTS = """
 CREATE OR REPLACE TEMP TABLE measured_moment AS
 SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context_tokens + coalesce(generated_tokens, 0), context_tokens)
-    AS context_tokens), compared_with
+    AS context_tokens), compared_with, false AS is_end
 FROM measured_scenario WHERE reason IS NULL
 UNION ALL
-SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'resident'
+SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'resident', true
 FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compared_with = 'allocated'
 """
 
@@ -205,7 +205,9 @@ _PREDICTIONS = """
 INSERT INTO prediction BY NAME
 WITH moment AS (
     SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason,
-        f.total_bytes, f.error_band
+        -- nothing runs a whole prompt at the end of generation
+        f.total_bytes - if(a.is_end, (1 + k.unused_blocks_inference) * f.activations_bytes, 0) AS total_bytes,
+        if(a.is_end, k.error_band_transformers, f.error_band) AS error_band
     FROM measured_moment AS a
     CROSS JOIN constants AS k
     LEFT JOIN moment_answer AS f ON {same}
