@@ -209,17 +209,18 @@ gradient_bytes | integer>=1 | Bytes of a gradient's element, where it is not tha
 process_context_bytes | integer>=0 | Context of a process on the card, where it is not that of constant.csv
 parallelism | string | How an engine uses several GPUs by default: tp or pp in inference, zero1 or zero3 where it only trains; or as a measurement gives it
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
-norm_form | string | How norms are computed: rms, rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
+norm_form | string | How norms are computed: rms, rms-copy (its input stays beside the fp32 copy), rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
 rotary_form | string | Position embedding of queries and keys: rotated, concatenated (part of a head, or joined again), fp32 (rotated in 32 bits) or none
 softmax_form | string | Precision of the softmax of eager attention: fp32 or compute; clamped (in that of the scores, which stay beside it)
-loss_form | string | Precision that the loss takes the logits in: fp32 or compute
-attention_form | string | grouped, or broadcast where one key serves all queries without the kernel being told
+loss_form | string | Precision that the loss takes the logits in: fp32, compute, or cast (compute, but fp32 under autocast)
+attention_form | string | grouped, broadcast where one key serves all queries without the kernel being told, or biased where scores get a learned bias
 has_score_cap | boolean | Whether attention scores pass a tanh
 has_logit_cap | boolean | Whether logits pass a tanh
 router_input_bytes | integer>=0 | Bytes per hidden element of a copy that the router makes of its input
 feed_forward_extra | integer>=0 | Tensors of a feed-forward block's width that are kept beyond those of its activation
 value_norm_bytes | integer>=0 | Bytes per element that a norm of the values without weights keeps
 has_mask_buffer | boolean | Whether the model holds a mask of its longest context, a byte for each pair of tokens
+has_block_dropout | boolean | Whether feed-forward blocks drop out before their last projection
 are_experts_adapted | boolean | Whether peft's all-linear adapts the routed experts
 is_trainable | boolean | Whether gradients can flow into weights of this format
 element_bits | number>=0 | Bits per element, scales and zero points included

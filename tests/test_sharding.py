@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -125,3 +128,22 @@ def test_impossible_degrees_say_why(footprint_of, model, scenario, reason):
     assert reason in row["unknown_reason"]
     assert row["total_bytes"] is None
     assert row["host_bytes"] is None
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw-foreach"])
+@pytest.mark.parametrize("tokens", [64, 4096])
+def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, optimizer, tokens):
+    """tests/oracle/ddp_buckets.csv: by default real DistributedDataParallel holds the gradients' bytes once more, whatever runs."""
+    file = Path(__file__).parent / "oracle" / "ddp_buckets.csv"
+    counted = [
+        row for row in csv.DictReader(file.read_text().splitlines()) if row["gradient_as_bucket_view"] == "false"
+    ]
+    assert len(counted) > 4
+    assert all(row["beside_bytes"] == row["parameter_bytes"] for row in counted)
+    step = {
+        "model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "bf16", "precision": "pure", "optimizer_id": optimizer,
+        "context_tokens": tokens,
+    }  # fmt: skip
+    alone, both = footprints([step | {"gpu_count": n, "sharding": s} for n, s in ((1, "none"), (2, "ddp"))])
+    peaks = [row["total_bytes"] - row["overhead_bytes"] for row in (alone, both)]
+    assert peaks[1] - peaks[0] == both["gradients_bytes"]

@@ -29,6 +29,9 @@ WITH mixer AS (
         coalesce(sum(layer_count * head_count * value_head_dim), 0)::BIGINT AS context_sum,
         coalesce(sum(layer_count * kv_head_count * value_head_dim), 0)::BIGINT AS value_sum,
         coalesce(sum(layer_count * head_count), 0)::BIGINT AS head_sum,
+        coalesce(sum(layer_count * head_count) FILTER (mechanism <> 'cross'), 0)::BIGINT AS biased_head_sum,
+        coalesce(sum(layer_count) FILTER (mechanism = 'cross' AND component = 'decoder'), 0)::BIGINT AS cross_layer_count,
+        coalesce(sum(layer_count) FILTER (component = 'encoder'), 0)::BIGINT AS encoder_layer_count,
         coalesce(sum(layer_count * (head_count + kv_head_count)) FILTER (has_qk_norm), 0)::BIGINT AS qk_norm_head_sum,
         coalesce(sum(layer_count * (head_count + kv_head_count) * head_dim) FILTER (has_qk_norm), 0)::BIGINT AS qk_norm_sum,
         coalesce(max(head_count * head_dim), 0)::BIGINT AS query_max,
@@ -48,7 +51,8 @@ block AS (
         model_id,
         list({
             'layers': layer_count, 'width': iif(expert_count = 0, width, 0) + shared_width, 'is_gated': is_gated, 'experts': expert_count,
-            'routed': experts_per_token, 'expert_width': iif(expert_count > 0, expert_width, 0), 'activation': activation
+            'routed': experts_per_token, 'expert_width': iif(expert_count > 0, expert_width, 0), 'activation': activation,
+            'is_encoder': component = 'encoder'
         } ORDER BY kind) AS blocks,
         coalesce(sum(layer_count * width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_sum,
         coalesce(sum(layer_count * width) FILTER (NOT is_gated AND expert_count = 0), 0)::BIGINT AS plain_sum,
@@ -165,15 +169,17 @@ SELECT
     -- how the architecture's code differs from what its anatomy implies; null means that it does not
     coalesce(code.norm_form, model.norm_kind, 'rms') AS norm_form,
     coalesce(code.rotary_form, iif(census.has_learned_positions, 'none', 'rotated')) AS rotary_form,
-    -- encoders of the first generation take softmax and loss in the precision of the model
-    coalesce(code.softmax_form, iif(mixer.is_encoder, 'compute', 'fp32')) AS softmax_form,
-    coalesce(code.loss_form, iif(mixer.is_encoder, 'compute', 'fp32')) AS loss_form,
+    -- encoders of the first generation take softmax and loss in the precision of the model; so do encoder-decoders, whose loss autocast runs
+    -- in fp32
+    coalesce(code.softmax_form, iif(mixer.is_encoder OR mixer.cross_layer_count > 0, 'compute', 'fp32')) AS softmax_form,
+    coalesce(code.loss_form, CASE WHEN mixer.is_encoder THEN 'compute' WHEN mixer.cross_layer_count > 0 THEN 'cast' ELSE 'fp32' END) AS loss_form,
     coalesce(code.attention_form, 'grouped') AS attention_form,
     coalesce(code.has_score_cap, false) AS has_score_cap,
     coalesce(code.has_logit_cap, false) AS has_logit_cap,
     coalesce(code.router_input_bytes, 0) AS router_input_bytes,
     coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
     coalesce(code.value_norm_bytes, 0) AS value_norm_bytes,
+    coalesce(code.has_block_dropout, false) AS has_block_dropout,
     -- bytes of a mask that the class holds beside its weights
     iif(code.has_mask_buffer, model.max_context_tokens::BIGINT * model.max_context_tokens, 0) AS mask_buffer_bytes,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
@@ -187,8 +193,8 @@ SELECT
     census.norm_width_sum - iif(mixer.has_qk_norm AND NOT census.has_narrow_norms,
         model.layer_count * model.hidden_size * ((mixer.query_max = model.hidden_size)::INT + (mixer.key_max = model.hidden_size)::INT), 0)
         AS norm_width_sum,
-    -- norms whose output linear layers read: two a layer at most, the others stand behind a block
-    least(norm_width_sum, 2 * model.layer_count * model.hidden_size) AS norm_output_sum,
+    -- norms whose output linear layers read: one before each mixer and block at most, the others stand behind
+    least(norm_width_sum, (coalesce(mixer.mixer_layer_count, 0) + coalesce(block.block_layer_count, 0)) * model.hidden_size)::BIGINT AS norm_output_sum,
     least(coalesce(largest_layer.largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements
 FROM model

@@ -4,6 +4,7 @@
 --   lora_routed_elements = Σ over routed experts' matrices (in + out), twice where gate and up are one matrix
 --   linear_output_sum = Σ out; widest_input = max in
 --   per_layer_input_sum = Σ over layers of the width that each layer reads of an embedding of its own
+--   encoder_*_sum = Σ in over projections that read the tokens of an encoder: its own, and the keys and values of cross-attention
 --   inner_norm_sum = Σ over layers of norms as wide as a feed-forward block, which stand inside it before its last projection
 --   projected_* = Σ elements, Σ longer side, Σ shorter side: what GaLore and APOLLO keep in a low rank
 --
@@ -30,6 +31,12 @@ SELECT
         AS lora_routed_elements,
     coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
     coalesce(sum(matrices * out_features) FILTER (role = 'per_layer_gate'), 0)::BIGINT AS per_layer_input_sum,
+    coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder' AND role IN ('attention_q', 'attention_k',
+        'attention_v', 'ffn_gate', 'ffn_up')), 0)::BIGINT AS encoder_hidden_input_sum,
+    coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder' AND is_query_value), 0)::BIGINT AS encoder_query_value_sum,
+    coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder' AND tensor_class = 'attention'), 0)::BIGINT
+        AS encoder_attention_sum,
+    coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder'), 0)::BIGINT AS encoder_linear_sum,
     coalesce(sum(matrices * out_features) FILTER (is_inner_norm), 0)::BIGINT AS inner_norm_sum,
     coalesce(bool_or(role = 'router_scale'), false) AS has_router_scale,
     coalesce(max(in_features) FILTER (is_linear), 0)::BIGINT AS widest_input,

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO logit_width(m, x) AS iif(m.head_elements > 0 OR m.is_hea
 
 -- bytes of an element of the log-softmax, and of all that is kept per logit: the tanh of a cap; where autocast runs the log-softmax
 -- in 16 bits and the loss in fp32, both
-CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form = 'compute' AND x.precision <> 'amp' AND x.loss = 'full', x.compute_bytes, 4);
+CREATE OR REPLACE MACRO loss_bytes(m, x) AS iif(m.loss_form IN ('compute', 'cast') AND x.precision <> 'amp' AND x.loss = 'full', x.compute_bytes, 4);
 CREATE OR REPLACE MACRO kept_per_logit(m, x) AS CASE x.loss
     WHEN 'fused' THEN 0
     WHEN 'chunked' THEN 4

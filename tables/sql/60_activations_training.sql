@@ -22,10 +22,11 @@ CREATE OR REPLACE MACRO residual_bytes(x) AS iif(x.is_autocast OR is_prepared(x)
 CREATE OR REPLACE MACRO is_prepared(x) AS x.phase_id = 'qlora' AND x.precision <> 'pure';
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
--- gradient, the normalised tensor in 16 bits (rms) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
+-- gradient, the normalised tensor in 16 bits (rms, and rms-copy with the input in 16 bits too) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
 -- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
 CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE iif(x.has_fused_kernels, 'layer', m.norm_form)
     WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes)
+    WHEN 'rms-copy' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes) + iif(x.residual_bytes = 2, 2, 0)
     WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
     WHEN 'layer-fp32' THEN iif(x.is_adapter, 8, 12)
     WHEN 'layer-plain' THEN 4
@@ -44,7 +45,8 @@ CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_coun
 -- both run as plain matrix products (math). Beyond its window a layer needs a mask, as does a padded batch (attention := 'masked'): that
 -- excludes the flash kernel (masked).
 CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
-    WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN 'eager'
+    WHEN x.attention = 'eager' OR NOT m.has_flash_attention AND m.attention_form <> 'biased' THEN 'eager'
+    WHEN m.attention_form = 'biased' THEN 'biased'
     WHEN m.attention_form = 'broadcast' AND c.kv_heads = 1 AND c.heads > 1 THEN 'broadcast'
     WHEN c.win < x.context_tokens OR x.attention = 'masked' THEN 'masked'
     -- (the flash kernel takes heads of up to 256)
@@ -64,7 +66,7 @@ CREATE OR REPLACE MACRO kept_per_score(m, x) AS
         ELSE 4 + iif(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + iif(m.attention_dropout > 0, 1, 0) END
     + iif(m.has_score_cap, x.compute_bytes, 0);
 
--- One layer: query, key, value, output and softmax statistics. Fused projections of rotated heads stay alive through the value, a view of
+-- One layer: query, key, value, output and softmax statistics (a learned bias is counted apart: all sequences share it). Fused projections of rotated heads stay alive through the value, a view of
 -- them; rotary embeddings that concatenate lay the output out so that it is copied once more for the output projection. What only feeds
 -- a frozen projection is not kept. A latent is expanded into keys and values, and the keys are assembled once more with the rotary part.
 CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
@@ -72,16 +74,16 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
         WHEN c.mechanism = 'mla' THEN 3 * c.query - c.heads * m.rotary_width + c.context
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
         WHEN c.kernel IN ('eager', 'masked', 'wide') THEN c.query + c.expanded_key + c.expanded_value
-            + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', x.context_tokens, 0)
+            + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', c.reach, 0)
         WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + iif(x.is_adapter, 0, c.context)
         -- in fp32; a batch repeats the one key and value for every head
         WHEN c.kernel = 'broadcast' THEN 4 * iif(x.sequences > 1, 2 * c.query + c.context, c.query + c.key + c.value) / x.compute_bytes
             + iif(x.is_adapter, 0, c.context)
         ELSE c.query + c.key + c.value + c.context
     END
-    + c.heads * CASE c.kernel WHEN 'eager' THEN x.score_bytes * x.context_tokens
-        WHEN 'math' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens
-        WHEN 'broadcast' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * x.context_tokens ELSE 4 END
+    + c.heads * CASE c.kernel WHEN 'eager' THEN x.score_bytes * c.reach
+        WHEN 'math' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * c.reach
+        WHEN 'broadcast' THEN (4 + iif(m.attention_dropout > 0, 5, 0)) * c.reach ELSE 4 END
     + iif(m.rotary_form = 'concatenated' AND c.kernel = 'fused' AND x.compute_bytes = 2 AND NOT x.is_adapter, 2 * c.context, 0)
     + iif(m.rotary_form <> 'none' AND m.has_fused_qkv AND (c.kernel = 'fused' OR c.kernel = 'masked' AND c.value = c.expanded_value),
         x.compute_bytes * (c.query + c.key), 0)
@@ -114,7 +116,9 @@ CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
-    iif(is_prepared(x), 4, x.compute_bytes) * block_tensors(b, m, x) * (b.width + b.routed * b.expert_width)
+    (iif(is_prepared(x), 4, x.compute_bytes) * block_tensors(b, m, x)
+        -- dropout's mask, and its result where the activation keeps its own
+        + iif(m.has_block_dropout, 1 + iif(b.activation = 'relu' AND NOT x.is_adapter, x.compute_bytes, 0), 0)) * (b.width + b.routed * b.expert_width)
     + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2) * b.routed * m.hidden_size
         + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
@@ -130,9 +134,9 @@ CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
     WHEN 'eager' THEN (CASE WHEN m.softmax_form = 'clamped' THEN 5 * iif(x.precision = 'amp', 4, x.compute_bytes)
         WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN 4 * x.compute_bytes ELSE 16 END
-        + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * x.context_tokens + 2 * x.compute_bytes * c.context
-    WHEN 'math' THEN 12 * c.heads * x.context_tokens + 8 * c.context
-    WHEN 'broadcast' THEN 12 * c.heads * x.context_tokens + 8 * c.context
+        + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * c.reach + 2 * x.compute_bytes * c.context
+    WHEN 'math' THEN 12 * c.heads * c.reach + 8 * c.context
+    WHEN 'broadcast' THEN 12 * c.heads * c.reach + 8 * c.context
     ELSE 0 END;
 
 -- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy, but where the input
@@ -177,29 +181,51 @@ CREATE OR REPLACE MACRO hidden_kept_sum(m, x) AS
     + iif(m.inner_norm_sum > 0, m.inner_norm_sum * x.norm_bytes
         + iif(x.is_adapter OR x.is_autocast, 0, x.compute_bytes * m.layer_count * m.hidden_size), 0)
     + per_layer_inputs_kept(m, x)
-    + iif(m.hidden_dropout > 0, 2 * m.layer_count * m.hidden_size, 0);
+    + iif(m.hidden_dropout > 0, (m.mixer_layer_count + coalesce(m.block_layer_count, 0)) * m.hidden_size, 0);
 
 -- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is written in these.
 CREATE OR REPLACE MACRO with_kernels(m, x) AS
     -- (spelled out: a stored macro loses the names that struct_insert is given)
     list_transform(m.mixers, lambda c: {
         'mechanism': c.mechanism, 'layers': c.layers, 'win': c.win, 'heads': c.heads, 'kv_heads': c.kv_heads, 'query': c.query,
-        'key': c.key, 'value': c.value, 'context': c.context, 'gated': c.gated, 'latent': c.latent, 'has_qk_norm': c.has_qk_norm,
-        'expanded_key': c.expanded_key, 'expanded_value': c.expanded_value, 'kernel': attention_kernel(c, m, x)
+        'key': iif(c.mechanism = 'cross', x.encoder_ratio, 1) * c.key, 'value': iif(c.mechanism = 'cross', x.encoder_ratio, 1) * c.value,
+        'context': c.context, 'gated': c.gated, 'latent': c.latent, 'has_qk_norm': c.has_qk_norm,
+        'expanded_key': c.expanded_key, 'expanded_value': c.expanded_value, 'kernel': attention_kernel(c, m, x),
+        -- tokens that a query reads, and how many of each there are for a token of the decoder
+        'reach': iif(c.mechanism IN ('cross', 'bidirectional'), x.encoder_ratio, 1) * x.context_tokens,
+        'times': iif(c.mechanism = 'bidirectional', x.encoder_ratio, 1)
     });
+-- Encoders of a window of their own have encoder_ratio tokens for each of the decoder's: what that adds to the sums over both. Their
+-- norms are two a layer of the decoder's three; the convolutions before them keep six times the hidden state.
+CREATE OR REPLACE MACRO encoder_ratio(m, x) AS
+    iif(coalesce(m.tower.component = 'encoder' AND m.tower.grid = 'fixed', false), m.tower.tokens::DOUBLE / x.context_tokens, 1);
+CREATE OR REPLACE MACRO encoder_hidden_kept(m, x) AS iif(x.encoder_ratio = 1, 0, (x.encoder_ratio - 1) * (
+    2 * m.encoder_layer_count * (m.hidden_size * (x.norm_bytes + iif(x.is_adapter OR x.is_autocast, 0, x.compute_bytes)
+        + iif(m.hidden_dropout > 0, 1, 0)) + 8)
+    + iif(x.is_autocast, 2 * (m.encoder_hidden_input_sum + 2 * m.cross_layer_count * m.hidden_size), 0)
+    ) + iif(x.is_adapter, 0, x.encoder_ratio * 6 * x.compute_bytes * m.hidden_size));
+CREATE OR REPLACE MACRO encoder_adapter_share(m, x) AS iif(x.is_adapter AND x.encoder_ratio <> 1,
+    (of_targets(x, m.encoder_attention_sum, m.encoder_query_value_sum, m.encoder_linear_sum)
+        + iif(x.lora_targets = 'query-value', 1, 2) * m.cross_layer_count * m.hidden_size) / greatest(adapted_inputs(m, x), 1), 0);
+
 CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
-    'hidden': hidden_kept_sum(m, x),
-    'adapters': kept_by_adapters(m, x),
+    'hidden': hidden_kept_sum(m, x) + encoder_hidden_kept(m, x),
+    'adapters': kept_by_adapters(m, x) * (1 + (x.encoder_ratio - 1) * encoder_adapter_share(m, x)),
     'selective': kept_selectively(m, x, mixers),
     'attention': list_concat(recurrent_parts(m, x),
-        list_transform(coalesce(mixers, []), lambda c: [c.layers, kept_by_attention(c, m, x), score_gradients(c, m, x)])),
-    'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers, kept_by_feed_forward(b, m, x), feed_forward_gradients(b, m, x)])
+        list_transform(coalesce(mixers, []), lambda c: [c.layers, c.times * kept_by_attention(c, m, x), c.times * score_gradients(c, m, x)])),
+    'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers,
+        iif(b.is_encoder, x.encoder_ratio, 1) * kept_by_feed_forward(b, m, x),
+        iif(b.is_encoder, x.encoder_ratio, 1) * feed_forward_gradients(b, m, x)])
 };
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
     'layers': (parts.hidden + parts.adapters) / residual_parallel(x) + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
     'selective': parts.selective / tensor_parallel(x),
-    'layer': (parts.hidden + parts.adapters) / residual_parallel(x) / greatest(m.layer_count, 1)
+    -- the inputs of all layers, and what an encoder ends on
+    'inputs': (m.layer_count + (x.encoder_ratio - 1) * m.encoder_layer_count) * m.hidden_size * x.residual_bytes / residual_parallel(x),
+    'encoder_end': iif(m.cross_layer_count > 0, x.encoder_ratio * kept_by_norms(m.hidden_size, m.hidden_size, m, x), 0),
+    'layer': greatest(x.encoder_ratio, 1) * (parts.hidden + parts.adapters) / residual_parallel(x) / greatest(m.layer_count + (x.encoder_ratio - 1) * m.encoder_layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
     'block': coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0) / tensor_parallel(x),
     -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps beyond a mixer
@@ -216,7 +242,7 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
 CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
-    WHEN 'full' THEN m.layer_count * m.hidden_size * x.residual_bytes / residual_parallel(x)
+    WHEN 'full' THEN s.inputs
     WHEN 'selective' THEN s.selective
     ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
@@ -243,10 +269,12 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
 -- t: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only. peft multiplies adapters of
 -- fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
-    step_tokens(x) * (kept_by_layers(m, x, s) * t.share * t.flights + t.is_last * kept_by_head(m, x)) + rope_bytes(m, x)
+    step_tokens(x) * (kept_by_layers(m, x, s) * t.share * t.flights + t.is_last * (kept_by_head(m, x) + s.encoder_end)) + rope_bytes(m, x)
     + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, m.linear_elements * t.share + m.vocab_size * m.hidden_size)
         / x.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(x) AND x.precision = 'amp', 2 * m.vocab_size * m.hidden_size, 0)
     + t.is_last * kept_by_fused_loss(m, x)
+    + iif(m.attention_form = 'biased' AND x.attention <> 'eager' AND x.checkpointing = 'none',
+        x.compute_bytes * m.biased_head_sum * t.share * x.context_tokens * x.context_tokens / x.tensor_parallel, 0)
     + iif(x.has_adapted_experts AND x.checkpointing = 'none', x.compute_bytes * m.expert_elements, 0);

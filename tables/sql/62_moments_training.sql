@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO loss_moment(m, x, w, g, o, kept, t) AS w + o + kept + st
 CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o, kept, t) AS
     -- the logits, and their fp32 copy where the loss takes one
     w + o + kept + standing(g, x)
-    + t.is_last * iif(x.loss = 'full', iif(m.loss_form = 'compute', x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
+    + t.is_last * iif(x.loss = 'full', iif(m.loss_form IN ('compute', 'cast'), x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
     + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * m.linear_elements / x.tensor_parallel, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside

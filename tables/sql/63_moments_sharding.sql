@@ -4,7 +4,8 @@
 --                        its gradients, and the layer's before it in the precision of the reduction
 --              root      embedding and head with the root for the whole step (is_root_whole), or units of their own
 --              pipelines keep a stage gathered and its gradients unsharded while micro-batches are in flight
---   ddp        buckets: a second copy of the gradients
+--   ddp        buckets: a second copy of the gradients from the first step on, also while the optimizer steps (tests/oracle/ddp_buckets.csv;
+--              with gradient_as_bucket_view, off by default, the gradients lie in the buckets and there is no second copy)
 --   deepspeed  buckets of bucket_elements; ZeRO-3 keeps up to live_elements gathered; the step converts gradients to fp32
 --   megatron   gradients exist all the time in one fp32 buffer
 --
@@ -87,5 +88,6 @@ CREATE OR REPLACE MACRO moments(m, x, opt, t) AS {
     'backward': backward_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, x.s, x.work, t, x.made_in_layer)
         + gathered_at_backward(m, x, t) + x.dequantised + m.mask_buffer_bytes,
     'end': end_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer) + gathered_at_end(m, x, t) + m.mask_buffer_bytes,
-    'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t) + m.mask_buffer_bytes
+    'optimizer': optimizer_moment(m, x, t.weights + t.adapters, t.gradients, t.optimizer, opt) + converted_gradients(x, t)
+        + iif(x.scheme = 'ddp', t.gradients, 0) + m.mask_buffer_bytes
 };

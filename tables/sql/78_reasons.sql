@@ -86,6 +86,8 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
     WHEN m.runs_all_experts AND x.phase_id <> 'inference' THEN
         'what experts keep for training that every token runs through is not established yet'
+    WHEN m.cross_layer_count > 0 AND x.checkpointing = 'selective' THEN
+        'what encoder-decoders keep under selective checkpointing is not established yet'
     WHEN has_unknown_recurrence(m) AND x.phase_id <> 'inference' THEN
         'what this kind of recurrent layer keeps for training is not established yet'
     WHEN has_unknown_recurrence(m) AND starts_with(x.engine_id, 'transformers') THEN

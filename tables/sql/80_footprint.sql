@@ -52,7 +52,8 @@ recipe AS (
 autocast AS (SELECT x.*, is_autocast(x) AS is_autocast FROM (SELECT recipe AS x FROM recipe)),
 residual AS (SELECT x.*, residual_bytes(x) AS residual_bytes FROM (SELECT autocast AS x FROM autocast)),
 kernel AS (
-    SELECT x.*, kept_by_norm(m, x) AS norm_bytes, kept_per_score(m, x) AS score_bytes FROM (SELECT residual AS x FROM residual)
+    SELECT x.*, kept_by_norm(m, x) AS norm_bytes, kept_per_score(m, x) AS score_bytes, encoder_ratio(m, x) AS encoder_ratio
+    FROM (SELECT residual AS x FROM residual)
     JOIN shape_row ON shape_row.model_id = x.model_id
 ),
 mixer AS (
