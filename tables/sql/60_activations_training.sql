@@ -196,14 +196,13 @@ CREATE OR REPLACE MACRO with_kernels(m, x) AS
         'times': iif(c.mechanism = 'bidirectional', x.encoder_ratio, 1)
     });
 -- Encoders of a window of their own have encoder_ratio tokens for each of the decoder's: what that adds to the sums over both. Their
--- norms are two a layer of the decoder's three; the convolutions before them keep six times the hidden state.
+-- norms are two a layer of the decoder's three. (The convolutions before them keep six times the hidden state.)
 CREATE OR REPLACE MACRO encoder_ratio(m, x) AS
     iif(coalesce(m.tower.component = 'encoder' AND m.tower.grid = 'fixed', false), m.tower.tokens::DOUBLE / x.context_tokens, 1);
 CREATE OR REPLACE MACRO encoder_hidden_kept(m, x) AS iif(x.encoder_ratio = 1, 0, (x.encoder_ratio - 1) * (
     2 * m.encoder_layer_count * (m.hidden_size * (x.norm_bytes + iif(x.is_adapter OR x.is_autocast, 0, x.compute_bytes)
         + iif(m.hidden_dropout > 0, 1, 0)) + 8)
-    + iif(x.is_autocast, 2 * (m.encoder_hidden_input_sum + 2 * m.cross_layer_count * m.hidden_size), 0)
-    ) + iif(x.is_adapter, 0, x.encoder_ratio * 6 * x.compute_bytes * m.hidden_size));
+    + iif(x.is_autocast, 2 * (m.encoder_hidden_input_sum + 2 * m.cross_layer_count * m.hidden_size), 0)));
 CREATE OR REPLACE MACRO encoder_adapter_share(m, x) AS iif(x.is_adapter AND x.encoder_ratio <> 1,
     (of_targets(x, m.encoder_attention_sum, m.encoder_query_value_sum, m.encoder_linear_sum)
         + iif(x.lora_targets = 'query-value', 1, 2) * m.cross_layer_count * m.hidden_size) / greatest(adapted_inputs(m, x), 1), 0);
@@ -222,9 +221,10 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
     'layers': (parts.hidden + parts.adapters) / residual_parallel(x) + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
     'selective': parts.selective / tensor_parallel(x),
-    -- the inputs of all layers, and what an encoder ends on
+    -- the inputs of all layers, and what an encoder begins and ends on
     'inputs': (m.layer_count + (x.encoder_ratio - 1) * m.encoder_layer_count) * m.hidden_size * x.residual_bytes / residual_parallel(x),
-    'encoder_end': iif(m.cross_layer_count > 0, x.encoder_ratio * kept_by_norms(m.hidden_size, m.hidden_size, m, x), 0),
+    'encoder_end': iif(m.cross_layer_count > 0, x.encoder_ratio * (kept_by_norms(m.hidden_size, m.hidden_size, m, x)
+        + iif(x.is_adapter OR x.encoder_ratio = 1, 0, 6 * x.compute_bytes * m.hidden_size)), 0),
     'layer': greatest(x.encoder_ratio, 1) * (parts.hidden + parts.adapters) / residual_parallel(x) / greatest(m.layer_count + (x.encoder_ratio - 1) * m.encoder_layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
     'block': coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0) / tensor_parallel(x),

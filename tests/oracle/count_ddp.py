@@ -90,7 +90,7 @@ def main() -> None:
                     "parameter_bytes": parameters,
                     "beside_bytes": wrapped[moment] - plain[moment],
                     "versions": f"torch {torch.__version__}",
-                }  # fmt: skip
+                }
             )
     with FILE.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
