@@ -1,11 +1,11 @@
 -- The loss of a training step: what it keeps for the backward pass, and what it works with at its own peak.
 --
 --   full     the model's own: the logits of all tokens, their fp32 log-softmax (kept), and the gradients of both
---   chunked  projection and loss for an eighth of the tokens at a time: the log-softmax of all is kept, the gradients are those of a chunk
+--   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept, the gradients are those of a chunk
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept, no logits
 --
 -- Units: bytes per GPU; `per_logit` macros bytes per token and column of the vocabulary. Sources: full as 60_activations_training.sql;
---   chunked: torchtune's LinearCrossEntropyLoss (8 chunks, not compiled); fused: Liger's fused linear cross-entropy, whose chunk has as
+--   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled); fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over an fp32 product.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
@@ -34,8 +34,6 @@ CREATE OR REPLACE MACRO gradients_per_logit(m, x) AS
 CREATE OR REPLACE MACRO held_logits(m, x) AS
     iif(x.keeps_logits AND x.loss = 'full', x.compute_bytes * logit_width(m, x) * step_tokens(x), 0);
 
--- (torchtune's default)
-CREATE OR REPLACE MACRO loss_chunks() AS 8;
 -- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk
 CREATE OR REPLACE MACRO fused_chunk_tokens(m, x) AS
     pow(2, ceil(log2(ceil(step_tokens(x) / ceil(logit_width(m, x) / m.hidden_size)))));
@@ -52,8 +50,8 @@ CREATE OR REPLACE MACRO loss_work(m, x, head_gradient) AS CASE
     WHEN x.loss = 'fused' THEN
         fused_chunk_tokens(m, x) * logit_width(m, x) * x.compute_bytes
         + iif(x.is_adapter, 0, iif(x.compute_bytes = 4, 4, 6) * m.vocab_size * m.hidden_size)
-    WHEN x.loss = 'chunked' THEN logit_width(m, x) * step_tokens(x) * greatest(gradients_per_logit(m, x) / loss_chunks(),
-        3 * head_gradient / (logit_width(m, x) * step_tokens(x)) - 2 * kept_per_logit(m, x) / loss_chunks())
+    WHEN x.loss = 'chunked' THEN logit_width(m, x) * step_tokens(x) * greatest(gradients_per_logit(m, x) / x.loss_chunks,
+        3 * head_gradient / (logit_width(m, x) * step_tokens(x)) - 2 * kept_per_logit(m, x) / x.loss_chunks)
     ELSE greatest(
         gradients_per_logit(m, x) * logit_width(m, x) * step_tokens(x),
         (x.compute_bytes - loss_bytes(m, x)) * logit_width(m, x) * step_tokens(x) + head_gradient)

@@ -110,7 +110,7 @@ resolved AS (
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
         has_adapted_experts(m, x) AS has_adapted_experts,
-        tower_tokens(m.tower, x, k) AS tower_tokens,
+        k.loss_chunks, tower_tokens(m.tower, x, k) AS tower_tokens,
         iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, x, k), x.context_tokens) AS cross_tokens,
         input_reason(m, x, prompt_image_tokens(m.tower, x, k)) AS input_reason
     FROM (SELECT split AS x FROM split)
