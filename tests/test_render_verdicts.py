@@ -1,5 +1,6 @@
 """The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -40,7 +41,7 @@ def with_view(connection, tables):
         "sharding_rule",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
-    for file in (VIEW.with_name("00_words.sql"), VIEW.with_name("86_support.sql")):
+    for file in map(VIEW.with_name, ("00_words.sql", "77_nearest.sql", "86_support.sql")):
         connection.execute(file.read_text())
     connection.execute("create or replace table runs_on as from almanac.runs_on")
     connection.execute(VIEW.read_text())
@@ -129,3 +130,20 @@ def test_judge(totals, capacity, expected):
 def test_answer_of_a_model_too_large_for_anything(book):
     number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
     assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192, 2048)[0]
+
+
+def test_what_is_published_in_few_bits_is_told_as_it_is(book):
+    number = next(i for i, m in enumerate(book.models) if m["model_id"] == "acme/Beta-MoE-30B-A3B")
+    plain = answer(book, number, 8192, 2048)[0]
+    packed = [m | {"stored_format": "mxfp4" if i == number else m["stored_format"]} for i, m in enumerate(book.models)]
+    four, eight = (
+        replace(
+            book,
+            tables=book.tables
+            | {"model": [m | {"stored_format": kind} if m["stored_format"] == "mxfp4" else m for m in packed]},
+        )
+        for kind in ("mxfp4", "fp8")
+    )
+    assert " in 4-bit at 8k tokens" in plain and "as published" not in plain
+    assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number, 8192, 2048)[0]
+    assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number, 8192, 2048)[0]

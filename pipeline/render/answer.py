@@ -12,8 +12,19 @@ ASKED = (
     ("lora", ("bf16", "fp16"), "LoRA"),
     ("full-finetune", ("bf16", "fp16"), "full fine-tuning"),
 )
+FOUR_BIT = ASKED[0][1] + ("gptq-int4", "mxfp4", "nvfp4")
+WHOLE = ("fp32", "bf16", "fp16")
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
+
+
+def asked(book: Book, model: int, context: int | None) -> tuple:
+    """ASKED for a model: what is published in fewer bits runs as it is, and is told first."""
+    stored = book.models[model]["stored_format"]
+    rows = book.rows(["inference"], **book.default("inference", context_tokens=context))
+    if stored is None or stored in WHOLE or not _first(book, model, rows, ("stored",)):
+        return ASKED
+    return (("inference", ("stored",), f"as published ({stored})"), *ASKED[stored in FOUR_BIT :])
 
 
 def ladder(book: Book) -> list[tuple[int, int]]:
@@ -45,7 +56,7 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
 def smallest_for_badge(book: Book, model: int, context: int | None) -> str | None:
     """`8 GB in 4-bit`: the smallest single card in the smallest usual format that the model is known in."""
     cards = [c for c in ladder(book) if c[0] <= SINGLE_GIB]
-    for phase, dtypes, name in ASKED[:2]:
+    for phase, dtypes, name in (a for a in asked(book, model, context) if a[0] == "inference"):
         scenario = _first(book, model, book.rows([phase], **book.default(phase, context_tokens=context)), dtypes)
         if scenario:
             totals = book.totals(model, book.index[scenario])
@@ -58,7 +69,7 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
     """The answer, and what exactly it is the answer to; both empty where nothing is known."""
     cards = ladder(book)
     facts = []
-    for phase, dtypes, name in ASKED:
+    for phase, dtypes, name in asked(book, model, context):
         wanted = book.default(phase, context_tokens=context if phase == "inference" else length)
         scenario = _first(book, model, book.rows([phase], **wanted), dtypes)
         if scenario and cards:
