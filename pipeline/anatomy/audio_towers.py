@@ -5,23 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count, over, sizes
+from pipeline.anatomy.towers import Part, Towers, layer_count, over, registered, sizes
 
-TOWERS: dict[str, Callable[[Fields], list[Part]]] = {}
-
-
-def tower(*model_types: str) -> Callable:
-    """Registers a function that reads an audio tower's config into its parts."""
-
-    def register(read: Callable[[Fields], list[Part]]) -> Callable[[Fields], list[Part]]:
-        TOWERS.update(dict.fromkeys(model_types, read))
-        return read
-
-    return register
+TOWERS: Towers = {}
+tower = registered(TOWERS)
 
 
 def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:

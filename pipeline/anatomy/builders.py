@@ -245,6 +245,17 @@ class Decoder:
         elif kind == "token labels":
             self.linear("head", "head", 1, label_count(self.fields), width, bias=True)
 
+    def ends(self, *, tied: bool = False):
+        """Two norms in each layer and one at the end, and the head; `tied` is the class default of `tie_word_embeddings`."""
+        self.norm(self.layers, each=2)
+        self.norm(1)
+        self.head(tied=self.fields.flag("tie_word_embeddings", default=tied))
+
+    def finish(self, *, tied: bool = False, **facts) -> Anatomy:
+        """The usual ends, and the anatomy."""
+        self.ends(tied=tied)
+        return self.build(attention_dropout=dropout(self.fields, "attention_dropout"), **facts)
+
     def store(self, cause: str, elements: int):
         if elements:
             self.stored_extra[cause] = self.stored_extra.get(cause, 0) + elements

@@ -8,7 +8,7 @@ Shapes were read from the modelling code of transformers 5.23 and diffusers 0.42
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -151,6 +151,22 @@ class Part:
         self.mixer(layers, hidden, heads, **mixer)
         self.mlp(layers, hidden, width)
         self.norm(hidden, layers=layers, count=2)
+
+
+Towers = dict[str, Callable[[Fields], list[Part]]]  # readers by the model_type of the tower's own config
+
+
+def registered(towers: Towers) -> Callable:
+    """A decorator that enters a function, which reads a tower's config into its parts, under these types."""
+
+    def tower(*model_types: str) -> Callable:
+        def register(read: Callable[[Fields], list[Part]]) -> Callable[[Fields], list[Part]]:
+            towers.update(dict.fromkeys(model_types, read))
+            return read
+
+        return register
+
+    return tower
 
 
 def divided(whole: int, by: int, what: str) -> int:

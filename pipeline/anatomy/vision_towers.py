@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count, over, pair
+from pipeline.anatomy.towers import Part, Towers, layer_count, over, pair, registered
 
 BASE = {
     "hidden_size": 768,
@@ -181,17 +180,8 @@ VITS: dict[str, Vit] = {
         flags={"gated": "use_gated_mlp", "key_bias": "key_bias", "output_bias": "proj_bias", "bias": "query_bias"},
     ),
 }
-TOWERS: dict[str, Callable[[Fields], list[Part]]] = {}
-
-
-def tower(*model_types: str) -> Callable:
-    """Registers a function that reads a vision tower's config into its parts: the tower, then what projects from it."""
-
-    def register(read: Callable[[Fields], list[Part]]) -> Callable[[Fields], list[Part]]:
-        TOWERS.update(dict.fromkeys(model_types, read))
-        return read
-
-    return register
+TOWERS: Towers = {}
+tower = registered(TOWERS)
 
 
 def vision_tower(fields: Fields, default: str | None = None) -> list[Part]:

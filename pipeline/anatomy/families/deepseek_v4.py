@@ -49,9 +49,7 @@ def deepseek_v4(fields: Fields) -> Anatomy:
         raise ContradictoryConfig(f"{fields.where}: {hashed} hash layers of {layers}")
     decoder.store("router bias buffers", (layers - hashed) * routed_experts(fields))
     decoder.store("hash routing tables", hashed * decoder.vocab * chosen_experts(fields))
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.ends()
     stages = store_prediction_layers(decoder, fields)
     vision = fields.inner("vision_config")
     if vision is not None:  # the router has a bias for images in every layer, and hash layers have one for text too

@@ -35,9 +35,7 @@ def language_model(fields: Fields) -> Anatomy:
     ngram_tables(decoder, fields)
     hyper_connections(decoder, fields)
     moe(decoder, fields, fields.count("n_routed_experts"), fields.count("num_experts_per_tok"))
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.ends()
     store_draft(decoder, fields)
     return decoder.build(has_flash_attention=False, attention_dropout=dropout(fields, "attention_dropout"))
 

@@ -33,9 +33,7 @@ def gpt2(fields: Fields) -> Anatomy:
         decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True, operator="linear-subclass"
     )
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True, operator="linear-subclass")
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     store_masks(decoder, positions)
     return decoder.build(
         hidden_dropout=dropout(fields, "resid_pdrop", default=0.1),
@@ -52,9 +50,7 @@ def gpt_bigcode(fields: Fields) -> Anatomy:
         heads = Heads(heads.count, 1, heads.dim, heads.dim)
     decoder.attention(decoder.layers, heads, fused=True, bias=True)
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     return decoder.build(
         hidden_dropout=dropout(fields, "resid_pdrop", default=0.1),
         attention_dropout=dropout(fields, "attn_pdrop", default=0.1),
@@ -70,9 +66,7 @@ def gpt_neo(fields: Fields) -> Anatomy:
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), out_bias=True)
     local = _neo_kinds(fields, decoder.layers).count("local")
     decoder.mlp(decoder.layers, width(fields, decoder, "intermediate_size"), gated=False, bias=True)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     store_masks(decoder, positions, local)
     return decoder.build(has_flash_attention=False)
 
@@ -114,9 +108,7 @@ def gpt_neox(fields: Fields) -> Anatomy:
     heads = Heads.ungrouped(fields, decoder.hidden)
     decoder.attention(decoder.layers, heads, fused=True, bias=fields.flag("attention_bias", default=True))
     decoder.mlp(decoder.layers, fields.count("intermediate_size"), gated=False, bias=True)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.ends()
     rotary = int(heads.dim * min(1, fields.number("rotary_pct", default=0.25))) // 2
     store_masks(decoder, fields.count("max_position_embeddings", default=2048))
     decoder.store("rotary frequencies", decoder.layers * rotary)
@@ -152,9 +144,7 @@ def bloom(fields: Fields) -> Anatomy:
     decoder.norm(1)
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False, bias=True)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     return decoder.build(has_flash_attention=False)
 
 
@@ -188,9 +178,7 @@ def mpt(fields: Fields) -> Anatomy:
     decoder.embed()
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     return decoder.build(has_flash_attention=False)
 
 

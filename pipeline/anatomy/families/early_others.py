@@ -64,9 +64,7 @@ def gpt_neox_japanese(fields: Fields) -> Anatomy:
     decoder.attention(layers, Heads.ungrouped(fields, hidden), fused=True)
     decoder.vector("bias", 1, hidden)
     decoder.mlp(layers, fields.count("intermediate_multiple_size", default=4) * hidden, gated=False)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout", default=0.1), has_flash_attention=False)
 
 
@@ -74,6 +72,4 @@ def biased(decoder: Decoder, fields: Fields, width: int, heads: Heads | None = N
     """Layers in which everything has a bias, and a norm at the end."""
     decoder.attention(decoder.layers, heads or Heads.ungrouped(fields, decoder.hidden), bias=True)
     decoder.mlp(decoder.layers, width, gated=False, bias=True)
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.ends(tied=True)

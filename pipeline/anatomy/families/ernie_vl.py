@@ -10,7 +10,6 @@ from pipeline.anatomy.experts import after_dense
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, over, sizes
 
@@ -48,10 +47,7 @@ def language_model(fields: Fields) -> Anatomy:
         shared_here = 0 if kind else shared
         decoder.moe(routed, experts, chosen, width, shared_width=shared_here, shared_bias=bias)
         decoder.vector("router_correction", routed, experts, tensor_class="router")
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish(tied=True)
 
 
 def towers(fields: Fields, text: int) -> list[Part]:

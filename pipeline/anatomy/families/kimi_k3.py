@@ -14,7 +14,6 @@ from pipeline.anatomy.families.delta import kimi_attending
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.latent import Latent, latent_attention
 from pipeline.anatomy.mixers import kimi_delta
-from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers import Part, add_parts, layer_count, nested
 
@@ -60,10 +59,7 @@ def language_model(fields: Fields) -> Anatomy:
             decoder.linear("other", role, layers, 1, hidden)
         decoder.linear("other", "output_residual", 1, 1, hidden)
         decoder.norm(2 * layers + 1)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()
 
 
 def latent_experts(decoder: Decoder, fields: Fields, layers: int) -> None:

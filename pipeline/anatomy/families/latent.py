@@ -15,7 +15,6 @@ from pipeline.anatomy.families.plain import MLP_BIAS, Plain
 from pipeline.anatomy.families.sparse import CHOSEN, ROUTED, WIDTH
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.latent import Latent, latent_attention
-from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 BARE = Plain()
@@ -101,7 +100,4 @@ def _dense(fields: Fields, latent: Latent) -> Anatomy:
     decoder.embed()
     latent_attention(decoder, fields, decoder.layers, latent.read(fields, decoder.hidden))
     decoder.mlp(decoder.layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish(tied=True)

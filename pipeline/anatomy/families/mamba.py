@@ -6,7 +6,7 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import mamba, mamba2
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 
 MAMBA = ("mamba", "linear_attention")
@@ -103,10 +103,7 @@ def jamba(fields: Fields) -> Anatomy:
     if routed:
         decoder.moe(routed, experts, fields.count("num_experts_per_tok", default=2), width)
     decoder.mlp(layers - routed, width)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()
 
 
 def mix_mamba2(decoder: Decoder, fields: Fields, layers: int, *, kind: str = "recurrent") -> None:
@@ -141,10 +138,7 @@ def bamba(fields: Fields) -> Anatomy:
     decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
     mix_mamba2(decoder, fields, layers - attending)
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()
 
 
 @family("falcon_h1")
@@ -175,10 +169,7 @@ def falcon_h1(fields: Fields) -> Anatomy:
         chunk=fields.count("mamba_chunk_size", default=256),
     )
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()
 
 
 @family("granitemoehybrid")
@@ -199,7 +190,4 @@ def granite_hybrid(fields: Fields) -> Anatomy:
         decoder.moe(layers, experts, chosen, width, shared_width=shared, shared_fused=True)
     else:
         decoder.mlp(layers, shared, fused=True)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()

@@ -9,7 +9,7 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import gated_delta
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy
 
 LINEAR, FULL = "linear_attention", "full_attention"
@@ -61,13 +61,6 @@ def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chose
     )
 
 
-def ends(decoder: Decoder, fields: Fields) -> Anatomy:
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
-
-
 def prediction_layer(decoder: Decoder, fields: Fields, heads: Heads, *, experts: int, chosen: int) -> None:
     """One layer of attention after a projection of two streams [h, 2h], and three norms more; the ends are shared."""
     if fields.count("mtp_num_hidden_layers", default=1, least=0) != 1:
@@ -98,7 +91,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size"))
     prediction_layer(decoder, fields, heads, experts=512, chosen=10)
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("qwen3_5_text")
@@ -110,7 +103,7 @@ def qwen3_5_text(fields: Fields) -> Anatomy:
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     decoder.mlp(decoder.layers, fields.count("intermediate_size"))
     prediction_layer(decoder, fields, heads, experts=0, chosen=0)
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("qwen3_5_moe_text")
@@ -122,4 +115,4 @@ def qwen3_5_moe_text(fields: Fields) -> Anatomy:
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     sparse(decoder, fields, decoder.layers, experts=256, chosen=8)
     prediction_layer(decoder, fields, heads, experts=256, chosen=8)
-    return ends(decoder, fields)
+    return decoder.finish()

@@ -18,13 +18,6 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.windows import upper_layers
 
 
-def ends(decoder: Decoder, fields: Fields, *, tied: bool = False, **facts) -> Anatomy:
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=tied))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"), **facts)
-
-
 @family("qwen")
 def qwen(fields: Fields) -> Anatomy:
     """The config's intermediate size is the gate and the up projection together."""
@@ -36,7 +29,7 @@ def qwen(fields: Fields) -> Anatomy:
     decoder.attention(decoder.layers, Heads(count, count, dim, dim), fused=True, bias=True, out_bias=linear_bias)
     width = fields.divide(fields.count("intermediate_size"), 2, "intermediate size")
     decoder.mlp(decoder.layers, width, bias=linear_bias)
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("chatglm")
@@ -59,7 +52,7 @@ def chatglm(fields: Fields) -> Anatomy:
     architectures = fields.raw("architectures")
     if architectures == ["ChatGLMModel"]:  # the name of the model with its head
         decoder.fields = Fields({**fields.config, "architectures": None}, fields.where)
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("deepseek")
@@ -93,7 +86,7 @@ def mimo(fields: Fields) -> Anatomy:
     size = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
     predicted = fields.count("num_nextn_predict_layers", default=0, least=0)
     decoder.store("multi-token prediction layers", predicted * size)
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("phi3small")
@@ -105,7 +98,7 @@ def phi3small(fields: Fields) -> Anatomy:
     decoder.attention(decoder.layers, heads, fused=True, bias=True)
     decoder.mlp(decoder.layers, fields.count("ff_intermediate_size"), fused=True, bias=True)
     decoder.store("rotary frequencies", decoder.layers * heads.dim // 2)
-    return ends(decoder, fields, tied=True)
+    return decoder.finish(tied=True)
 
 
 @family("nemotron-nas")

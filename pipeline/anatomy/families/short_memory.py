@@ -9,7 +9,7 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import rg_lru, short_convolution
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 
@@ -102,7 +102,4 @@ def recurrent_gemma(fields: Fields) -> Anatomy:
     kernel = fields.count("conv1d_width", default=4)
     rg_lru(decoder, layers - attending, width=width, heads=heads.count, kernel=kernel)
     decoder.mlp(layers, fields.count("intermediate_size") // 2, bias=True)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish(tied=True)

@@ -50,9 +50,7 @@ def language_model(fields: Fields) -> Anatomy:
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size"))
     SPARSE.sparse_layers(decoder, fields, routed)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.ends()
     if count := fields.count("num_nextn_predict_layers", default=0, least=0):
         one = Decoder(fields, layers=1)
         attend(one, fields, [window_of(fields, default=512)])

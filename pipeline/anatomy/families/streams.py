@@ -144,9 +144,7 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size"))
     GLM5.sparse_layers(decoder, fields, routed)
-    decoder.norm(layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    decoder.ends()
     if count := fields.count("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
         one = Decoder(fields, layers=1)
         attend_pooled(one, fields, 1, 0)

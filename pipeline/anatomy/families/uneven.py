@@ -12,7 +12,7 @@ from pipeline.anatomy.experts import Sparse, after_dense, named
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.windows import FULL, SLIDING, windows_by_type
 
@@ -55,14 +55,7 @@ def llama4_text(fields: Fields) -> Anatomy:
         )
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size_mlp", default=16384))
-    return ends(decoder, fields)
-
-
-def ends(decoder: Decoder, fields: Fields, *, flash: bool = True) -> Anatomy:
-    decoder.norm(decoder.layers, each=2)
-    decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(has_flash_attention=flash, attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.finish()
 
 
 LAGUNA = Sparse(
@@ -100,7 +93,7 @@ def sparse_layers(decoder: Decoder, fields: Fields, sparse: Sparse, *, fused: bo
     if routed < decoder.layers:
         decoder.mlp(decoder.layers - routed, named(fields, sparse.dense_width), fused=fused)
     sparse.sparse_layers(decoder, fields, routed)
-    return ends(decoder, fields, flash=flash)
+    return decoder.finish(has_flash_attention=flash)
 
 
 def listed_frequencies(first: int):
@@ -207,7 +200,7 @@ def dbrx(fields: Fields) -> Anatomy:
     decoder.feed_forward_row(
         "moe", layers, is_gated=True, expert_count=experts, experts_per_token=chosen, expert_width=width
     )
-    return ends(decoder, fields)
+    return decoder.finish()
 
 
 @family("mllama_text_model")
@@ -225,4 +218,4 @@ def mllama_text(fields: Fields) -> Anatomy:
     decoder.attention(crossing, heads, qk_norm="head", mechanism="cross")
     decoder.vector("cross_gate", crossing, 1, 2, tensor_class="attention")
     decoder.mlp(layers, fields.count("intermediate_size"))
-    return ends(decoder, fields)
+    return decoder.finish()
