@@ -169,3 +169,15 @@ def test_the_limits_of_training_fit(small, footprints):
     for scenario, row, capacity in zip(asked, footprints(asked), capacities, strict=True):
         need = row["total_bytes"] * (1 + row["error_band"])
         assert need <= capacity * (1 + 1e-6), (scenario, need / capacity)
+
+
+def test_what_vllm_has_to_be_told_of_images_that_nobody_sends(book):
+    """It sets memory aside for the largest image of a model that sees, which a footprint without images has not."""
+    asked = "SELECT engine_setting FROM fits_on('h100-sxm', $model_id, engine_id := $engine, context_tokens := 4096)"
+
+    def setting(model_id, engine):
+        return book.execute(asked, {"model_id": model_id, "engine": engine}).fetchall()[0][0]
+
+    assert setting("Qwen/Qwen2.5-VL-7B-Instruct", "vllm") == """--limit-mm-per-prompt '{"image": 0, "video": 0}'"""
+    assert setting("Qwen/Qwen2.5-VL-7B-Instruct", "transformers") is None
+    assert setting("Qwen/Qwen3-8B", "vllm") is None

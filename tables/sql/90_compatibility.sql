@@ -120,9 +120,13 @@ LEFT JOIN sequence_points AS s
 CROSS JOIN constants AS k;
 
 -- A server that takes a share of the card needs to be allowed what the scenario needs; where its default is less it refuses to start.
-CREATE OR REPLACE MACRO setting_needed(engine_id, total, capacity, k) AS iif(
+CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, k) AS iif(
     starts_with(engine_id, 'vllm') AND total <= capacity AND total > k.vllm_default_share * capacity,
     '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
+
+-- vLLM sets memory aside for the largest image that a model can read, unless it is told that there are none (vllm-project/vllm PR 11210).
+CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND sees AND coalesce(images, 0) = 0,
+    '--limit-mm-per-prompt ''{"image": 0, "video": 0}''', NULL);
 
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them. engine_setting is what
 -- the engine has to be told for it, where its defaults leave too little.
@@ -164,7 +168,9 @@ SELECT
         WHEN f.total_bytes IS NULL THEN with_nearest_model(f.unknown_reason, model_id)
         ELSE card_reason(r)
     END AS unknown_reason,
-    setting_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k) AS engine_setting
+    iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ', share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),
+        inputs_needed(f.engine_id, f.images, f.model_id IN (SELECT a.model_id FROM attention_layer AS a WHERE a.component = 'vision'))), ''))
+        AS engine_setting
 FROM card_asked
 JOIN footprints('scenario_asked') AS f ON true
 LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
