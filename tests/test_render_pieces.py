@@ -4,6 +4,7 @@ import itertools
 import json
 import xml.etree.ElementTree as ElementTree
 import zlib
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.hub.listing import Unusable
 from pipeline.hub.select import _named
-from pipeline.render import errors, modelfiles, paths, plot, preview, redirects, relatives, words
+from pipeline.render import answer, errors, modelfiles, paths, plot, preview, redirects, relatives, words
 from pipeline.render import tables as tables_module
 from pipeline.render.models import ModelPages
 from pipeline.render.rules import RULES, Rules
@@ -206,3 +207,14 @@ def test_training_limits_stand_by_card(pages):
 def test_a_limit_that_was_not_looked_beyond_is_marked():
     assert "≥ 32k" in words.limit_cell(32768, None, 131072, 32768)
     assert "all 32k" in words.limit_cell(32768, None, 32768, 32768)
+
+
+@pytest.mark.parametrize(("stored", "chosen"), [("mxfp4", "gguf-mxfp4"), ("fp8", "stored"), ("bf16", "gguf-q4_k_m")])
+def test_a_model_published_in_few_bits_is_answered_in_them(stored, chosen):
+    book = SimpleNamespace(
+        models=[{"stored_format": stored}],
+        rows=lambda *_, **__: [SimpleNamespace(dtype_id="stored")],
+        default=lambda *_, **__: {},
+        is_known=lambda *_: True,
+    )
+    assert answer.asked(book, 0, 8192)[0][1][0] == chosen

@@ -14,6 +14,8 @@ ASKED = (
 )
 FOUR_BIT = ASKED[0][1] + ("gptq-int4", "mxfp4", "nvfp4")
 WHOLE = ("fp32", "bf16", "fp16")
+# Published so, a model is given out for llama.cpp in the same values, which takes least.
+GGUF_OF = {"mxfp4": "gguf-mxfp4"}
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
 
@@ -24,7 +26,10 @@ def asked(book: Book, model: int, context: int | None) -> tuple:
     rows = book.rows(["inference"], **book.default("inference", context_tokens=context))
     if stored is None or stored in WHOLE or not _first(book, model, rows, ("stored",)):
         return ASKED
-    return (("inference", ("stored",), f"as published ({stored})"), *ASKED[stored in FOUR_BIT :])
+    return (
+        ("inference", (GGUF_OF.get(stored, "stored"), "stored"), f"as published ({stored})"),
+        *ASKED[stored in FOUR_BIT :],
+    )
 
 
 def ladder(book: Book) -> list[tuple[int, int]]:
