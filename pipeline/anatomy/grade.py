@@ -24,7 +24,7 @@ from pipeline.anatomy.formats import (
     plain_format,
 )
 from pipeline.anatomy.header import Census
-from pipeline.anatomy.recipes import explain_recipe
+from pipeline.anatomy.recipes import explain_mlx, explain_recipe
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
 from pipeline.hub.record import Record
@@ -90,6 +90,8 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
         explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
         if explanation is None and is_repack:
             explanation = explain_recipe(held, total, record.config)
+        if explanation is None and is_repack and is_own and record.parameters_kind == "exact_packed_elements":
+            explanation = explain_mlx(held, total)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
             if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own

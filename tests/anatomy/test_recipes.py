@@ -14,7 +14,9 @@ from pipeline.anatomy.recipes import explain_recipe
 from pipeline.hub.snapshot import newest_snapshot
 
 FLASH, PRO = "nvidia/DeepSeek-V4-Flash-NVFP4", "nvidia/DeepSeek-V4-Pro-NVFP4"
-RECORDS = {r.model_id: r for r in newest_snapshot().records if r.model_id in (FLASH, PRO)}
+DENSE, SPARSE = "ornith-ai/Ornith-1.5-9B-MLX-6bit", "ornith-ai/Ornith-1.5-35B-A3B-MLX-8bit"
+ONE_BIT = "prism-ml/Bonsai-27B-mlx-1bit"
+RECORDS = {r.model_id: r for r in newest_snapshot().records if r.model_id in (FLASH, PRO, DENSE, SPARSE, ONE_BIT)}
 ANATOMY = read_config(RECORDS[FLASH].config)
 
 
@@ -48,3 +50,28 @@ def test_a_recipe_that_says_something_else_explains_nothing_or_the_same(name, va
         explained is None
         or anatomy.parameter_count + sum(n for _, n in explained.parts) == record.stored_parameter_count
     )
+
+
+@pytest.mark.parametrize(
+    ("model_id", "words"),
+    [
+        (
+            DENSE,
+            "5-bit integers, a scale and a bias per 32 or 6-bit integers, a scale and a bias per 64 (-6,994,329,600)",
+        ),
+        (SPARSE, "packed by MLX: 8-bit integers, a scale and a bias per 64"),
+        (ONE_BIT, "packed by MLX: 1-bit integers, a scale and a bias per 128 (-25,632,727,040)"),
+    ],
+)
+def test_what_mlx_packs_throughout_comes_out_to_the_element(model_id, words):
+    record = RECORDS[model_id]
+    found = grade(record, read_config(record.config))
+    assert found.grade == "matched" and words in found.stored_note
+    assert (found.stored_format, found.stored_bytes) == (None, None)
+    off = replace(record, stored_parameter_count=record.stored_parameter_count + 1)
+    assert grade(off, read_config(off.config)).grade == "unknown"
+
+
+def test_a_total_that_counts_single_weights_is_not_read_as_words():
+    record = replace(RECORDS[DENSE], parameters_kind="exact_safetensors")
+    assert grade(record, read_config(record.config)).grade == "unknown"
