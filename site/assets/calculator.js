@@ -57,7 +57,6 @@ const groups = GROUPS.map(([name, fields]) => {
 });
 form.append(a.h("div", { class: "controls" }, modelField(), card), ...groups.map(({ set }) => set));
 form.addEventListener("submit", (event) => event.preventDefault());
-form.hidden = false;
 function change(key, value) {
   if (state[key] === value) return;
   state[key] = value;
@@ -90,6 +89,7 @@ async function calculate() {
     boxes[key].firstChild.textContent = label(key, state);
   }
   for (const { set, keys } of groups) set.hidden = keys.every((key) => boxes[key].hidden);
+  form.hidden = false;
   const query = new URLSearchParams({ model: state.model });
   for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
   history.replaceState(null, "", `?${query}`);
