@@ -19,6 +19,7 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"engine_id": "abacus"}, "no such engine: abacus"),
         (LLAMA, {"kv_dtype_id": "q9"}, "no such KV dtype: q9"),
         (LLAMA, {"kv_dtype_id": "q8_0", "engine_id": "vllm"}, "vllm holds no KV cache in q8_0"),
+        (LLAMA, {"attention": "masked", "engine_id": "vllm"}, "which vllm has not"),
         (LLAMA, {"kv_dtype_id": "fp8"}, "transformers holds no KV cache in fp8"),
         (LLAMA, {"context_tokens": 0}, "start at 1"),
         (LLAMA, {"sequences": -1}, "start at 1"),

@@ -21,6 +21,7 @@ def errors(footprints):
     asked = [
         {"model_id": row["model_id"], "dtype_id": row["dtype_id"], "engine_id": "transformers"}
         | {name: int(row[name]) if row[name] else None for name in WHOLE}
+        | {"attention": row["attention"] or "flash"}
         | {"audio_seconds": float(row["audio_seconds"]) if row["audio_seconds"] else None}
         for row in ROWS
     ]

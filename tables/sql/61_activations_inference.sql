@@ -118,10 +118,12 @@ CREATE OR REPLACE MACRO per_layer_input_bytes(m, x) AS iif(m.per_layer_input_sum
     step_tokens(x) * ((x.compute_bytes + 10) * m.per_layer_input_sum + x.compute_bytes * m.hidden_size) - kv_cache_bytes(m, x));
 
 -- The shortest window of a layer: beyond it fused kernels need a mask, one byte for each pair of tokens all the while, and in a layer
--- its additive form beside what it was made from; such kernels get grouped keys and values repeated for every head.
-CREATE OR REPLACE MACRO needs_mask(m, x) AS coalesce(m.shortest_window < x.context_tokens, false) AND x.attention <> 'eager' AND m.has_flash_attention
-    AND NOT is_encoder(m);
-CREATE OR REPLACE MACRO mask_bytes(m, x) AS iif(needs_mask(m, x), x.context_tokens::DOUBLE * x.context_tokens, 0);
+-- its additive form beside what it was made from; such kernels get grouped keys and values repeated for every head. Sequences that are
+-- padded to one length (attention := 'masked') have a mask each.
+CREATE OR REPLACE MACRO needs_mask(m, x) AS (coalesce(m.shortest_window < x.context_tokens, false) OR x.attention = 'masked')
+    AND x.attention <> 'eager' AND m.has_flash_attention AND NOT is_encoder(m);
+CREATE OR REPLACE MACRO mask_bytes(m, x) AS iif(needs_mask(m, x),
+    x.context_tokens::DOUBLE * x.context_tokens * iif(x.attention = 'masked', x.sequences, 1), 0);
 CREATE OR REPLACE MACRO masked_attention_bytes(m, x) AS iif(needs_mask(m, x), (1 + x.compute_bytes) * mask_bytes(m, x)
     + step_tokens(x) * x.compute_bytes * (3 * m.hidden_size + m.query_max * iif(m.has_grouped_heads AND m.kv_head_max > 1, 3, 1)), 0);
 

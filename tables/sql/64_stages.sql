@@ -13,7 +13,7 @@
 --
 -- Units: bytes per GPU; every GPU holds a whole tower. Source: tower (from configs), transformers-step-oracle: transformers 5.23.0 on
 --   tensors that hold nothing, tests/oracle/inference.csv.
--- Not covered: the separators between the tokens of images, video, batches of unequal length (their masks), vLLM's profiling of
+-- Not covered: the separators between the tokens of images, video, masks of padded batches beside a tower, vLLM's profiling of
 --   the largest image that a model allows, images in llama.cpp, training with images.
 
 ALTER TABLE shape ADD COLUMN tower STRUCT(

@@ -72,7 +72,11 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.checkpointing = 'selective' AND x.has_adapted_experts THEN
         'checkpointing := selective with adapters of routed experts is not established yet'
     WHEN x.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
-    WHEN x.attention = 'masked' AND x.phase_id = 'inference' THEN 'attention := masked is a batch with padding, in training'
+    WHEN x.attention = 'masked' AND x.phase_id = 'inference' AND NOT starts_with(x.engine_id, 'transformers') THEN
+        'attention := masked is a batch with padding, which ' || x.engine_id || ' has not'
+    WHEN x.attention = 'masked' AND x.phase_id = 'inference' AND (is_encoder(m) OR m.tower IS NOT NULL OR m.recurrences IS NOT NULL
+        OR NOT m.has_flash_attention OR m.attention_form = 'broadcast') THEN
+        'what a padding mask takes in this architecture is not established yet'
     WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
     WHEN x.sharding = 'none' AND x.shard_count > 1 THEN 'several GPUs need a sharding'
     WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'

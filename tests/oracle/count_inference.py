@@ -68,6 +68,10 @@ def inputs(model, row: dict[str, str]) -> dict:
         return {"pixel_values": pixels(batch * images, 3, size, size)}
     if kind in ("clip", "siglip"):
         return text | {"pixel_values": pixels(batch * images, 3, size, size)}
+    if row["attention"] == "masked":  # one sequence is shorter than the others
+        mask = torch.ones_like(text["input_ids"])
+        mask[0, :7] = 0
+        text |= {"attention_mask": mask, "use_cache": True, "logits_to_keep": 1}
     if not hasattr(config, "vision_config"):
         return text
     text |= {"use_cache": True, "logits_to_keep": 1}
