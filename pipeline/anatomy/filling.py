@@ -26,6 +26,7 @@ _SWITCHES = (
     {"attention_bias": True},
     {"attention_bias": True, "use_qk_norm": True},
     {"attention_bias": True, "mlp_bias": True},
+    {"attention_bias": True, "lm_head_bias": True},
     {"use_qk_norm": True},
     {"attention_bias": False},
 )

@@ -100,7 +100,7 @@ def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
     bases = [core, core - {"indexer"}, core - _RECURRENT, feed_forward, feed_forward - {"feed-forward"}]
     bases += [core & {"expert"}, core & {"feed-forward"}, feed_forward | (core & {"attention-output"})]
     bases += [core & {"attention", "attention-output"}, core - {"shared-expert"}, core | ({"small"} & set(groups))]
-    bases += [core - _ATTENTION, core - {"recurrent"}]
+    bases += [core - _ATTENTION, core - {"recurrent"}, core - {"feed-forward"}]  # dense blocks beside experts
     towers = frozenset(g for g in TOWERS if g in groups)
     more = [frozenset(), frozenset({"head"} & set(groups)), towers, towers | ({"head"} & set(groups))]
     return list(dict.fromkeys(base | plus for plus in more for base in bases if base))

@@ -27,6 +27,7 @@ TYPES = (
     "deepseek_vl_v2",
     "dots_ocr",
     "inkling_mm_model",
+    "internvl_chat",
     "llada2_moe",
 )
 
@@ -35,7 +36,7 @@ def _records():
     found = {}
     for record in newest_snapshot().records:
         kind = (record.config or {}).get("model_type")
-        is_full = record.config_kind in ("verbatim", "quoted", "library_defaults", "library_table")
+        is_full = record.config_kind in ("verbatim", "quoted", "library_defaults", "library_table", "reconstructed")
         if (
             kind in TYPES
             and is_full
@@ -116,6 +117,10 @@ def test_every_field_missing_or_wrong(model_type):
         ("inclusionAI/LLaDA2.0-mini", 16_255_638_528, "router bias buffers (+4,864)"),
         ("zai-org/GLM-OCR", 1_107_405_824, "embedding and head of prediction layers (+182,452,224)"),
         ("jinaai/jina-embeddings-v3", 559_364_096, "adapters of tasks (+12,946,300)"),
+        ("OpenGVLab/InternVL3-1B", 938_193_024, "The published total is the number of parameters"),
+        ("OpenGVLab/InternVL3-8B", 7_944_373_760, "The published total is the number of parameters"),
+        ("microsoft/Phi-tiny-MoE-instruct", 3_755_220_288, "The published total is the number of parameters"),
+        ("cyankiwi/gemma-4-26B-A4B-it-AWQ-8bit", 25_805_933_872, "quantised: attention, expert"),
         ("facebook/sam3", 859_921_848, "position frequencies (+512)"),
         ("unsloth/gemma-4-12b-it-NVFP4", 11_959_730_176, "4-bit floats counted in pairs, a scale per 16 and two"),
         ("unsloth/Qwen3.6-35B-A3B-NVFP4-Fast", 35_107_181_936, "(8 bits: attention, head, recurrent) (+791,040)"),
