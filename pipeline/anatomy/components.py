@@ -102,8 +102,12 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
     fields = Fields(config, name)
     try:
         if name == "vae":
-            part, widths = autoencoder(fields), sizes(fields, "block_out_channels", least=1)
-            facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": widths[min(1, len(widths) - 1)]}
+            if fields.raw("base_dim") is not None:
+                part, hidden = video_autoencoder(fields), fields.count("base_dim")
+            else:
+                part, widths = autoencoder(fields), sizes(fields, "block_out_channels", least=1)
+                hidden = widths[min(1, len(widths) - 1)]
+            facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": hidden}
             facts |= {"token_pixels": 1, "latent_elements": 0}
             return Component(name, class_name or fields.text("_class_name"), part.element_count, **facts)
         kind = fields.text("model_type")
@@ -157,6 +161,59 @@ def autoencoder(fields: Fields) -> Part:
     if fields.flag("use_post_quant_conv", default=True):
         part.conv(latent, latent, 1, 1)
     return part
+
+
+def video_autoencoder(fields: Fields) -> Part:
+    """AutoencoderKL of Wan and Qwen-Image: the same in three dimensions, where some steps halve the frames too."""
+    kind = fields.text("_class_name")
+    if kind not in ("AutoencoderKLWan", "AutoencoderKLQwenImage") or fields.flag("is_residual"):
+        raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
+    base, latent = fields.count("base_dim"), fields.count("z_dim")
+    image, blocks = fields.count("in_channels", "input_channels", default=3), fields.count("num_res_blocks", default=2)
+    widths, halved = [base * m for m in sizes(fields, "dim_mult", least=1)], fields.items("temperal_downsample") or []
+    if len(halved) != len(widths) - 1 or (fields.items("attn_scales") or []):
+        raise UnknownAnatomy("the steps of this autoencoder are not described yet")
+    part = Part("vae", "other")
+    part.conv(base, image, 3, 3, 3)
+    for before, width, step in zip([base, *widths], widths, [*halved, None], strict=False):
+        for block in range(blocks):
+            _residual_video(part, width if block else before, width)
+        if step is not None:
+            part.conv(width, width, 3, 3)
+            if step:
+                part.conv(width, width, 3, 1, 1)
+    for _ in range(2):  # the middle of the encoder and of the decoder
+        for _ in range(2):
+            _residual_video(part, widths[-1], widths[-1])
+        part.vector(widths[-1])
+        part.conv(3 * widths[-1], widths[-1], 1, 1)
+        part.conv(widths[-1], widths[-1], 1, 1)
+    part.vector(widths[-1])
+    part.conv(2 * latent, widths[-1], 3, 3, 3)
+    part.conv(2 * latent, 2 * latent, 1, 1, 1)
+    part.conv(latent, latent, 1, 1, 1)
+    part.conv(widths[-1], latent, 3, 3, 3)
+    before = widths[-1]
+    for width, step in zip(widths[::-1], [*halved[::-1], None], strict=True):
+        for block in range(blocks + 1):
+            _residual_video(part, width if block else before, width)
+        before = width // 2
+        if step is not None:
+            part.conv(before, width, 3, 3)
+            if step:
+                part.conv(2 * width, width, 3, 1, 1)
+    part.vector(widths[0])
+    part.conv(image, widths[0], 3, 3, 3)
+    return part
+
+
+def _residual_video(part: Part, inputs: int, outputs: int) -> None:
+    part.vector(inputs)
+    part.conv(outputs, inputs, 3, 3, 3)
+    part.vector(outputs)
+    part.conv(outputs, outputs, 3, 3, 3)
+    if inputs != outputs:
+        part.conv(outputs, inputs, 1, 1, 1)
 
 
 def _residual(part: Part, inputs: int, outputs: int) -> None:

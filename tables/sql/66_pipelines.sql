@@ -11,7 +11,7 @@
 --   (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what runs; an autoencoder that fp16 turns to
 --   fp32 (force_upcast) is not.
 -- Not covered: work space of convolutions, which cuDNN takes outside of what is counted; tiled and sliced decoding; classes without a row in
---   pipeline_stage; language models as text encoders; quantised parts; pictures as inputs; autoencoders of video.
+--   pipeline_stage; language models as text encoders but that of Qwen-Image; quantised parts; pictures as inputs; autoencoders of video.
 
 CREATE OR REPLACE MACRO pipeline_stages(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL

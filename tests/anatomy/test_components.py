@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pipeline.anatomy import UnknownAnatomy
-from pipeline.anatomy.components import autoencoder
+from pipeline.anatomy.components import autoencoder, video_autoencoder
 from pipeline.anatomy.fields import Fields
 
 WIDTHS = [128, 256, 512, 512]
 PLAIN = {"_class_name": "AutoencoderKL", "block_out_channels": WIDTHS, "layers_per_block": 2, "latent_channels": 4}
+VIDEO = {
+    "_class_name": "AutoencoderKLWan", "base_dim": 96, "z_dim": 16, "dim_mult": [1, 2, 4, 4], "num_res_blocks": 2,
+    "temperal_downsample": [False, True, True],
+}  # fmt: skip
 DEEP = {**PLAIN, "latent_channels": 16, "use_quant_conv": False, "use_post_quant_conv": False}
 
 
@@ -18,9 +22,19 @@ def test_autoencoders_have_as_many_parameters_as_their_checkpoints(config, count
     assert autoencoder(Fields(config)).element_count == count
 
 
+def test_autoencoders_of_video_have_as_many_parameters_as_the_class():
+    assert video_autoencoder(Fields(VIDEO)).element_count == 126_892_531
+
+
+@pytest.mark.parametrize("change", [{"temperal_downsample": [True]}, {"attn_scales": [1.0]}, {"is_residual": True}])
+def test_other_steps_are_a_reason(change):
+    with pytest.raises(UnknownAnatomy, match="not described"):
+        video_autoencoder(Fields(VIDEO | change))
+
+
 def test_another_autoencoder_is_a_reason():
-    with pytest.raises(UnknownAnatomy, match="AutoencoderKLWan"):
-        autoencoder(Fields({"_class_name": "AutoencoderKLWan"}))
+    with pytest.raises(UnknownAnatomy, match="AutoencoderDC"):
+        autoencoder(Fields({"_class_name": "AutoencoderDC"}))
 
 
 def test_the_parts_of_a_pipeline_are_counted_or_say_why(book):

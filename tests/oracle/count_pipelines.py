@@ -124,10 +124,14 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
         weights = tracker.total
         if row["stage"] == "encode":
             given = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
+            if "Qwen" in row["class"]:  # a language model: its pipeline reads the states of its layers
+                given |= {"attention_mask": torch.ones_like(given["input_ids"]), "output_hidden_states": True}
         elif row["stage"] == "denoise":
             given = denoiser_inputs(model, row)
         else:
-            shape = int(row["sequences"]), model.config.latent_channels, int(row["height"]) // 8, int(row["width"]) // 8
+            channels = getattr(model.config, "latent_channels", None) or model.config.z_dim
+            frames = (1,) if row["class"] == "AutoencoderKLQwenImage" else ()
+            shape = int(row["sequences"]), channels, *frames, int(row["height"]) // 8, int(row["width"]) // 8
             given = {"z": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
         for value in given.values():
             if isinstance(value, torch.Tensor):
