@@ -162,6 +162,12 @@ FACTS = _tables(
         "source locator?",
     ),
     _table(
+        "engine_gap",
+        "Architectures that an engine cannot load, whatever their memory; what is not listed was not looked for.",
+        "engine_id how",
+        "engine_id how model_types source",
+    ),
+    _table(
         "sharding_rule",
         "What each training framework holds beside its shards, by the way it shares the work. A combination without a row is none of "
         "the framework's.",
@@ -306,6 +312,7 @@ PUBLISHED = _tables(
             "recurrence",
             "engine",
             "support",
+            "engine_gap",
             "sharding_rule",
             "kv_dtype",
             "constant",

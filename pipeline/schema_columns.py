@@ -202,6 +202,7 @@ least_capability | number>=0 | Least CUDA compute capability
 below_capability | number>=0 | CUDA compute capability from which the line no longer holds
 runs | boolean | Whether it runs; null where sources do not settle it
 how | string | How it runs, or why it does not
+model_types | string | model_type as configs name it, separated by spaces
 engine_version | string | Version that the constants were read from
 keeps_logits | boolean | Whether the training loop keeps the model's outputs until the step is over
 keeps_gradients | boolean | Whether the gradients' buffers live through the forward pass too

@@ -67,7 +67,7 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"phase_id": "pretrain", "checkpointing": "sometimes"}, "checkpointing is none, full or selective"),
         (LLAMA, {"attention": "blind"}, "attention is flash, eager or masked"),
         (LLAMA, {"dtype_id": "mxfp4"}, "routed experts"),
-        (WHISPER, {"dtype_id": "gguf-q8_0"}, "llama.cpp runs no decoder that attends to sound"),
+        (WHISPER, {"dtype_id": "gguf-q8_0"}, "llama.cpp cannot load this architecture"),
     ],
 )
 def test_impossible_scenarios_say_why(footprint_of, model, scenario, reason):

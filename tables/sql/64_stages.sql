@@ -104,8 +104,6 @@ CREATE OR REPLACE MACRO input_reason(m, x, image_tokens) AS CASE
         'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, pipeline_stages(model_id) by part'
     WHEN m.caches IS NULL AND m.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN m.caches IS NULL AND NOT starts_with(x.engine_id, 'transformers') THEN 'models that read no text are modelled in Transformers only'
-    WHEN x.engine_id = 'llama.cpp' AND m.tower.reader = 'cross-attention' AND m.tower.grid <> 'context' THEN
-        'llama.cpp runs no decoder that attends to sound or images (whisper.cpp is not modelled)'
     WHEN x.images > 0 AND coalesce(m.tower.component <> 'vision', true) THEN
         'how many tokens an image takes is not known for this architecture'
     WHEN x.audio_seconds > 0 AND coalesce(m.tower.component <> 'audio', true) THEN

@@ -34,6 +34,8 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN d.dtype_id IS NULL THEN 'no such dtype: ' || x.dtype_id
     WHEN x.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || x.phase_id
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
+    WHEN x.phase_id = 'inference' AND cannot_load(m, x.engine_id)
+        THEN x.engine_id || ' cannot load this architecture (table engine_gap)'
     WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN m.layer_count IS NULL THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
     WHEN m.has_learned_positions AND x.context_tokens > m.max_context_tokens THEN
