@@ -6,13 +6,14 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.hub.listing import Unusable
 from pipeline.hub.select import _named
-from pipeline.render import answer, errors, modelfiles, paths, plot, preview, redirects, relatives, words
+from pipeline.render import answer, errors, modelfiles, paths, pipelines, plot, preview, redirects, relatives, words
 from pipeline.render import tables as tables_module
 from pipeline.render.models import ModelPages
 from pipeline.render.rules import RULES, Rules
@@ -218,3 +219,22 @@ def test_a_model_published_in_few_bits_is_answered_in_them(stored, chosen):
         is_known=lambda *_: True,
     )
     assert answer.asked(book, 0, 8192)[0][1][0] == chosen
+
+
+def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
+    with duckdb.connect(str(tmp_path / "almanac.duckdb")) as connection:
+        connection.execute("create table component as select 'a/Picture' as model_id")
+    assert pipelines.read(tmp_path, ["a/Picture"]) == {}  # a release without such formulas
+    arguments = "model_id, dtype_id := 'bf16', width := 1, height := 1"
+    with duckdb.connect(str(tmp_path / "almanac.duckdb")) as connection:
+        connection.execute(
+            f"create macro pipeline_of({arguments}) as table select 'resident' as placement, "
+            "case when model_id = 'a/Picture' then width * height * 8192::bigint end as total_bytes, 'not read' as unknown_reason"
+        )
+        connection.execute(f"create macro pipeline_stages({arguments}) as table select 'vae' as pipeline_part")
+    found = pipelines.read(tmp_path, ["a/Picture", "b/Other"])
+    assert (
+        pipelines.sentence(found["a/Picture"]) == "In bf16, at 1024 × 1024 pixels: 8.0 GiB with all parts on the card."
+    )
+    assert pipelines.sentence(found["b/Other"]) == "" and pipelines.told(found["b/Other"])["reason"] == "not read"
+    assert pipelines.sentence(None) == ""

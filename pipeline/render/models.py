@@ -9,7 +9,7 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from pipeline.render import modelfiles, paths, plot, reach, words
+from pipeline.render import modelfiles, paths, pipelines, plot, reach, words
 from pipeline.render.answer import answer, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.calculator import Calculator, of_model
@@ -63,7 +63,7 @@ class ModelPages:
             "parts": components(book.folder, self.shown) if self.shown else {},
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
-            "components": _grouped(book["component"]),
+            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]})),
             "formulas": self.calculator.own,
         } | reach.read(book, self.contexts, self.lengths, self.trained)
 
@@ -132,7 +132,8 @@ class ModelPages:
             tensors=tensors,
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
             layers=self.held["layers"].get(model["model_id"], []),
-            components_held=self.held["components"].get(model["model_id"], []),
+            whole=self._of_pipeline(number),
+            pipeline=pipelines.told(self.held["pipelines"].get(model["model_id"])),
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
@@ -144,7 +145,7 @@ class ModelPages:
     def description(self, number: int) -> str:
         """For search engines and previews: the answer itself, where there is one."""
         name = self.book.models[number]["model_id"]
-        said = self._answer(number)[0]
+        said = self._answer(number)[0] or self._of_pipeline(number)
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
     def files(self, number: int) -> dict[str, str | bytes]:
@@ -171,7 +172,7 @@ class ModelPages:
     def _preview(self, number: int) -> bytes:
         """The page in a picture, for links to it on other sites."""
         model = self.book.models[number]
-        said = self._answer(number)[0].rstrip(".")
+        said = (self._answer(number)[0] or self._of_pipeline(number)).rstrip(".")
         count = model["parameter_count"] or model["stored_parameter_count"]
         facts = [f"{words.count(count)} parameters"] if count else []
         if model["max_context_tokens"]:
@@ -184,6 +185,9 @@ class ModelPages:
         shown = self.inference.get(self._opening(self.book.models[number])[0], [])
         note = self.book.models[number]["anatomy_note"] or "nothing is published"
         return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
+
+    def _of_pipeline(self, number: int) -> str:
+        return pipelines.sentence(self.held["pipelines"].get(self.book.models[number]["model_id"]))
 
     def _answer(self, number: int) -> tuple[str, str]:
         if self._answered[0] != number:  # a page, its description and its files ask in turn

@@ -1,0 +1,55 @@
+"""What diffusion pipelines hold, as the macros `pipeline_of` and `pipeline_stages` of the published file say: in bf16, for one picture
+of 1024 × 1024 pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from pipeline.render import words
+
+DTYPE, SIDE_PIXELS = "bf16", 1024
+PLACED = {
+    "resident": "all parts on the card",
+    "model": "one part on the card at a time",
+    "sequential": "one module on the card at a time",
+}
+
+
+def read(folder: Path, models: list[str]) -> dict[str, dict[str, list[dict]]]:
+    """By model its `parts` and the whole under each of the `placements`; none where the file has no such formulas."""
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name IN ('pipeline_of', 'pipeline_stages')"
+        if len(connection.execute(query).fetchall()) < 2:
+            return {}
+        return {
+            model: {
+                "parts": _rows(connection, "pipeline_stages", model),
+                "placements": _rows(connection, "pipeline_of", model),
+            }
+            for model in models
+        }
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, macro: str, model: str) -> list[dict]:
+    query = f"FROM {macro}($model, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS})"
+    result = connection.execute(query, {"model": model})
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def told(pipeline: dict | None) -> dict | None:
+    """What a page shows: the placements whose total is known, the parts, and why where no total is."""
+    if not pipeline:
+        return None
+    whole = [p | {"placed": PLACED.get(p["placement"], p["placement"])} for p in pipeline["placements"]]
+    known = [p for p in whole if p["total_bytes"] is not None]
+    return {"known": known, "parts": pipeline["parts"], "reason": next((p["unknown_reason"] for p in whole), "")}
+
+
+def sentence(pipeline: dict | None) -> str:
+    """The answer of a pipeline's page; empty where no whole is known."""
+    known = told(pipeline)["known"] if pipeline else []
+    parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}" for p in known]
+    return f"In {DTYPE}, at {SIDE_PIXELS} × {SIDE_PIXELS} pixels: {'; '.join(parts)}." if parts else ""
