@@ -75,7 +75,8 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
         WHEN c.kernel IN ('eager', 'masked', 'wide') THEN c.query + c.expanded_key + c.expanded_value
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', c.reach, 0)
-        WHEN c.kernel = 'math' THEN c.query + c.expanded_key + c.expanded_value + iif(x.is_adapter, 0, c.context)
+        -- (scaling it writes even a single key out for all heads)
+        WHEN c.kernel = 'math' THEN 2 * c.query + c.context + iif(x.is_adapter, 0, c.context)
         -- in fp32; a batch repeats the one key and value for every head
         WHEN c.kernel = 'broadcast' THEN 4 * iif(x.sequences > 1, 2 * c.query + c.context, c.query + c.key + c.value) / x.compute_bytes
             + iif(x.is_adapter, 0, c.context)
