@@ -33,10 +33,19 @@ from pipeline.anatomy.strangers import is_stranger, readings
 from pipeline.hub.record import Record
 
 DIMS_ONLY = "partial"
+_HEADLESS = ("feature-extraction", "sentence-similarity")  # tasks of models without a head over the vocabulary
 LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
 TWO_SHAPES = "Models of different shapes have this published total"
-# What is the lender's alone: how its checkpoint is held, and how far its positions were stretched.
-_OF_THE_LENDER = ("dtype", "torch_dtype", "quantization_config", "compression_config", "expert_dtype", "rope_scaling")
+# What is the lender's alone: how its checkpoint is held, how far its positions were stretched, that it became an encoder.
+_OF_THE_LENDER = (
+    "use_bidirectional_attention",
+    "dtype",
+    "torch_dtype",
+    "quantization_config",
+    "compression_config",
+    "expert_dtype",
+    "rope_scaling",
+)
 
 Confirmed = tuple[Record, Graded]
 
@@ -47,6 +56,7 @@ class Lenders:
     def __init__(self, graded: Iterable[Confirmed]):
         self.by_id: dict[str, Record] = {}
         self.by_size: dict[int, dict[Any, Record]] = defaultdict(dict)
+        self.by_part: dict[tuple[int, bool], dict[Any, Record]] = defaultdict(dict)  # without a head, or without towers
         self.by_type: dict[str, dict[Any, Record]] = defaultdict(dict)
         for record, found in sorted(graded, key=_trust):
             if record.config is None or record.config_kind == DIMS_ONLY:
@@ -57,6 +67,9 @@ class Lenders:
             shape = _shape(found.anatomy)
             for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
                 self.by_size[size].setdefault(shape, record)
+            for what, held in variants(found.anatomy):
+                if what:
+                    self.by_part[held.parameter_count, "head" in what].setdefault(shape, record)
             self.by_type[found.anatomy.model_type].setdefault(shape, record)
         for model_type, config in class_defaults().items():  # many are of the model that the class was written for
             self.by_type[model_type][f"transformers/{model_type}"] = _default(model_type, config)
@@ -88,10 +101,17 @@ class Lenders:
             yield _lent(record, lender, lender.config)
 
     def _equal(self, record: Record) -> Iterator[Record]:
-        if record.stored_parameter_count >= LEAST_EQUAL:
-            for lender in self.by_size.get(record.stored_parameter_count, {}).values():
-                if _agrees(record, lender):
-                    yield _lent(record, lender, lender.config)
+        total = record.stored_parameter_count
+        if total < LEAST_EQUAL:
+            return
+        lenders = dict(self.by_size.get(total, {}))
+        if record.pipeline_tag in _HEADLESS:
+            lenders |= self.by_part.get((total, True), {})
+        if record.parameters_kind == "exact_gguf":  # llama.cpp keeps towers in files of their own
+            lenders |= self.by_part.get((total, False), {})
+        for lender in lenders.values():
+            if _agrees(record, lender):
+                yield _lent(record, lender, lender.config)
 
     def _alike(self, record: Record) -> Iterator[Record]:
         """Dims that a source states, by themselves and over the config of every model of the same type."""

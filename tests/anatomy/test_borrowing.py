@@ -142,6 +142,34 @@ def test_a_width_of_lfm2_may_be_meant_as_it_stands():
     assert sum(a.layer_count for a in found.anatomy.attention if a.elements_per_token) == 2
 
 
+def test_an_encoder_made_of_a_decoder_lends_no_lack_of_a_cache():
+    gemma = {"model_type": "gemma3_text", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 6}
+    gemma |= {
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 256,
+        "vocab_size": 9000,
+        "sliding_window": 512,
+    }
+    count = read_config(gemma).parameter_count
+    lender = replace(BASE, config=gemma | {"use_bidirectional_attention": True}, stored_parameter_count=count)
+    found = borrowed(replace(BARE, stored_parameter_count=count), lender)[1]
+    assert found.grade == "matched" and all(layer.elements_per_token for layer in found.anatomy.attention)
+
+
+def test_a_gguf_file_has_the_shape_of_a_model_without_its_towers_and_an_embedding_one_without_its_head():
+    llava = {"model_type": "llava", "text_config": LLAMA, "vision_config": {"model_type": "clip_vision_model"}}
+    whole = read_config(llava)
+    lender = replace(BASE, config=llava, stored_parameter_count=whole.parameter_count)
+    text = sum(t.element_count for t in whole.tensors if t.component == "text")
+    bare = replace(BARE, stored_parameter_count=text)
+    assert borrowed(bare, lender)[1].grade == "unknown"
+    assert borrowed(replace(bare, parameters_kind="exact_gguf"), lender)[1].grade == "matched"
+    headless = replace(BARE, stored_parameter_count=COUNT - 32000 * 512)
+    assert borrowed(headless, BASE)[1].grade == "unknown"
+    assert borrowed(replace(headless, pipeline_tag="feature-extraction"), BASE)[1].grade == "matched"
+
+
 def test_windows_are_taken_from_a_model_of_the_same_dims_only():
     windowed = {**LLAMA, "model_type": "mistral", "sliding_window": 4096}
     lender = replace(BASE, config=windowed)
