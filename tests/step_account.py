@@ -30,18 +30,26 @@ def read(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
 
 
-def judged(name: str) -> list[dict]:
-    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes` and `reason`."""
+def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
+    """Formulas over those models of training_models.csv that the rows name."""
+    named = {row["model"] for row in rows}
     records = tuple(
         Record(row["model"], config=json.loads(row["config_json"]), config_kind="verbatim")
         for row in read("training_models.csv")
+        if row["model"] in named
     )
     snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
     connection = duckdb.connect()
     build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
     build.run_sql(connection)
+    return connection
+
+
+def judged(name: str) -> list[dict]:
+    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes` and `reason`."""
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
+    connection = book(rows)
     named = ("model_id", *SCENARIO, "adapter", *DEFAULTS)
     asked = [
         dict.fromkeys(TYPES)
@@ -63,6 +71,30 @@ def judged(name: str) -> list[dict]:
     for row, scenario in zip(rows, frame.select(named).rows(), strict=True):
         predicted, row["adapters_bytes"], row["reason"] = by_scenario[scenario]
         row["error"] = None if predicted is None else predicted / int(row["peak_bytes"]) - 1
+    return rows
+
+
+def prefill(name: str) -> list[dict]:
+    """Rows of prompts that Transformers reads, with `error`, predicted ÷ counted − 1."""
+    rows = read(name)
+    connection = book(rows)
+    given = ("dtype_id", "context_tokens", "sequences")
+    asked = [
+        dict.fromkeys(TYPES)
+        | {"model_id": row["model"], "engine_id": "transformers", "max_context_tokens": row["context_tokens"]}
+        | {n: row[n] for n in given}
+        for row in rows
+    ]
+    frame = pl.DataFrame(asked, schema=dict.fromkeys(TYPES, pl.String)).cast(TYPES)
+    connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
+    connection.execute("CREATE TABLE batch AS FROM asked")
+    answers = connection.execute(
+        "SELECT model_id, dtype_id, context_tokens, sequences, total_bytes - overhead_bytes FROM footprints('batch')"
+    ).fetchall()
+    connection.close()
+    predicted = {tuple(map(str, answer[:-1])): answer[-1] for answer in answers}
+    for row in rows:
+        row["error"] = predicted[row["model"], *(row[n] for n in given)] / int(row["peak_bytes"]) - 1
     return rows
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import step_account
+
 ROWS = list(csv.DictReader((Path(__file__).parent / "oracle" / "prefill.csv").read_text(encoding="utf-8").splitlines()))
 TOLERANCE = 0.005
 
@@ -50,3 +52,16 @@ def test_half_of_the_activations_are_within_a_thousandth_of_the_peak(answers):
     )
     assert errors[len(errors) // 2] < 0.0002
     assert errors[int(len(errors) * 0.9)] < 0.002
+
+
+def test_prompts_beyond_a_window_have_their_mask():
+    """prefill_windowed.csv: models with sliding windows, embeddings per layer and routers with scales, by count_prefill.py."""
+    rows = step_account.prefill("prefill_windowed.csv")
+    assert len(rows) > 20
+    outside = [
+        (row["model"], row["context_tokens"], f"{row['error']:+.2%}")
+        for row in rows
+        if not -0.02 <= row["error"] <= 0.06
+    ]
+    assert not outside
+    assert sorted(abs(row["error"]) for row in rows)[len(rows) // 2] < 0.01

@@ -6,26 +6,16 @@ row per run of count_prefill.py: the plain PyTorch code, without the optional ke
 
 from __future__ import annotations
 
-import csv
-import datetime
 import itertools
-import json
-from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import build
-from pipeline.anatomise import anatomise
-from pipeline.facts import read_facts, read_measured
-from pipeline.hub.record import Record
-from pipeline.hub.snapshot import Snapshot
-from pipeline.scenarios import TYPES
+from pipeline.facts import read_facts
+from tests import step_account
 
-ORACLE = Path(__file__).parent / "oracle"
 TOLERANCE, OVER = 0.005, 0.02
 REGIMES = {f"{kind}-{precision}" for kind in ("full", "lora", "qlora") for precision in ("16", "32", "amp")} - {
     "qlora-16"
@@ -33,42 +23,10 @@ REGIMES = {f"{kind}-{precision}" for kind in ("full", "lora", "qlora") for preci
 HYBRID = "Qwen/Qwen3.5-4B"
 
 
-def _read(name):
-    return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
-
-
 @pytest.fixture(scope="module")
 def peaks():
     """Rows of prefill_recurrent.csv, each with predicted ÷ counted − 1."""
-    rows = _read("prefill_recurrent.csv")
-    named = {row["model"] for row in rows}
-    records = tuple(
-        Record(row["model"], config=json.loads(row["config_json"]), config_kind="verbatim")
-        for row in _read("training_models.csv")
-        if row["model"] in named
-    )
-    snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
-    connection = duckdb.connect()
-    build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
-    build.run_sql(connection)
-    given_names = ("dtype_id", "context_tokens", "sequences")
-    asked = [
-        {name: None for name in TYPES}
-        | {"model_id": row["model"], "engine_id": "transformers"}
-        | {name: row[name] for name in given_names}
-        for row in rows
-    ]
-    frame = pl.DataFrame(asked, schema={name: pl.String for name in TYPES}).cast(TYPES)
-    connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
-    connection.execute("CREATE TABLE batch AS FROM asked")
-    answers = connection.execute(
-        "SELECT model_id, dtype_id, context_tokens, sequences, total_bytes - overhead_bytes FROM footprints('batch')"
-    ).fetchall()
-    connection.close()
-    predicted = {tuple(map(str, answer[:-1])): answer[-1] for answer in answers}
-    for row in rows:
-        row["error"] = predicted[row["model"], *(row[name] for name in given_names)] / int(row["peak_bytes"]) - 1
-    return rows
+    return step_account.prefill("prefill_recurrent.csv")
 
 
 def test_prefill_peaks_are_those_of_the_library(peaks):

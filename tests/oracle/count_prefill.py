@@ -1,7 +1,7 @@
-"""Counts what reading a prompt holds at its peak in hybrids: the truth that the prefill of recurrent layers is held to.
+"""Counts what reading a prompt holds at its peak: the truth that the prefill of recurrent and of windowed layers is held to.
 
     pip install -e '.[oracle]'
-    python tests/oracle/count_prefill.py    # all rows of prefill_recurrent.csv that have no peak yet
+    python tests/oracle/count_prefill.py    # all rows of prefill_recurrent.csv and prefill_windowed.csv that have no peak yet
 
 Models of training_models.csv read prompts on fake CUDA tensors (real shapes, no data, no GPU) and ask for the last token's logits.
 The optional kernels (causal-conv1d, mamba-ssm, flash-linear-attention) are not installed: the plain PyTorch code runs.
@@ -19,7 +19,7 @@ from pathlib import Path
 import count_training
 import fake_cuda
 
-FILE = Path(__file__).with_name("prefill_recurrent.csv")
+FILES = [Path(__file__).with_name(f"prefill_{kind}.csv") for kind in ("recurrent", "windowed")]
 PLAIN = {"phase_id": "inference", "lora_rank": "", "lora_targets": "", "checkpointing": "none", "attention": "flash"}
 
 
@@ -57,7 +57,12 @@ def main() -> None:
     logging.disable(logging.WARNING)
     with count_training.MODELS.open(newline="") as file:
         models = {r["model"]: r for r in csv.DictReader(file)}
-    with FILE.open(newline="") as file:
+    for file in FILES:
+        fill(file, models, f"torch {torch.__version__}, transformers {transformers.__version__}")
+
+
+def fill(path: Path, models: dict[str, dict[str, str]], versions: str) -> None:
+    with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
         if row["peak_bytes"]:
@@ -67,9 +72,9 @@ def main() -> None:
         except Exception as error:
             print(f"{row['model']}: {type(error).__name__}: {str(error)[:160]}", file=sys.stderr)
             continue
-        row["versions"] = f"torch {torch.__version__}, transformers {transformers.__version__}"
+        row["versions"] = versions
         print(row["model"], row["peak_bytes"], flush=True)
-    with FILE.open("w", newline="") as file:
+    with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
