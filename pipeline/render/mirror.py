@@ -131,7 +131,7 @@ class Mirror:
 
     def _first(self, table: str, alias: str, condition, joins: list[tuple[str, str]], using=()) -> str:
         """The row of a step where the condition holds for it, or the first of a table's rows that it holds for; else none."""
-        steps = {name for name, _code in joins}
+        steps = dict.fromkeys(name for name, _code in joins)  # in the order of the joins: the text must not vary
         before = tuple(_row(name) for name in steps)
         if not self._is_table(table):
             if using:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import polars as pl
@@ -149,3 +150,13 @@ def test_an_unknown_word_is_refused(book):
     with pytest.raises(Untranslatable, match="regexp_replace"):
         mirror.module()
     cursor.close()
+
+
+def test_the_rows_that_a_name_is_looked_up_in_stand_in_the_order_of_their_joins(book):
+    """In any other the text would vary from build to build."""
+    module = Mirror(book).module()
+    lookups = list(re.finditer(r'q\.pick\("\w+", row, (\$\w+(?:, \$\w+)+)\)', module))
+    assert len(lookups) > 3
+    for found in lookups:
+        places = [module.rfind(f"const {name} =", 0, found.start()) for name in found[1].split(", ")]
+        assert places == sorted(places) and places[0] >= 0, found[0]
