@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_model import LLAMA
 
@@ -60,12 +60,17 @@ def test_a_field_that_the_shape_does_not_know_is_not_ignored():
 
 @settings(max_examples=60, deadline=None)
 @given(off=st.integers(-10_000, 10_000).filter(lambda n: n not in (0, 8)))
+@example(off=264)  # its rotary frequencies and the scales
+@example(off=256)
+@example(off=265)
 def test_a_total_that_is_off_confirms_nothing(off):
-    """But the scales of an fp8 cache: two for each layer; biases of queries, keys and values are another shape's."""
+    """But the scales of an fp8 cache: two for each layer, beside whatever else a checkpoint of this shape may hold; biases of queries, keys
+    and values are another shape's."""
     found = graded(replace(RECORD, stored_parameter_count=COUNT + off))
+    scales = 2 * CONFIG["num_hidden_layers"]
     assert (
         found.grade == "unknown"
-        or found.anatomy.parameter_count + sum(found.anatomy.stored_extra.values()) >= COUNT + off
+        or found.anatomy.parameter_count + sum(found.anatomy.stored_extra.values()) + scales >= COUNT + off
     )
 
 
