@@ -162,6 +162,12 @@ FACTS = _tables(
         "source locator?",
     ),
     _table(
+        "engine_window",
+        "Architectures whose sliding windows the engine's cache makes use of; of all others that engine holds the whole context.",
+        "engine_id model_types",
+        "engine_id model_types source",
+    ),
+    _table(
         "engine_gap",
         "Architectures that an engine cannot load, whatever their memory; what is not listed was not looked for.",
         "engine_id how",
@@ -312,6 +318,7 @@ PUBLISHED = _tables(
             "recurrence",
             "engine",
             "support",
+            "engine_window",
             "engine_gap",
             "sharding_rule",
             "kv_dtype",

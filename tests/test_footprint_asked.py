@@ -94,3 +94,18 @@ def test_defaults_are_those_of_the_dtype_and_phase(footprint_of):
     assert footprint_of(LLAMA, phase_id="lora")["lora_rank"] == 16
     assert footprint_of(LLAMA, phase_id="pretrain", gpu_count=8)["sharding"] == "zero3"
     assert footprint_of(LLAMA, gpu_count=2, dtype_id="fp8")["sharding"] == "tp"
+
+
+@pytest.mark.parametrize(
+    ("model", "cached"), [("intfloat/e5-mistral-7b-instruct", 32_768), ("bigcode/starcoder2-7b", 16_384)]
+)
+def test_llama_cpp_caches_the_whole_context_where_it_knows_no_window(book, footprint_of, model, cached):
+    """It loads these as models without windows, whatever their config says."""
+    row = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=cached, max_context_tokens=cached)
+    per_token = book.execute(
+        "SELECT sum(layer_count * elements_per_token) FROM attention_layer WHERE model_id = $model", {"model": model}
+    ).fetchall()[0][0]
+    assert row["kv_cache_bytes"] + row["kv_padding_bytes"] == 2 * per_token * cached
+    windowed = footprint_of("google/gemma-3-12b-it", dtype_id="gguf-q4_k_m", context_tokens=cached)
+    whole = footprint_of("google/gemma-3-12b-it", dtype_id="bf16", context_tokens=cached)
+    assert windowed["kv_padding_bytes"] < whole["kv_padding_bytes"]

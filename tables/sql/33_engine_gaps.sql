@@ -1,6 +1,6 @@
--- Engines that cannot load a model's architecture, as a column of `shape`.
+-- What engines make of a model's architecture, as columns of `shape`: those that cannot load it, and whether llama.cpp uses its windows.
 --
--- Units: none. Source: engine_gap.csv, each line with its own. Not covered: architectures that nobody looked for.
+-- Units: none. Source: engine_gap.csv and engine_window.csv, each line with its own. Not covered: architectures that nobody looked for.
 
 CREATE OR REPLACE MACRO cannot_load(m, engine_id) AS coalesce(list_contains(m.engine_gaps, engine_id), false);
 
@@ -12,3 +12,11 @@ FROM (
     GROUP BY model_id
 ) AS gap
 WHERE gap.model_id = shape.model_id;
+
+-- llama.cpp loads Mistral and others as plain Llamas: it caches, and attends to, the whole context.
+ALTER TABLE shape ADD COLUMN has_llama_cpp_windows BOOLEAN DEFAULT false;
+UPDATE shape SET has_llama_cpp_windows = true
+WHERE model_id IN (
+    SELECT model_id FROM model JOIN engine_window AS w ON list_contains(string_split(w.model_types, ' '), model.model_type)
+    WHERE w.engine_id = 'llama.cpp'
+);

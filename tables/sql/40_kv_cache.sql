@@ -8,7 +8,7 @@
 -- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
 --   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them
 --   before it caches them; vLLM rounds to blocks and keeps window − 1 + batched tokens of a windowed layer; llama.cpp rounds the
---   cells to a multiple and keeps window + micro-batch.
+--   cells to a multiple and keeps window + micro-batch, of architectures whose windows it knows (engine_window), else the whole context.
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
 --   splits take the GPU with the most layers.
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
@@ -35,7 +35,7 @@ CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS try_cast(ceil(
 CREATE OR REPLACE MACRO is_server(x) AS starts_with(x.engine_id, 'vllm') OR x.engine_id = 'sglang';
 
 -- tokens that the engine holds memory for in one layer and sequence
-CREATE OR REPLACE MACRO reserved_tokens(cache, x, k) AS CASE
+CREATE OR REPLACE MACRO reserved_tokens(cache, m, x, k) AS CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN x.context_tokens
     WHEN is_server(x) AND cache.win IS NULL
         THEN k.vllm_block_tokens * ceil(x.context_tokens / k.vllm_block_tokens)
@@ -43,7 +43,7 @@ CREATE OR REPLACE MACRO reserved_tokens(cache, x, k) AS CASE
         THEN k.vllm_block_tokens * (1 + ceil(least(x.context_tokens, cache.win - 1 + k.vllm_batched_tokens) / k.vllm_block_tokens))
     WHEN x.engine_id = 'llama.cpp'
         THEN k.llama_cpp_cell_multiple * ceil(
-            least(x.context_tokens, coalesce(cache.win + k.llama_cpp_micro_batch_tokens, x.context_tokens)) / k.llama_cpp_cell_multiple)
+            least(x.context_tokens, coalesce(iif(m.has_llama_cpp_windows, cache.win, NULL) + k.llama_cpp_micro_batch_tokens, x.context_tokens)) / k.llama_cpp_cell_multiple)
     ELSE x.context_tokens
 END;
 
@@ -54,5 +54,5 @@ CREATE OR REPLACE MACRO cached_copies(cache, m, x) AS iif(
 CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0, iif(cache.mechanism = 'cross', 0,
-            reserved_tokens(cache, x, k) * cached_copies(cache, m, x) - read_tokens(cache, x))))), 0)
+            reserved_tokens(cache, m, x, k) * cached_copies(cache, m, x) - read_tokens(cache, x))))), 0)
 ) AS BIGINT);

@@ -163,7 +163,7 @@ CREATE OR REPLACE MACRO profile_bytes_vllm(m, x, k) AS greatest(
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 4 * greatest(
     m.vocab_size + m.hidden_size,
     iif(x.attention = 'eager',
-        (m.head_max + 1) * reserved_tokens({'win': NULL}, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
+        (m.head_max + 1) * reserved_tokens({'win': NULL}, m, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN text_stage_bytes(m, x)
