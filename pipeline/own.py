@@ -65,6 +65,11 @@ def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int
         f"{model[0]:,} parameters, {model[1]:,} layers, context {f'{model[2]:,}' if model[2] else 'not said'}. {model[3]}.",
         f"{gpu_id} gives one process {_gib(capacity)}.",
         "",
+        *(
+            [f"(the model's own context is shorter than {context_tokens:,} tokens)"]
+            if model[2] and model[2] < context_tokens
+            else []
+        ),
         *_table(f"one sequence of {context:,} tokens", _rows(connection, gpu_id, context, is_training=False)),
     ]
     training = _rows(connection, gpu_id, TRAINING_TOKENS, is_training=True)
@@ -90,7 +95,7 @@ def _context(connection: duckdb.DuckDBPyConnection, asked: int) -> int:
     ).fetchall()
     shorter = [tokens for (tokens,) in contexts if tokens <= asked]
     if not shorter:
-        raise OwnModelError(f"--context starts at {min(contexts)[0]:,}: the published contexts are worked out")
+        raise OwnModelError(f"--context starts at {min(contexts)[0]:,}, the shortest that is worked out")
     return max(shorter)
 
 

@@ -38,3 +38,14 @@ def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):
             book.execute("FROM what_fits('4090')").fetchall()
     finally:
         book.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("scenario", ["dtype_id := 'q4'", "phase_id := 'serving'"])
+def test_a_list_for_no_format_is_an_error_too(book, scenario):
+    columns = ", ".join(PUBLISHED["footprint"].column_names)
+    book.execute(f"BEGIN; INSERT INTO footprint BY NAME SELECT {columns} FROM footprint_of('Qwen/Qwen3-8B')")
+    try:
+        with pytest.raises(duckdb.Error, match=r"no such (dtype: q4|phase: serving)"):
+            book.execute(f"FROM what_fits('rtx-4090', {scenario})").fetchall()
+    finally:
+        book.execute("ROLLBACK")

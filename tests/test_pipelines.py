@@ -57,6 +57,18 @@ def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
         assert row["total_bytes"] == row["weights_bytes"] + row["activations_bytes"] + row["overhead_bytes"]
 
 
+def test_an_autoencoder_in_fp16_decodes_in_fp32(pipelines):
+    """SDXL's does, and other programs leave it no choice: what fits must fit it."""
+    half, brain, full = (
+        {s["pipeline_part"]: s for s in asked(pipelines, "pipeline_stages", SDXL, dtype_id=dtype)}
+        for dtype in ("fp16", "bf16", "fp32")
+    )
+    (decoder,) = (part for part, stage in half.items() if stage["stage"] == "decode")
+    assert half[decoder]["activations_bytes"] == full[decoder]["activations_bytes"]
+    assert half[decoder]["weights_bytes"] == full[decoder]["weights_bytes"]
+    assert half["denoiser"] | {"dtype_id": "bf16"} == brain["denoiser"]
+
+
 def test_more_of_anything_holds_more(pipelines):
     (least, *_), (large, *_), (many, *_), (wide, *_) = (
         asked(pipelines, "pipeline_of", SDXL, **scenario)
@@ -79,6 +91,10 @@ def test_what_is_not_known_is_null_with_its_reason(pipelines, scenario, reason):
     for row in asked(pipelines, "pipeline_of", **scenario):
         assert reason in row["unknown_reason"]
         assert row["total_bytes"] is None and row["weights_bytes"] is None
+
+
+def test_pictures_of_any_size_are_counted(pipelines):
+    assert all(row["total_bytes"] > 0 for row in asked(pipelines, "pipeline_of", SDXL, width=100_000, height=100_000))
 
 
 def test_a_footprint_of_a_pipeline_says_where_to_ask(footprint_of):

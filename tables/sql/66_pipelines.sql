@@ -8,27 +8,32 @@
 --
 -- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of what they hold
---   (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what runs; an autoencoder that fp16 turns to
---   fp32 (force_upcast) is not.
+--   (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what runs, but for the
+--   autoencoder of fp16, which is counted in fp32 whether its config forces that or not.
 -- Not covered: work space of convolutions, which cuDNN takes outside of what is counted; tiled and sliced decoding; classes without a row in
 --   pipeline_stage; language models as text encoders but that of Qwen-Image; quantised parts; pictures as inputs; autoencoders of video.
+
+-- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
+CREATE OR REPLACE MACRO part_bytes(dtype_id, stage) AS CASE
+    WHEN dtype_id = 'fp32' OR dtype_id = 'fp16' AND stage = 'decode' THEN 4
+    WHEN dtype_id IN ('bf16', 'fp16') THEN 2
+END;
 
 CREATE OR REPLACE MACRO pipeline_stages(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL
 ) AS TABLE
 WITH asked AS (
     SELECT model_id AS model_id, dtype_id AS dtype_id, width AS width, height AS height, frames AS frames, images AS images,
-        text_tokens AS text_tokens, sequences_each AS sequences_each,
-        CASE dtype_id WHEN 'fp32' THEN 4 WHEN 'bf16' THEN 2 WHEN 'fp16' THEN 2 END AS bytes_each
+        text_tokens AS text_tokens, sequences_each AS sequences_each
 ),
 part AS (
-    SELECT asked.* EXCLUDE (text_tokens, sequences_each), coalesce(asked.text_tokens, p.text_tokens) AS text,
+    SELECT asked.* EXCLUDE (text_tokens, sequences_each), part_bytes(asked.dtype_id, p.stage) AS bytes_each, coalesce(asked.text_tokens, p.text_tokens) AS text,
         coalesce(asked.sequences_each, p.sequences_each) AS passes, c.pipeline_part, c.class_name, c.parameter_count, c.unknown_reason AS part_reason, c.leaf_element_count,
         coalesce(c.hidden_size, 0) AS hidden_size, coalesce(c.width, 0) AS block_width, coalesce(c.head_count, 0) AS head_count,
         coalesce(c.text_width, 0) AS text_width, c.latent_elements, c.token_pixels, p.stage,
         p.width_tensors, p.text_hidden, p.table_heads, p.attention_hidden, p.attention_scores, p.block_scores,
-        iif(asked.bytes_each = 4, p.hidden_32, p.hidden_16) AS hidden_tensors,
-        asked.width * asked.height / c.token_pixels * (1 + (asked.frames - 1) // p.token_frames) AS tokens
+        iif(part_bytes(asked.dtype_id, p.stage) = 4, p.hidden_32, p.hidden_16) AS hidden_tensors,
+        asked.width::DOUBLE * asked.height / c.token_pixels * (1 + (asked.frames - 1) // p.token_frames) AS tokens
     FROM asked
     JOIN component AS c ON c.model_id = asked.model_id
     LEFT JOIN pipeline_stage AS p ON p.class_name = c.class_name AND (p.plan = 'any' OR p.plan = c.plan)
@@ -81,7 +86,7 @@ placed AS (
         arg_max(pipeline_part, leaf_bytes + activations_bytes)
     FROM stage
 ),
-known AS (SELECT count(*) AS parts, string_agg(unknown_reason, '; ' ORDER BY pipeline_part) AS unknown_reason FROM stage)
+known AS (SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason FROM stage)
 SELECT
     placement,
     iif(unknown_reason IS NULL, weights_bytes, NULL)::BIGINT AS weights_bytes,

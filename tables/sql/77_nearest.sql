@@ -27,8 +27,12 @@ CREATE OR REPLACE MACRO nearest_models(asked) AS (
 );
 
 CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS 'no such GPU: ' || asked || ' (nearest: ' || nearest_gpus(asked) || ')';
--- the id itself, or an error
+-- the id itself, null where none was asked, or an error
+CREATE OR REPLACE MACRO known_dtype(asked) AS iif(asked IS NULL OR asked IN (SELECT dtype_id FROM dtype), asked,
+    error('no such dtype: ' || asked || ' (' || (SELECT string_agg(dtype_id, ', ') FROM dtype) || ')')::VARCHAR);
+CREATE OR REPLACE MACRO known_phase(asked) AS iif(asked IN (SELECT phase_id FROM phase), asked,
+    error('no such phase: ' || coalesce(asked, 'NULL') || ' (' || (SELECT string_agg(phase_id, ', ') FROM phase) || ')')::VARCHAR);
 CREATE OR REPLACE MACRO known_gpu(asked) AS
-    coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = asked), error(unknown_gpu_reason(asked))::VARCHAR);
+    coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = asked), error(coalesce(unknown_gpu_reason(asked), 'no GPU was named'))::VARCHAR);
 CREATE OR REPLACE MACRO with_nearest_model(reason, asked) AS reason
     || iif(reason = 'no such model in this snapshot', ' (nearest: ' || nearest_models(asked) || ')', '');

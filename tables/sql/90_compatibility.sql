@@ -3,7 +3,7 @@
 --   fits       total_bytes × (1 + error_band) ≤ capacity_bytes on one GPU
 --   tight      total_bytes ≤ capacity_bytes on one GPU, but the error band does not fit
 --   multi-gpu  the same as fits, on more GPUs of this kind: gpu_count_needed
---   no         not on any GPU count of the lookup
+--   no         with its error band on no GPU count of the lookup (`tight` is said of one GPU only)
 --   null       the footprint is not known, or no source says that the engine runs the format on this card, or one says that it does not;
 --              unknown_reason says which
 --
@@ -186,7 +186,7 @@ CREATE OR REPLACE MACRO what_fits(
     gpu_id, dtype_id := NULL, phase_id := 'inference', context_tokens := 8192, sequences := 1, engine_id := NULL
 ) AS TABLE
 WITH asked AS (
-    SELECT known_gpu(gpu_id) AS gpu_id, dtype_id AS dtype_id, phase_id AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
+    SELECT known_gpu(gpu_id) AS gpu_id, known_dtype(dtype_id) AS dtype_id, known_phase(phase_id) AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
         engine_id AS engine_id
 )
 SELECT
