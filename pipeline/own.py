@@ -66,9 +66,8 @@ def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int
         f"{gpu_id} gives one process {_gib(capacity)}.",
         "",
         *(
-            [f"(the model's own context is shorter than {context_tokens:,} tokens)"]
-            if model[2] and model[2] < context_tokens
-            else []
+            [f"{context:,} of the {context_tokens:,} tokens asked for: the next shorter context that is worked out"]
+            * (context < context_tokens)
         ),
         *_table(f"one sequence of {context:,} tokens", _rows(connection, gpu_id, context, is_training=False)),
     ]

@@ -27,7 +27,8 @@ def test_the_same_config_has_the_same_footprint(answer, book, scenario):
 def test_a_card_is_told_with_verdict_and_longest_context(answer):
     text = own.told(answer, "rtx-3060-12gb", 10_000)
     assert "596,049,920 parameters, 28 layers, context 40,960" in text
-    assert "one sequence of 8,192 tokens" in text
+    assert "8,192 of the 10,000 tokens asked for" in text and "one sequence of 8,192 tokens" in text
+    assert "asked for" not in own.told(answer, "rtx-3060-12gb", 8192)
     (line,) = (line for line in text.splitlines() if line.startswith("  bf16 in vllm"))
     assert line.split()[-3:] == ["fits", "1", "40,960"]
     (line,) = (line for line in text.splitlines() if line.startswith("  mxfp4 in vllm"))

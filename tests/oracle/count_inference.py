@@ -10,24 +10,14 @@ batch, an encoder-decoder its encoder, the first step of its decoder and the las
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import logging
 import math
-import sys
-import warnings
 from pathlib import Path
 
+from rows import configs, count_rows
+
 ROWS = Path(__file__).with_name("inference.csv")
-SNAPSHOT = Path(__file__).parents[2] / "tables" / "hub" / "model"
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
 PACKED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm5_next")
-
-
-def configs() -> dict[str, dict]:
-    records = (json.loads(line) for path in SNAPSHOT.glob("*.jsonl") for line in path.open(encoding="utf-8"))
-    return {record["model_id"]: record["config"] for record in records if record.get("config")}
 
 
 def build(config: dict, row: dict[str, str]):
@@ -182,31 +172,15 @@ def main() -> None:
     import torch
     import transformers
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--again", default=None, help="part of the ids or types of models whose rows are counted anew")
-    asked = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
     known = configs()
-    with ROWS.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        config = known[row["model_id"]]
-        named = row["model_id"] + " " + str(config.get("model_type"))
-        if row["peak_bytes"] and not (asked.again and asked.again in named):
-            continue
-        try:
-            weights, peak, at = count(config, row)
-        except Exception as error:
-            print(f"{row['model_id']}: {type(error).__name__}: {str(error)[:160]}", file=sys.stderr)
-            continue
-        row |= {"weights_and_buffers_bytes": str(weights), "peak_bytes": str(peak)}
-        row["versions"] = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
-        print(row["model_id"], row["dtype_id"], peak - weights, at)
-    with ROWS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+
+    def counted(row: dict[str, str]) -> dict[str, str]:
+        weights, peak, at = count(known[row["model_id"]], row)
+        print(row["model_id"], row["dtype_id"], peak - weights, at, flush=True)
+        versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
+        return {"weights_and_buffers_bytes": str(weights), "peak_bytes": str(peak), "versions": versions}
+
+    count_rows(ROWS, __doc__, lambda row: f"{row['model_id']} {known[row['model_id']].get('model_type')}", counted)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Counts what the stages of diffusion pipelines hold at their peaks: the truth for tables/sql/66_pipelines.sql.
 
-    pip install -e '.[oracle]' diffusers
+    pip install -e '.[oracle]'
     python tests/oracle/count_pipelines.py            # all rows of pipelines.csv that have no peak yet
     python tests/oracle/count_pipelines.py --again UNet   # rows whose class or model holds this, anew
 
@@ -10,23 +10,13 @@ has none, the class's own defaults. Peaks are bytes of live storage beside the w
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import logging
-import sys
-import warnings
 from pathlib import Path
 
+from rows import configs, count_rows
+
 ROWS = Path(__file__).with_name("pipelines.csv")
-SNAPSHOT = Path(__file__).parents[2] / "tables" / "hub" / "model"
 ALIASES = {"Transformer2DModel": "PixArtTransformer2DModel"}
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
-
-
-def configs() -> dict[str, dict]:
-    records = (json.loads(line) for path in SNAPSHOT.glob("*.jsonl") for line in path.open(encoding="utf-8"))
-    return {record["model_id"]: record["config"] for record in records if record.get("config")}
 
 
 def build(row: dict[str, str], config: dict):
@@ -108,7 +98,7 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
     if kind == "PixArtTransformer2DModel":
         text = {"encoder_hidden_states": ones(batch, tokens, config.caption_channels)}
         return given | text | {"added_cond_kwargs": {"resolution": None, "aspect_ratio": None}}
-    raise NotImplementedError(kind)
+    raise ValueError(f"what a step of {kind} is given is not written here")
 
 
 def count(row: dict[str, str], config: dict) -> tuple[int, str]:
@@ -145,30 +135,25 @@ def main() -> None:
     import diffusers
     import torch
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--again", default=None, help="part of the classes or models whose rows are counted anew")
-    asked = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
     known = configs()
-    with ROWS.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        named = row["model_id"] + " " + row["class"]
-        if row["peak_bytes"] and not (asked.again and asked.again in named):
-            continue
-        try:
-            peak, at = count(row, known.get(row["model_id"], {}))
-        except Exception as error:
-            print(f"{named}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr)
-            continue
-        row["peak_bytes"] = str(peak)
-        row["versions"] = f"torch {torch.__version__.split('+')[0]}, diffusers {diffusers.__version__}"
-        print(named, row["dtype_id"], row["width"], row["height"], row["sequences"], peak, at, flush=True)
-    with ROWS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+
+    def counted(row: dict[str, str]) -> dict[str, str]:
+        peak, at = count(row, known.get(row["model_id"], {}))
+        print(
+            row["model_id"],
+            row["class"],
+            row["dtype_id"],
+            row["width"],
+            row["height"],
+            row["sequences"],
+            peak,
+            at,
+            flush=True,
+        )
+        versions = f"torch {torch.__version__.split('+')[0]}, diffusers {diffusers.__version__}"
+        return {"peak_bytes": str(peak), "versions": versions}
+
+    count_rows(ROWS, __doc__, lambda row: f"{row['model_id']} {row['class']}", counted)
 
 
 if __name__ == "__main__":
