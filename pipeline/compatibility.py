@@ -95,10 +95,11 @@ def _verdict_columns(slots: int) -> list[pl.Expr]:
     is_tight = (pl.col("gpu_count_0") == 1) & (pl.col("total_0") <= capacity) & (pl.col("needed_0") > capacity)
 
     def chosen(name: str) -> pl.Expr:
-        """Of the fewest GPUs that take total and band; where one GPU takes the total alone, of that."""
+        """Of the fewest GPUs that take total and band, else of the fewest that take the total; where one takes the total, of that."""
         expression = pl.when(~runs).then(None).when(is_tight).then(pl.col(f"{name}_0"))
-        for slot in range(slots):
-            expression = expression.when(pl.col(f"needed_{slot}") <= capacity).then(pl.col(f"{name}_{slot}"))
+        for need in ("needed", "total"):
+            for slot in range(slots):
+                expression = expression.when(pl.col(f"{need}_{slot}") <= capacity).then(pl.col(f"{name}_{slot}"))
         return expression.otherwise(None)
 
     count = chosen("gpu_count")
@@ -112,8 +113,10 @@ def _verdict_columns(slots: int) -> list[pl.Expr]:
         .then(pl.lit("tight"))
         .when(count == 1)
         .then(pl.lit("fits"))
-        .when(count.is_not_null())
+        .when(pl.any_horizontal(pl.col(f"needed_{slot}") <= capacity for slot in range(slots)))
         .then(pl.lit("multi-gpu"))
+        .when(count.is_not_null())
+        .then(pl.lit("tight"))
         .otherwise(pl.lit("no")),
         "unknown_reason": pl.when(is_known).then("card_reason").otherwise("unknown_reason"),
     }

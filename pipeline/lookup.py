@@ -92,7 +92,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
     for purpose, table in _PURPOSES:
         # a model's own bends are points of its ladder, besides those that all models share
         own = """
-            UNION SELECT DISTINCT wanted.model_id, grid.* REPLACE (point AS context_tokens)
+            UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (point AS context_tokens)
             FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
                 constants AS k, unnest(ladder_contexts(shape, k)) AS bend(point)
         """
@@ -101,12 +101,13 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             CREATE OR REPLACE TEMP TABLE scenario_step AS
             WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
             -- a model that reads less than the shortest context is answered for all that it reads
-            SELECT DISTINCT wanted.model_id, grid.* REPLACE (
+            SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
                 iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
                 AS context_tokens)
             FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
                 (SELECT min(context_tokens) AS tokens FROM {purpose}_grid) AS shortest
             WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
+                AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
             {own if purpose == "ladder" else ""}
             """,
             {"first": first, "last": last},

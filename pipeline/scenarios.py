@@ -45,11 +45,10 @@ TYPES = {
 
 
 def scenario_grid(scenario_sets: pl.DataFrame) -> pl.DataFrame:
-    """One row per published scenario of a model, columns of TYPES but model_id; null means default."""
+    """One row per published scenario of a model: columns of TYPES but model_id, null means default; and least_parameter_count."""
     rows = [scenario for scenario_set in scenario_sets.to_dicts() for scenario in _expand(scenario_set)]
-    return pl.DataFrame(rows, schema={name: kind for name, kind in TYPES.items() if name != "model_id"}).unique(
-        maintain_order=True
-    )
+    kinds = {name: kind for name, kind in TYPES.items() if name != "model_id"}
+    return pl.DataFrame(rows, schema=kinds | {"least_parameter_count": pl.Int64}).unique(maintain_order=True)
 
 
 def _expand(scenario_set: dict) -> list[dict]:
@@ -67,6 +66,7 @@ def _expand(scenario_set: dict) -> list[dict]:
             "checkpointing": checkpointing,
             "gpu_count": int(gpus),
             "sharding": scenario_set["sharding"] if int(gpus) > 1 else None,
+            "least_parameter_count": int(scenario_set["least_parameter_count"] or 0),
         }
         for phase, dtype, engine, context, sequences, optimizer, checkpointing, gpus in itertools.product(
             *map(

@@ -198,7 +198,7 @@ FACTS = _tables(
         "The default lookup: the scenarios that are published for every model. Lists are separated by spaces.",
         "scenario_set_id",
         "scenario_set_id purpose phase_ids dtype_ids engine_ids? contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
-        "sharding? note?",
+        "sharding? least_parameter_count? note?",
     ),
     _table(
         "reading",

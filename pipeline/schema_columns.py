@@ -259,8 +259,9 @@ sequence_counts | string | Concurrent sequences, or micro-batches, of the set
 optimizer_ids | string | Optimizers of the set
 checkpointings | string | Activation checkpointing of the set
 gpu_counts | string | GPU counts of the set
+least_parameter_count | integer>=1 | Models of fewer parameters are not asked; null: all are
 precision | string | mixed, amp or pure: where the fp32 copy of the weights lives in training
-sharding | string | none, ddp, zero1, zero2, zero3, tp or pp
+sharding | string | none, ddp, zero1, zero2, zero3, tp, pp or tp+pp (tensor parallel in each server, a pipeline over servers)
 scheme | string | Whose rules are followed: plain, ddp, deepspeed, fsdp2 or megatron
 has_master_weights | boolean | Whether the sharded weights are the fp32 masters, gathered in 16 bits
 is_root_whole | boolean | Whether embedding and head are gathered together for the whole step
@@ -308,7 +309,7 @@ overhead_bytes | integer>=0 | What lies outside the framework's live tensors
 total_bytes | integer>=0 | Sum of the components, per GPU
 error_band | number>=0 | Relative error to expect of total_bytes
 peak_moment | string | Moment of the step at which the peak stands
-gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on, of 1, 2, 4 and 8; the macro on_several_gpus goes to 64
+gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on, of those of the scenario's set in scenario_set; the macro on_several_gpus goes to 64
 verdict | string | fits, tight, multi-gpu or no; null where the footprint is unknown or the engine does not run the format on the card
 max_sequences | integer>=0 | Most sequences of this context that fit
 measured_id | string | Id of a measurement

@@ -75,6 +75,39 @@ def test_every_verdict_occurs_and_unknown_has_none(small):
     ).fetchall() == [(0,)]
 
 
+def test_what_is_tight_on_several_cards_is_not_refused(small):
+    rows = small.execute(
+        """
+        SELECT c.model_id, c.gpu_count_needed, f.total_bytes, f.error_band, capacity_bytes
+        FROM compatibility AS c JOIN gpu USING (gpu_id)
+        JOIN footprint AS f ON f.gpu_count = c.gpu_count_needed AND f.phase_id = 'full-finetune'
+            AND (f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.optimizer_id, f.checkpointing)
+                = (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.context_tokens, c.sequences, c.optimizer_id, c.checkpointing)
+        WHERE c.verdict = 'tight' AND c.gpu_count_needed > 1
+        """
+    ).fetchall()
+    assert rows
+    assert all(total <= capacity < total * (1 + band) for _model, _count, total, band, capacity in rows)
+
+
+def test_servers_are_joined_for_large_models_only(small):
+    rows = dict(
+        small.execute(
+            "SELECT model_id, max(gpu_count_needed) FROM compatibility WHERE phase_id = 'inference' GROUP BY ALL"
+        ).fetchall()
+    )
+    assert rows["deepseek-ai/DeepSeek-V3"] == 32 and rows["Qwen/Qwen3-0.6B"] < 16
+    [(count, sharding)] = small.execute(
+        """
+        SELECT gpu_count_needed, sharding FROM compatibility
+        WHERE model_id = 'deepseek-ai/DeepSeek-V3' AND dtype_id = 'bf16' AND engine_id = 'vllm' AND gpu_id = 'h100-sxm'
+            AND context_tokens = 8192 AND sequences = 1
+        """
+    ).fetchall()
+    # 671B parameters in two bytes each are 1,342 GB: 16 cards of 80 GB give 1,280 GB
+    assert (count, sharding) == (32, "tp+pp")
+
+
 def test_a_larger_card_of_the_same_kind_never_needs_more_gpus(small):
     assert (
         small.execute(

@@ -181,6 +181,7 @@ def test_latent_attention_is_replicated_under_tensor_parallelism(footprint_of):
 def test_few_kv_heads_are_replicated(footprint_of):
     """Eight KV heads on sixteen GPUs: each holds one, not half of one."""
     eight, sixteen = (
-        footprint_of("meta-llama/Llama-3.1-8B-Instruct", dtype_id="fp8", gpu_count=n)["kv_cache_bytes"] for n in (8, 16)
+        footprint_of("meta-llama/Llama-3.1-8B-Instruct", dtype_id="fp8", tensor_parallel=n)["kv_cache_bytes"]
+        for n in (8, 16)
     )
     assert eight == sixteen

@@ -56,6 +56,27 @@ def test_a_model_too_large_for_a_server_takes_several(book):
     assert rows[8]["total_bytes"] / 2 < rows[16]["total_bytes"] < rows[8]["total_bytes"]
 
 
+def test_servers_that_are_joined_hold_what_their_stage_holds(book, footprint_of):
+    """Llama 3.1 405B in bf16 over 2 × 8 by hand: 63 of 126 layers, each divided by 8, and an eighth of the larger end."""
+    model = "meta-llama/Llama-3.1-405B-Instruct"
+    row = footprint_of(model, engine_id="vllm", context_tokens=8192, gpu_count=16)
+    assert (row["sharding"], row["tensor_parallel"], row["pipeline_parallel"]) == ("tp+pp", 8, 2)
+    attention, mlp, norms = 16384 * 128 * (2 * 128 + 2 * 8), 3 * 16384 * 53248, 2 * 16384
+    assert row["weights_bytes"] == pytest.approx(
+        63 * 2 * ((attention + mlp) / 8 + norms) + 2 * 128256 * 16384 / 8, rel=1e-4
+    )
+    # one of 8 KV heads a GPU: keys and values of 128 elements in two bytes, 63 layers
+    assert row["kv_cache_bytes"] == 8192 * 63 * 2 * 128 * 2
+    asked_back = footprint_of(model, engine_id="vllm", context_tokens=8192, gpu_count=16, sharding=row["sharding"])
+    assert asked_back == row
+    assert (
+        footprint_of(model, engine_id="vllm", context_tokens=8192, tensor_parallel=4, pipeline_parallel=2)["gpu_count"]
+        == 8
+    )
+    refused = footprint_of(model, engine_id="transformers", context_tokens=8192, tensor_parallel=4, pipeline_parallel=2)
+    assert "not by both" in refused["unknown_reason"]
+
+
 def test_an_impossible_count_says_why(book):
     rows = ask(book, "l40s", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="fp8", context_tokens=4096)
     assert rows[1]["verdict"] == "fits"

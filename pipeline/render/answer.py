@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.render.book import Book, Scenario
+from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.words import judge, tokens
 
 # What the sentence speaks of: a phase, the formats in the order of preference, how it is named.
@@ -49,13 +49,16 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
         if nominal <= SINGLE_GIB and verdict == "fits":
             return f"one {nominal} GB card"
     largest = max((c for c in cards if c[0] <= SINGLE_GIB), default=cards[-1])
+    barely = None
     for nominal, capacity in [largest, *(c for c in cards if c[0] > SINGLE_GIB and c != largest)]:
         verdict, gpus, _kib = judge(totals, counts, capacity)
-        if verdict in ("tight", "fits"):
+        if gpus == 1:
             return f"one {nominal} GB card" + (", barely" if verdict == "tight" else "")
-        if gpus:
+        if verdict == "multi-gpu":
             return f"{gpus} × {nominal} GB"
-    return None
+        if verdict == "tight":
+            barely = barely or f"{gpus} × {nominal} GB, barely"
+    return barely
 
 
 def smallest_for_badge(book: Book, model: int, context: int | None) -> str | None:
@@ -76,16 +79,18 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
     facts = []
     for phase, dtypes, name in asked(book, model, context):
         wanted = book.default(phase, context_tokens=context if phase == "inference" else length)
-        scenario = _first(book, model, book.rows([phase], **wanted), dtypes)
-        if scenario and cards:
-            where = smallest(book.totals(model, book.index[scenario]), book.counts, cards)
+        known = _known(book, model, book.rows([phase], **wanted), dtypes)
+        if known and cards:
+            places = [smallest(book.totals(model, book.index[s]), book.counts, cards) for s in known]
+            # where a format does not fit on its own engine's GPUs, another engine may share it among more
+            scenario, where = next(((s, w) for s, w in zip(known, places, strict=True) if w), (known[0], None))
             facts.append((phase, name, where, scenario))
     if not facts:
         return "", ""
     nominal = cards[-1][0]
     parts = []
     for phase, name, where, scenario in facts:
-        most = f"{book.published_counts([phase])[-1]} × {nominal} GB"
+        most = f"{_most(book.totals(model, book.index[scenario]), book.counts)} × {nominal} GB"
         at = f" at {tokens(scenario.context_tokens)} tokens" if not parts and phase == "inference" else ""
         if not parts and phase == "inference":
             parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
@@ -104,7 +109,15 @@ def _exactly(name: str, s: Scenario) -> str:
     return f"{what}, micro-batch {s.sequences}, {s.optimizer_id}, checkpointing {s.checkpointing}"
 
 
+def _most(totals, counts: list[int]) -> int:
+    """The most GPUs that a total is known for."""
+    return max(gpus for gpus, kib in zip(counts, totals, strict=False) if kib != UNKNOWN_KIB)
+
+
+def _known(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> list[Scenario]:
+    """The wanted formats whose total is known, most wanted first; a dtype's own engine comes before others."""
+    return [s for d in dtypes for s in rows if s.dtype_id == d and book.is_known(model, s)]
+
+
 def _first(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> Scenario | None:
-    """The first wanted format whose total is known."""
-    known = {s.dtype_id: s for s in reversed(rows) if book.is_known(model, s)}  # a dtype's own engine comes first
-    return next((known[d] for d in dtypes if d in known), None)
+    return next(iter(_known(book, model, rows, dtypes)), None)

@@ -204,7 +204,7 @@ class Book:
         return sorted(rows, key=lambda s: (*order(s), (s.dtype_id, s.engine_id) not in own_engine, s.engine_id))
 
     def published_counts(self, phases) -> list[int]:
-        """GPU counts that a group of phases is published for."""
+        """GPU counts that a group of phases is published for, for every model."""
         return sorted({n for phase in phases for n in self.counts_of.get(phase, self.counts)})
 
     @cached_property

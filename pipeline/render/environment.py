@@ -46,7 +46,11 @@ def environment(book: Book) -> jinja2.Environment:
     }
     env.globals |= {
         "components": COMPONENTS,
-        "most": {"inference": book.published_counts(["inference"])[-1], "training": book.counts[-1]}
+        "most": {
+            "inference": book.published_counts(["inference"])[-1],
+            "training": book.published_counts(book.counts_of.keys() - {"inference"} or ["inference"])[-1],
+            "joined": book.counts[-1],
+        }
         if book.counts
         else {},
     }

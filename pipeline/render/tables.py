@@ -56,9 +56,11 @@ def read(folder: Path) -> Book:
         (Scenario(**row) for row in keys.to_dicts()),
         key=lambda s: tuple(rank[k](getattr(s, k)) if k in rank else (getattr(s, k) or "",) for k in KEYS),
     )
-    pairs = lazy.select("phase_id", "gpu_count").unique().collect()
+    pairs = lazy.group_by("phase_id", "gpu_count").agg(models=pl.col("model_id").n_unique()).collect()
+    asked_of_all = pairs.filter(pl.col("models") == pl.col("models").max().over("phase_id"))
     counts_of = {
-        phase: sorted(part["gpu_count"]) for (phase,), part in pairs.partition_by("phase_id", as_dict=True).items()
+        phase: sorted(part["gpu_count"])
+        for (phase,), part in asked_of_all.partition_by("phase_id", as_dict=True).items()
     }
     counts = sorted(set(pairs["gpu_count"]))
     reasons = _reasons(lazy)

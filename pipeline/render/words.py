@@ -13,12 +13,6 @@ from markupsafe import Markup, escape
 from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB
 
 GIB = 1024**3
-VERDICTS = {
-    "fits": "fits on one card, with its error band",
-    "tight": "fits on one card, but less free than the error band",
-    "multi-gpu": "needs several cards",
-    "no": "does not fit on {} cards",
-}
 
 
 def gib(number: float | None, digits: int | None = None) -> str:
@@ -86,17 +80,19 @@ def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int
 
     The same comparison as the view `compatibility`, and as `judge` in almanac.js.
     """
-    known = False
+    otherwise = None, None, None
     for gpus, kib in zip(counts, totals, strict=False):
         if kib == UNKNOWN_KIB:
             continue
-        known = True
         band = totals[-2] if gpus == 1 else totals[-1]
         if kib * (BAND_UNIT + band) <= capacity_kib * BAND_UNIT:
             return "fits" if gpus == 1 else "multi-gpu", gpus, kib
-        if gpus == 1 and kib <= capacity_kib:
-            return "tight", gpus, kib
-    return ("no" if known else None), None, None
+        if kib <= capacity_kib and otherwise[0] != "tight":
+            otherwise = "tight", gpus, kib
+            if gpus == 1:
+                break
+        otherwise = otherwise if otherwise[0] else ("no", None, None)
+    return otherwise
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +100,7 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
     """A verdict as a table cell: the word, the number of cards, and how full each gets."""
     if verdict == "no":
         return Markup('<td class="v v-no">no</td>')
-    word = f"{gpus} ×" if verdict == "multi-gpu" else verdict
+    word = verdict if gpus == 1 else f"{gpus} × tight" if verdict == "tight" else f"{gpus} ×"
     return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
 
 

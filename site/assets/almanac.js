@@ -14,18 +14,19 @@ export async function load(path, kind = "json") {
 // `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU, several.
 export function judge(totals, at, counts, capacity) {
   const n = counts.length;
-  let known = false;
+  let otherwise = "unknown", tight = null;
   for (let i = 0; i < n; i++) {
     const kib = totals[at + i], gpus = counts[i];
     if (kib === UNKNOWN) continue;
-    known = true;
+    otherwise = "no";
     if (kib > capacity) continue;
     const percent = Math.ceil((100 * kib) / capacity);
     if (kib * (10000 + totals[at + n + (gpus > 1)]) <= capacity * 10000)
       return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent, kib };
-    if (gpus === 1) return { verdict: "tight", gpus, percent, kib };
+    tight ??= { verdict: "tight", gpus, percent, kib };
+    if (gpus === 1) break;
   }
-  return { verdict: known ? "no" : "unknown" };
+  return tight ?? { verdict: otherwise };
 }
 
 // Why a model has no total: the scenario's own reason, the model's context, or what is known of the model at all.
@@ -60,7 +61,7 @@ export const FIGURES = [["full", "% full"], ["free", "GiB free"]];
 export function verdictText({ verdict, gpus, percent, kib, text }, figure, capacity) {
   if (text) return text;
   if (verdict === "no" || verdict === "unknown") return verdict;
-  const word = verdict === "multi-gpu" ? `${gpus} ×` : verdict;
+  const word = gpus === 1 ? verdict : verdict === "tight" ? `${gpus} × tight` : `${gpus} ×`;
   return figure === "free" ? `${word} ${gib(capacity - kib)} free` : `${word} ${percent}\u00a0%`;
 }
 
@@ -72,7 +73,7 @@ export function verdictTold(world, s, held, gpu, totals, at) {
   const gives = `${gpu.name} gives ${gib(gpu.capacity)} GiB`;
   if (verdict === "no") {
     const least = Math.min(...totals.subarray(at, at + world.counts.length));
-    return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as are published`;
+    return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
   const band = totals[at + world.counts.length + (gpus > 1)] / 100;
   return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free`;

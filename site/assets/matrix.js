@@ -133,12 +133,11 @@ function filter() {
     if (state.only === "open" && models.gated.has(i)) continue;
     if (state.only === "moe" && !models.moe.has(i)) continue;
     if (own) {
-      const { verdict } = a.judgeOn(world, scenario, held(i), own, totals, i * world.width);
-      const one = verdict === "fits" || verdict === "tight";
-      if (state.only === "fits" && !one) continue;
-      if (state.only === "several" && verdict !== "multi-gpu") continue;
-      tally.one += one;
-      tally.several += verdict === "multi-gpu";
+      const { gpus } = a.judgeOn(world, scenario, held(i), own, totals, i * world.width);
+      if (state.only === "fits" && gpus !== 1) continue;
+      if (state.only === "several" && !(gpus > 1)) continue;
+      tally.one += gpus === 1;
+      tally.several += gpus > 1;
     }
     tally.unknown += totals[i * world.width] === UNKNOWN;
     out.push(i);

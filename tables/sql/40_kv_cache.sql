@@ -10,16 +10,14 @@
 --   before it caches them; vLLM rounds to blocks and keeps window − 1 + batched tokens of a windowed layer; llama.cpp rounds the
 --   cells to a multiple and keeps window + micro-batch, of architectures whose windows it knows (engine_window), else the whole context.
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
---   splits take the GPU with the most layers.
+--   splits take the GPU with the most layers (stage_share).
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
 
 -- share of a layer's cache that one GPU holds
-CREATE OR REPLACE MACRO kv_share(cache, m, x) AS CASE
+CREATE OR REPLACE MACRO kv_share(cache, x) AS CASE
     WHEN x.gpu_count = 1 THEN 1.0
-    WHEN x.sharding = 'tp' AND cache.mechanism = 'mla' THEN 1.0
-    WHEN x.sharding = 'tp' THEN ceil(cache.kv_heads / x.gpu_count) / greatest(cache.kv_heads, 1)
-    WHEN x.sharding = 'pp' THEN ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1)
-    ELSE 1.0
+    WHEN cache.mechanism = 'mla' THEN x.stage_share
+    ELSE x.stage_share * ceil(cache.kv_heads / x.tensor_parallel) / greatest(cache.kv_heads, 1)
 END;
 
 -- tokens that a layer can ever read
@@ -28,7 +26,7 @@ CREATE OR REPLACE MACRO read_tokens(cache, x) AS iif(cache.mechanism = 'cross', 
 
 CREATE OR REPLACE MACRO kv_cache_bytes(m, x) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
-        cache.layers * cache.elements * kv_share(cache, m, x) * read_tokens(cache, x))), 0)
+        cache.layers * cache.elements * kv_share(cache, x) * read_tokens(cache, x))), 0)
 ) AS BIGINT);
 
 -- engines that set aside a share of the card at start
@@ -53,6 +51,6 @@ CREATE OR REPLACE MACRO cached_copies(cache, m, x) AS iif(
 
 CREATE OR REPLACE MACRO kv_padding_bytes(m, x, k) AS try_cast(ceil(
     x.sequences * x.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(m.caches, lambda cache:
-        cache.layers * cache.elements * kv_share(cache, m, x) * greatest(0, iif(cache.mechanism = 'cross', 0,
+        cache.layers * cache.elements * kv_share(cache, x) * greatest(0, iif(cache.mechanism = 'cross', 0,
             reserved_tokens(cache, m, x, k) * cached_copies(cache, m, x) - read_tokens(cache, x))))), 0)
 ) AS BIGINT);

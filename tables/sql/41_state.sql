@@ -10,6 +10,5 @@
 CREATE OR REPLACE MACRO state_bytes(m, x) AS try_cast(ceil(
     x.sequences * coalesce(list_sum(list_transform(m.caches, lambda cache:
         cache.layers * (cache.state * cache.state_bytes_each + cache.conv_state * x.compute_bytes))), 0)
-    * CASE WHEN x.gpu_count = 1 THEN 1.0 WHEN x.sharding = 'tp' THEN 1.0 / x.gpu_count
-        WHEN x.sharding = 'pp' THEN ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1) ELSE 1.0 END
+    * x.stage_share / x.tensor_parallel
 ) AS BIGINT);

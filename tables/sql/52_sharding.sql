@@ -85,10 +85,10 @@ CREATE OR REPLACE MACRO sharding_reason(m, x) AS CASE
         || ' is no multiple of tensor_parallel × pipeline_parallel × context_parallel = ' || x.tensor_parallel * x.pipeline_parallel * x.context_parallel
     WHEN x.phase_id = 'inference' AND (x.context_parallel > 1 OR x.expert_parallel > 1 OR x.offload <> 'none')
         THEN 'context_parallel, expert_parallel and offload are for training'
-    WHEN x.phase_id = 'inference' AND x.tensor_parallel > 1 AND x.pipeline_parallel > 1
-        THEN 'inference is shared by tensor_parallel or pipeline_parallel, not by both yet'
-    WHEN x.phase_id = 'inference' AND x.data_parallel > 1 THEN 'inference has no data-parallel copies here: gpu_count is tensor_parallel or '
-        || 'pipeline_parallel'
+    WHEN x.phase_id = 'inference' AND x.tensor_parallel > 1 AND x.pipeline_parallel > 1 AND NOT is_server(x)
+        THEN x.engine_id || ' is shared by tensor_parallel or pipeline_parallel, not by both'
+    WHEN x.phase_id = 'inference' AND x.data_parallel > 1 THEN 'inference has no data-parallel copies here: gpu_count is '
+        || 'tensor_parallel × pipeline_parallel'
     WHEN x.data_parallel > 1 AND x.sharding IN ('none', 'tp', 'pp') AND x.phase_id <> 'inference' THEN 'gpu_count ' || x.gpu_count || ' leaves '
         || x.data_parallel || ' data-parallel copies: sharding is then ddp, zero1, zero2 or zero3'
     WHEN m.head_max > 0 AND m.head_max % x.tensor_parallel <> 0 THEN m.head_max || ' attention heads do not divide by tensor_parallel '

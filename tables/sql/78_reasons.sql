@@ -3,13 +3,16 @@
 -- scenario_reason is null where there is one. Units: bytes per GPU. Sources: as the components' own files.
 
 -- Which part of the weights one GPU holds in inference: tensor parallelism replicates norms, routers and towers; a pipeline's worst stage has the
--- most layers and the larger end.
-CREATE OR REPLACE MACRO sharded_weights(w, m, x) AS CASE
-    WHEN x.gpu_count = 1 OR x.sharding IN ('none', 'ddp', 'zero1', 'zero2') THEN w.weights_bytes
-    WHEN x.sharding = 'zero3' THEN ceil(w.weights_bytes / x.gpu_count)
-    WHEN x.sharding = 'tp' THEN w.replicated_bytes + ceil((w.weights_bytes - w.replicated_bytes) / x.gpu_count)
-    WHEN x.sharding = 'pp' THEN ceil(w.layer_bytes * ceil(m.layer_count / x.gpu_count) / greatest(m.layer_count, 1))
-        + greatest(w.embedding_bytes, w.head_bytes, w.weights_bytes - w.layer_bytes - w.embedding_bytes - w.head_bytes)
+-- most layers and the larger end; of both, that stage's layers are divided, and the towers are on every GPU.
+CREATE OR REPLACE MACRO beside_layers_bytes(w) AS w.weights_bytes - w.layer_bytes - w.embedding_bytes - w.head_bytes;
+CREATE OR REPLACE MACRO replicated_in_layers(w) AS least(greatest(w.replicated_bytes - beside_layers_bytes(w), 0), w.layer_bytes);
+CREATE OR REPLACE MACRO sharded_weights(w, x) AS CASE
+    WHEN x.tensor_parallel * x.pipeline_parallel = 1 THEN w.weights_bytes
+    WHEN x.pipeline_parallel = 1 THEN w.replicated_bytes + ceil((w.weights_bytes - w.replicated_bytes) / x.tensor_parallel)
+    WHEN x.tensor_parallel = 1
+        THEN ceil(w.layer_bytes * x.stage_share) + greatest(w.embedding_bytes, w.head_bytes, beside_layers_bytes(w))
+    ELSE ceil((replicated_in_layers(w) + (w.layer_bytes - replicated_in_layers(w)) / x.tensor_parallel) * x.stage_share)
+        + ceil(greatest(w.embedding_bytes, w.head_bytes) / x.tensor_parallel) + beside_layers_bytes(w)
 END::BIGINT;
 
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's preparation
@@ -80,9 +83,10 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.attention = 'masked' AND x.phase_id = 'inference' AND (is_encoder(m) OR m.tower IS NOT NULL OR m.recurrences IS NOT NULL
         OR NOT m.has_flash_attention OR m.attention_form = 'broadcast') THEN
         'what a padding mask takes in this architecture is not established yet'
-    WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN 'sharding is none, ddp, zero1, zero2, zero3, tp or pp'
+    WHEN x.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN
+        'sharding is none, ddp, zero1, zero2, zero3, tp, pp or tp+pp'
     WHEN x.sharding = 'none' AND x.shard_count > 1 THEN 'several GPUs need a sharding'
-    WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp or pp'
+    WHEN x.phase_id = 'inference' AND x.gpu_count > 1 AND x.sharding NOT IN ('tp', 'pp') THEN 'inference is shared by tp, pp or tp+pp'
     WHEN x.kv_element_bits IS NULL THEN 'no such KV dtype: ' || x.kv_dtype_id
     WHEN NOT x.takes_kv_dtype THEN x.engine_id || ' holds no KV cache in ' || x.kv_dtype_id
     WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')

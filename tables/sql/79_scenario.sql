@@ -5,6 +5,10 @@
 -- sharding_reason (78_reasons.sql). Units: tokens, counts, bytes of one element.
 -- Source of the defaults: the tables dtype, engine, sharding_rule.
 
+-- Whole servers among which inference is spread as a pipeline, tensor parallel within each, where nobody asks for other degrees.
+CREATE OR REPLACE MACRO servers_asked(x, k) AS iif(x.phase_id = 'inference' AND x.sharding = 'tp' AND is_server(x) AND x.tensor_asked IS NULL
+    AND x.gpu_count % k.server_gpu_count = 0, x.gpu_count // k.server_gpu_count, 1);
+
 CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
 WITH asked_for AS (FROM query_table(relation)),
 asked AS (
@@ -50,6 +54,7 @@ scenario AS (
         coalesce(asked.attention, 'flash') AS attention,
         CASE
             WHEN asked.gpu_count = 1 THEN 'none'
+            WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
             WHEN asked.sharding IS NOT NULL THEN asked.sharding
             WHEN asked.gpu_count = asked.tensor_parallel * coalesce(asked.pipeline_parallel, 1) AND asked.tensor_parallel > 1 THEN 'tp'
             WHEN asked.gpu_count = asked.pipeline_parallel THEN 'pp'
@@ -70,14 +75,17 @@ scenario AS (
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
     LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
 ),
+placed AS (
+    SELECT x.*, servers_asked(x, k) AS servers FROM (SELECT scenario AS x FROM scenario) CROSS JOIN constants_row
+),
 degree AS (
     SELECT
-        scenario.*,
-        greatest(coalesce(tensor_asked, iif(sharding = 'tp', gpu_count // (greatest(coalesce(pipeline_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
-            AS tensor_parallel,
-        greatest(coalesce(pipeline_asked, iif(sharding = 'pp', gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), 1)), 1)::BIGINT
-            AS pipeline_parallel
-    FROM scenario
+        * EXCLUDE (servers),
+        greatest(coalesce(tensor_asked, iif(sharding = 'tp',
+            gpu_count // (greatest(coalesce(pipeline_asked, servers), 1) * context_parallel), 1)), 1)::BIGINT AS tensor_parallel,
+        greatest(coalesce(pipeline_asked, iif(sharding = 'pp',
+            gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), servers)), 1)::BIGINT AS pipeline_parallel
+    FROM placed
 ),
 split AS (
     SELECT

@@ -19,7 +19,7 @@ part AS (
     SELECT
         x.*,
         scenario_reason(m, d, w, x, opt) AS unknown_reason,
-        iif(x.phase_id = 'inference', sharded_weights(w, m, x), NULL) AS inference_weights,
+        iif(x.phase_id = 'inference', sharded_weights(w, x), NULL) AS inference_weights,
         iif(x.phase_id = 'inference', 0, trained_weights(w, x) * iif(x.are_masters_weights, 2, 1)) AS whole_weights,
         iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS whole_gradients,
         iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS whole_optimizer,
@@ -159,7 +159,8 @@ known AS (
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, images, image_pixels, audio_seconds,
     kv_dtype_id, optimizer_id, precision,
-    checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank, sharding, gpu_count_asked AS gpu_count,
+    checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank,
+    iif(phase_id = 'inference' AND least(tensor_parallel, pipeline_parallel) > 1, 'tp+pp', sharding) AS sharding, gpu_count_asked AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, is_sequence_parallel AS sequence_parallel, offload,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,

@@ -1,9 +1,10 @@
 -- Verdicts: a footprint against what a card gives.
 --
 --   fits       total_bytes × (1 + error_band) ≤ capacity_bytes on one GPU
---   tight      total_bytes ≤ capacity_bytes on one GPU, but the error band does not fit
+--   tight      total_bytes ≤ capacity_bytes, but the error band does not fit: on one GPU, or, where the band fits on no count, on the
+--              fewest that take the total: gpu_count_needed
 --   multi-gpu  the same as fits, on more GPUs of this kind: gpu_count_needed
---   no         with its error band on no GPU count of the lookup (`tight` is said of one GPU only)
+--   no         the total is larger than the card on every GPU count of the lookup
 --   null       the footprint is not known, or no source says that the engine runs the format on this card, or one says that it does not;
 --              unknown_reason says which
 --
@@ -23,11 +24,15 @@ GROUP BY ALL;
 CREATE OR REPLACE MACRO fitting(totals, capacity) AS
     list_filter(totals, lambda t: t.total * (1 + t.band) <= capacity)[1];
 
+CREATE OR REPLACE MACRO barely_fitting(totals, capacity) AS
+    list_filter(totals, lambda t: t.total <= capacity)[1];
+
 CREATE OR REPLACE MACRO verdict(totals, capacity) AS CASE
     WHEN totals IS NULL THEN NULL
     WHEN fitting(totals, capacity).gpu_count = 1 THEN 'fits'
-    WHEN totals[1].gpu_count = 1 AND totals[1].total <= capacity THEN 'tight'
+    WHEN barely_fitting(totals, capacity).gpu_count = 1 THEN 'tight'
     WHEN fitting(totals, capacity) IS NOT NULL THEN 'multi-gpu'
+    WHEN barely_fitting(totals, capacity) IS NOT NULL THEN 'tight'
     ELSE 'no'
 END;
 
@@ -81,7 +86,7 @@ WITH judged AS (
         iif(s.totals IS NULL, s.unknown_reason, card_reason(r)) AS unknown_reason,
         CASE WHEN card_reason(r) IS NULL THEN verdict(s.totals, gpu.capacity_bytes) END AS verdict,
         CASE WHEN card_reason(r) IS NOT NULL OR verdict(s.totals, gpu.capacity_bytes) = 'no' THEN NULL
-            WHEN verdict(s.totals, gpu.capacity_bytes) = 'tight' THEN s.totals[1]
+            WHEN verdict(s.totals, gpu.capacity_bytes) = 'tight' THEN barely_fitting(s.totals, gpu.capacity_bytes)
             ELSE fitting(s.totals, gpu.capacity_bytes) END AS chosen
     FROM scenario_totals AS s
     JOIN model AS m ON m.model_id = s.model_id

@@ -1,13 +1,10 @@
 -- One model on one, several and many cards of a kind: what each holds, whether it fits, and how far it goes.
 --
 --   1 to 8 cards: the footprint with the engine's own parallelism
---   servers of 8 (vLLM, SGLang): tensor parallel over the 8 of a server, a pipeline over s servers. A stage holds ceil(layers ÷ s) of the
---   layers, their caches, and the larger end:
---       total = layers' weights ÷ 8 × ceil(L ÷ s) ÷ L + (larger of embedding and head) ÷ 8 + caches × ceil(L ÷ s) ÷ L + activations + overhead
+--   servers of 8 (vLLM, SGLang): the footprint with tensor parallel over the 8 of a server, a pipeline over the servers
 --   max_context_tokens, max_sequences: the limits of `compatibility`, for any count and any cache format
 --
--- Units: bytes on each card, tokens, sequences. Source: vllm-0.19.1 (distributed/utils.py: get_pp_indices spreads the rest of the layers
---   over stages, none has more than ceil(layers ÷ stages); config/model.py: heads must divide by the tensor-parallel degree).
+-- Units: bytes on each card, tokens, sequences. Source: as the footprint's parts.
 -- Not covered: expert parallelism and data-parallel attention, decode context parallelism, padding of the vocabulary (less than 64 rows),
 --   the network's buffers beyond NCCL's within a server.
 
@@ -38,29 +35,13 @@ scenario_asked AS (
         NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel, NULL::BIGINT AS expert_parallel,
         NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload,
         NULL::BIGINT AS images, NULL::BIGINT AS image_pixels, NULL::DOUBLE AS audio_seconds
-    FROM asked, point, (VALUES (1), (2), (4), (8)) AS counts(cards)
+    FROM asked, point, (VALUES (1), (2), (4), (8), (16), (24), (32), (64)) AS counts(cards)
 ),
-node AS MATERIALIZED (
-    SELECT f.*, 1::BIGINT AS stages, greatest(w.embedding_bytes, w.head_bytes) AS end_bytes, w.layer_bytes, w.replicated_bytes, m.layer_count
-    FROM footprints('scenario_asked') AS f
-    LEFT JOIN shape AS m ON m.model_id = f.model_id
-    LEFT JOIN weight AS w ON w.model_id = f.model_id AND w.dtype_id = f.dtype_id
-),
-placed AS (
-    SELECT node.model_id, node.dtype_id, node.engine_id, node.context_tokens, node.sequences, node.attention, node.gpu_count, node.sharding,
-        node.stages, node.total_bytes, node.error_band, node.unknown_reason
-    FROM node
-    UNION ALL
-    SELECT node.model_id, node.dtype_id, node.engine_id, node.context_tokens, node.sequences, node.attention, node.gpu_count * servers, 'tp × pp', servers,
-        CASE WHEN servers <= layer_count THEN (ceil(
-            (replicated_bytes + greatest(layer_bytes - replicated_bytes, 0) / gpu_count) * ceil(layer_count / servers) / layer_count
-            + end_bytes / gpu_count
-            + (kv_cache_bytes + kv_padding_bytes + state_bytes) * ceil(layer_count / servers) / layer_count
-        ) + activations_bytes + overhead_bytes)::BIGINT END,
-        error_band,
-        coalesce(unknown_reason, iif(servers > layer_count, 'more pipeline stages than the ' || layer_count || ' layers', NULL))
-    FROM node, (VALUES (2), (3), (4), (8)) AS more(servers)
-    WHERE gpu_count = 8 AND is_server(node)
+placed AS MATERIALIZED (
+    SELECT f.model_id, f.dtype_id, f.engine_id, f.context_tokens, f.sequences, f.attention, f.gpu_count, f.sharding,
+        greatest(f.gpu_count // k.server_gpu_count, 1) AS stages, f.total_bytes, f.error_band, f.unknown_reason
+    FROM footprints('scenario_asked') AS f CROSS JOIN constants AS k
+    WHERE f.gpu_count <= k.server_gpu_count OR is_server(f)
 ),
 judged AS (
     SELECT
