@@ -35,7 +35,7 @@ architecture | string | Class that the config names
 parameter_count | integer>=1 | Parameters that are loaded, ties counted once
 stored_parameter_count | integer>=1 | Total that the Hub publishes for the repository
 active_parameter_count | integer>=1 | Parameters that one token passes
-max_context_tokens | integer>=0 | Longest context. In `model`: what the config allows. In `compatibility`: what fits beside everything else
+max_context_tokens | integer>=0 | Longest context. In `model`: what the config allows. In `compatibility`: what fits beside everything else, on a line between published points and never above what does; limits_on says it to the token
 trained_context_tokens | integer>=1 | Context before rope scaling, where the config tells it apart
 anatomy_grade | string | exact, matched, derived or unknown: how far the anatomy is confirmed
 anatomy_note | string | Why the grade is what it is
@@ -311,7 +311,7 @@ error_band | number>=0 | Relative error to expect of total_bytes
 peak_moment | string | Moment of the step at which the peak stands
 gpu_count_needed | integer>=1 | Fewest GPUs of this kind that the scenario fits on, of those of the scenario's set in scenario_set; the macro on_several_gpus goes to 64
 verdict | string | fits, tight, multi-gpu or no; null where the footprint is unknown or the engine does not run the format on the card
-max_sequences | integer>=0 | Most sequences of this context that fit
+max_sequences | integer>=0 | Most sequences of this context that fit, on a line between published points and never above what does; limits_on says it to the sequence
 measured_id | string | Id of a measurement
 phase | string | Phase as the source names it
 weights_dtype | string | Weight format as the source names it

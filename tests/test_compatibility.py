@@ -204,6 +204,28 @@ def test_the_limits_of_training_fit(small, footprints):
         assert need <= capacity * (1 + 1e-6), (scenario, need / capacity)
 
 
+def test_published_limits_are_never_above_those_that_are_searched(small):
+    """The view draws lines between published points; limits_on asks the formula itself."""
+    for phase, dtype in (("qlora", "nf4"), ("full-finetune", "bf16"), ("lora", "bf16")):
+        published = small.execute(
+            """
+            SELECT max_context_tokens, max_sequences FROM compatibility
+            WHERE gpu_id = 'rtx-4090' AND model_id = 'Qwen/Qwen3-0.6B' AND phase_id = $phase AND dtype_id = $dtype
+                AND optimizer_id = 'adamw' AND checkpointing = 'full' AND context_tokens = 2048 AND sequences = 1
+            """,
+            {"phase": phase, "dtype": dtype},
+        ).fetchall()[0]
+        exact = small.execute(
+            """
+            SELECT max_context_tokens, max_sequences
+            FROM limits_on('rtx-4090', 'Qwen/Qwen3-0.6B', phase_id := $phase, dtype_id := $dtype, checkpointing := 'full')
+            """,
+            {"phase": phase, "dtype": dtype},
+        ).fetchall()[0]
+        for line, most in zip(published, exact, strict=True):
+            assert 0 < line <= most
+
+
 def test_what_vllm_has_to_be_told_of_images_that_nobody_sends(book):
     """It sets memory aside for the largest image of a model that sees, which a footprint without images has not."""
     asked = "SELECT engine_setting FROM fits_on('h100-sxm', $model_id, engine_id := $engine, context_tokens := 4096)"

@@ -9,6 +9,10 @@
 CREATE OR REPLACE MACRO servers_asked(x, k) AS iif(x.phase_id = 'inference' AND x.sharding = 'tp' AND is_server(x) AND x.tensor_asked IS NULL
     AND x.gpu_count % k.server_gpu_count = 0, x.gpu_count // k.server_gpu_count, 1);
 
+-- (least and greatest pass over nulls)
+CREATE OR REPLACE MACRO default_context_tokens(m, phase_id) AS
+    least(iif(coalesce(phase_id, 'inference') = 'inference', 8192, 2048), m.max_context_tokens);
+
 CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
 WITH asked_for AS (FROM query_table(relation)),
 asked AS (
@@ -23,9 +27,7 @@ scenario AS (
         coalesce(asked.phase_id, 'inference') AS phase_id,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
             AS engine_id,
-        -- (least and greatest pass over nulls)
-        coalesce(asked.context_tokens, least(iif(coalesce(asked.phase_id, 'inference') = 'inference', 8192, 2048), m.max_context_tokens))::BIGINT
-            AS context_tokens,
+        coalesce(asked.context_tokens, default_context_tokens(m, asked.phase_id))::BIGINT AS context_tokens,
         asked.max_context_tokens::BIGINT AS max_context_tokens,
         coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', images_of(m, asked.images), asked.images)::BIGINT AS images,

@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO footprints(relation) AS TABLE
 WITH scenario AS (FROM scenarios(relation)),
 part AS (
     SELECT
-        x.*,
+        x.*, iif(x.phase_id = 'qlora', 'qlora', 'other') AS recipe_phase_id,
         scenario_reason(m, d, w, x, opt) AS unknown_reason,
         iif(x.phase_id = 'inference', sharded_weights(w, x), NULL) AS inference_weights,
         iif(x.phase_id = 'inference', 0, trained_weights(w, x) * iif(x.are_masters_weights, 2, 1)) AS whole_weights,
@@ -43,7 +43,7 @@ part AS (
 -- that a lookup of a thousand scenarios shares.
 recipe AS (
     SELECT DISTINCT
-        model_id, iif(phase_id = 'qlora', 'qlora', 'other') AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
+        model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, tensor_parallel, is_sequence_parallel,
         has_fused_kernels
     FROM part
@@ -70,7 +70,7 @@ step AS (
     SELECT x.*, r.is_autocast, r.residual_bytes, r.norm_bytes, r.s
     FROM part AS x
     JOIN recipe_kept AS r
-        ON x.phase_id <> 'inference' AND x.unknown_reason IS NULL AND r.model_id = x.model_id AND r.phase_id = iif(x.phase_id = 'qlora', 'qlora', 'other')
+        ON x.phase_id <> 'inference' AND x.unknown_reason IS NULL AND r.model_id = x.model_id AND r.phase_id = x.recipe_phase_id
         AND r.is_adapter = x.is_adapter AND r.precision = x.precision AND r.compute_bytes = x.compute_bytes
         AND r.lora_rank IS NOT DISTINCT FROM x.lora_rank AND r.lora_targets IS NOT DISTINCT FROM x.lora_targets
         AND r.adapter IS NOT DISTINCT FROM x.adapter

@@ -1,0 +1,95 @@
+"""The longest context and the most sequences to the token: what is told fits, and one step more does not."""
+
+from __future__ import annotations
+
+import pytest
+
+# card and scenario: training on one card and several, a context shared by four, inference; where the card, the model or the engine ends it
+ASKED = [
+    ("rtx-4090", {"model_id": "Qwen/Qwen3-8B", "phase_id": "qlora", "dtype_id": "nf4", "checkpointing": "full"}),
+    ("rtx-4090", {"model_id": "Qwen/Qwen3-0.6B", "phase_id": "full-finetune", "sequences": 3}),
+    ("rtx-4090", {"model_id": "Qwen/Qwen3-0.6B", "phase_id": "lora", "loss": "fused", "checkpointing": "selective"}),
+    ("rtx-3090", {"model_id": "Qwen/Qwen3-0.6B", "phase_id": "pretrain", "dtype_id": "fp32", "attention": "eager"}),
+    ("h100-sxm", {"model_id": "openai/gpt-oss-20b", "phase_id": "lora", "checkpointing": "full"}),
+    ("h100-sxm", {"model_id": "Qwen/Qwen3-8B", "phase_id": "full-finetune", "checkpointing": "full", "gpu_count": 4}),
+    (
+        "h100-sxm",
+        {"model_id": "Qwen/Qwen3-8B", "phase_id": "full-finetune", "engine_id": "torchtitan", "gpu_count": 16,
+         "tensor_parallel": 2, "context_parallel": 4, "sharding": "zero3", "checkpointing": "full"},
+    ),
+    ("rtx-4090", {"model_id": "Qwen/Qwen3-8B", "engine_id": "vllm", "context_tokens": 512}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def limits_on(book):
+    def ask(gpu_id, **scenario):
+        named = "".join(f", {name} := ${name}" for name in scenario if name != "model_id")
+        result = book.execute(f"FROM limits_on($gpu_id, $model_id{named})", {"gpu_id": gpu_id, **scenario})
+        columns = [column[0] for column in result.description]
+        (row,) = result.fetchall()
+        return dict(zip(columns, row, strict=True))
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "scenario"), ASKED, ids=lambda part: part if isinstance(part, str) else part["model_id"]
+)
+def test_a_limit_fits_and_one_step_more_does_not(book, footprints, limits_on, gpu_id, scenario):
+    capacity = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = ?", [gpu_id]).fetchall()[0][0]
+    told = limits_on(gpu_id, **scenario)
+    asked = scenario | {"context_tokens": told["context_tokens"], "sequences": told["sequences"]}
+    bounds = set()
+    for name, limit, step in (
+        ("context_tokens", "max_context", scenario.get("context_parallel", 1)),
+        ("sequences", "max_sequences", 1),
+    ):
+        most = told["max_context_tokens" if limit == "max_context" else limit]
+        bound = told[f"{limit}_bound"]
+        bounds.add(bound)
+        points = [most] * (most > 0) + [most + step] * (bound == "card")
+        for at, row in zip(points, footprints([asked | {name: at} for at in points]), strict=True):
+            fits = row["total_bytes"] * (1 + row["error_band"]) <= capacity
+            assert fits == (at == most), (name, at, bound)
+    assert "card" in bounds
+
+
+def test_a_longer_or_larger_step_never_needs_less(footprints):
+    """What the search relies on: between two places of which one fits, no scenario that is smaller fails and none that is larger fits."""
+    models = [
+        "Qwen/Qwen3-0.6B",
+        "google/gemma-3-1b-it",
+        "openai/gpt-oss-20b",
+        "Qwen/Qwen3-Next-80B-A3B-Instruct",
+        "google-t5/t5-small",
+    ]
+    for recipe in (
+        {"phase_id": "full-finetune", "checkpointing": "none", "loss": "full", "attention": "flash"},
+        {"phase_id": "lora", "checkpointing": "full", "loss": "fused", "attention": "flash"},
+        {"phase_id": "lora", "checkpointing": "none", "loss": "chunked", "attention": "eager"},
+    ):
+        for axis, other in (("context_tokens", "sequences"), ("sequences", "context_tokens")):
+            steps = range(1, 3000, 37)
+            asked = [
+                {"model_id": model, axis: at, other: 2, "max_context_tokens": 4096, **recipe}
+                for model in models
+                for at in steps
+            ]
+            totals = [row["total_bytes"] for row in footprints(asked)]
+            assert None not in totals
+            for start in range(0, len(totals), len(steps)):
+                run = totals[start : start + len(steps)]
+                assert run == sorted(run), (models[start // len(steps)], axis, recipe)
+
+
+def test_what_is_not_answered_has_a_reason(limits_on):
+    for gpu_id, model_id, reason in (
+        ("4090", "Qwen/Qwen3-8B", "no such GPU: 4090 (nearest: rtx-4090"),
+        ("rtx-4090", "Qwen3-8B", "no such model in this snapshot (nearest: Qwen/Qwen3-8B"),
+    ):
+        row = limits_on(gpu_id, model_id=model_id)
+        assert row["unknown_reason"].startswith(reason)
+        assert (row["max_context_tokens"], row["max_sequences"], row["max_context_bound"]) == (None, None, None)
+    not_one = limits_on("rtx-3060-12gb", model_id="Qwen/Qwen3-8B", phase_id="full-finetune")
+    assert (not_one["max_context_tokens"], not_one["max_sequences"], not_one["unknown_reason"]) == (0, 0, None)
