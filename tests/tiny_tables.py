@@ -18,6 +18,7 @@ from pipeline.schema import PUBLISHED
 GIB = 1024**3
 HOSTILE = "evil-org/\u202e<script>alert('x')</script>\"&-8B"
 UNKNOWN = "acme/No-Config"
+SHORT, SHORT_TOKENS = "tiny-lab/embed-small", 2048
 POLARS = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date}
 FILL = {"string": "x", "integer": 1, "number": 1.0, "boolean": False, "date": datetime.date(2026, 1, 1)}
 
@@ -137,7 +138,7 @@ def footprints(scenarios=None, counts=COUNTS):
         for (dtype, engine, phase, context, sequences, optimizer, checkpointing), count in product(
             scenarios or list(_scenarios()), counts
         ):
-            if phase == "inference" and count == 16:
+            if (phase == "inference" and count == 16) or (model_id == SHORT and context > SHORT_TOKENS):
                 continue
             row = {
                 "model_id": model_id,
@@ -190,7 +191,7 @@ def _models():
             "parameter_count": count,
             "stored_parameter_count": count,
             "active_parameter_count": count // 10 if known and "MoE" in model_id else count,
-            "max_context_tokens": 32768 if known else None,
+            "max_context_tokens": SHORT_TOKENS if model_id == SHORT else 32768 if known else None,
             "anatomy_grade": grade,
             "anatomy_note": "Its count equals the published total" if known else "No config is published",
             "layer_count": 32 if known else None,

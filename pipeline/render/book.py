@@ -119,12 +119,13 @@ class Book:
         step = len(self.scenarios) * self.width
         return self.array[(models.start - self.first) * step : (models.stop - self.first) * step]
 
-    def scenario_bytes(self, scenario: int) -> bytes:
+    def scenario_array(self, scenario: int) -> array:
+        """One scenario for every model, by its place."""
         step, width = len(self.scenarios) * self.width, self.width
         out = array("f", bytes(4 * width * len(self.models)))
         for column in range(width):
             out[column::width] = self.array[scenario * width + column :: step]
-        return out.tobytes()
+        return out
 
     @cached_property
     def gpus(self) -> list[dict]:

@@ -1,6 +1,7 @@
 """What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
 
 `data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
+a model that reads less is in it with the longest context it has, which the matrix names beside the number;
 `models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+from array import array
+from dataclasses import replace
 from pathlib import Path
 
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
@@ -118,10 +121,31 @@ def write_slices(book: Book, folder: Path) -> int:
     target.mkdir(parents=True)
     common = {phase: set(book.common_contexts(phases)) for phases in _kinds(book).values() for phase in phases}
     return sum(
-        (target / f"{scenario.slug}.bin").write_bytes(book.scenario_bytes(place))
-        for place, scenario in enumerate(book.scenarios)
+        (target / f"{scenario.slug}.bin").write_bytes(slice_of(book, scenario).tobytes())
+        for scenario in book.scenarios
         if scenario.context_tokens in common[scenario.phase_id]
     )
+
+
+def slice_of(book: Book, scenario: Scenario) -> array:
+    """The scenario for every model, of models that read less at the longest context that is published of them."""
+    values, width = book.scenario_array(book.index[scenario]), book.width
+    shorter = {s.context_tokens: book.index[s] for s in _same_but_shorter(book, scenario)}
+    for i, model in enumerate(book.models):
+        own = model["max_context_tokens"]
+        if own and own < scenario.context_tokens:
+            longest = max((c for c in shorter if c <= own), default=None)
+            if longest:
+                values[i * width : (i + 1) * width] = book.totals(i, shorter[longest])
+    return values
+
+
+def _same_but_shorter(book: Book, scenario: Scenario) -> list[Scenario]:
+    return [
+        s
+        for s in book.scenarios
+        if s.context_tokens < scenario.context_tokens and replace(s, context_tokens=scenario.context_tokens) == scenario
+    ]
 
 
 def _published(book: Book, phase: str) -> bool:

@@ -274,7 +274,8 @@ function fill(p, model, position) {
   p.link.title = p.link.textContent;
   p.link.href = `${base}models/${path(model)}/`;
   p.facts[0].textContent = a.short(models.size[model]);
-  p.facts[1].textContent = unknown ? "–" : a.gib(totals[at]);
+  const shorter = unknown ? null : a.shorterContext(world, scenario, models.context[model]);
+  p.facts[1].replaceChildren(unknown ? "–" : a.gib(totals[at]), ...(shorter ? [a.h("small", { title: `All that it reads: ${models.context[model].toLocaleString("en")} tokens` }, ` at ${a.tokens(shorter)}`)] : []));
   p.facts[2].textContent = a.short(models.downloads[model]);
   if (unknown !== p.merged && part.length) {
     p.merged = unknown;

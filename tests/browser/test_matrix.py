@@ -81,6 +81,13 @@ def test_unknown_is_a_word_with_a_reason(open_page):
     )
 
 
+def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
+    page = open_page("?find=embed-small&context=8192")
+    assert page.locator(f"{ROW} td.n").nth(1).inner_text().endswith("at 2k")
+    assert page.locator(f"{ROW} td.v").first.inner_text().startswith("fits")
+    assert not page.locator("#note").inner_text()
+
+
 def test_hostile_name_is_text(open_page):
     page = open_page("?find=evil")
     assert names(page)[0].startswith("evil-org/\\u202e<script>alert(")
