@@ -145,7 +145,7 @@ def test_rules_are_set_against_the_footprints(pages):
     rule = next(r for r in RULES if r.dtype == "nf4")
     found = Rules(pages.book, pages).errors(rule)
     assert found["error"].to_list() == pytest.approx([4 / 4.5 - 1] * len(found), rel=1e-6)
-    assert len(found) == sum(m["parameter_count"] is not None for m in pages.book.models)
+    assert len(found) == sum((m["max_context_tokens"] or 0) >= 8192 for m in pages.book.models)
 
 
 def test_json_of_a_model_says_what_its_page_says(pages):
