@@ -34,13 +34,19 @@ _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
     "generated_tokens", "gradient_accumulation",
 )  # fmt: skip
-# Sums of components that measurements are compared with, over a footprint f, its weights w and the constants k.
+# Between two steps, and what cuBLAS takes of the allocator on the card that was measured.
+_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, f)::BIGINT"
+_WORKSPACE = "CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END::BIGINT"
+# Versions that hand the cache over as tuples keep the old one while a step makes the new one.
+_OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
+# Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
-    "allocated": "f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT",
+    "allocated": f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
-    "resident": "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + rounding_bytes(m, f)::BIGINT",
+    "resident": f"{_RESIDENT} + {_WORKSPACE}",
+    "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
     "device_weights": "f.weights_bytes - if(w.head_bytes > 0 OR NOT m.is_head_tied, w.embedding_bytes, 0)",
@@ -57,7 +63,7 @@ class ReadingError(ValueError):
 
 
 def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[str, Any]]:
-    """One scenario per measurement: columns of TYPES, `compared_with`, `generated_tokens` and `reason`."""
+    """One scenario per measurement: columns of TYPES, `compared_with`, `generated_tokens`, `workspace` and `reason`."""
     measured = list(measured)
     rules = _compiled(rules)
     tokens = {row["group_id"]: row["value"] for row in measured if row["metric"] == "kv_tokens"}
@@ -75,7 +81,7 @@ def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[s
 
 
 def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
-    known = {*TYPES, "compared_with", "generated_tokens", "reason"}
+    known = {*TYPES, "compared_with", "generated_tokens", "workspace", "reason"}
     ready = []
     for rule in sorted(rules, key=lambda rule: rule["rank"]):
         if rule["reads"] not in known:
@@ -106,7 +112,7 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     """Every column, with what a measurement means where it says nothing."""
-    row = dict.fromkeys((*TYPES, "compared_with", "generated_tokens", "reason")) | found
+    row = dict.fromkeys((*TYPES, "compared_with", "generated_tokens", "workspace", "reason")) | found
     if row["reason"] is None:
         row["reason"] = next((why for name, why in _REQUIRED.items() if row[name] is None), None)
     trains, adapts = row["phase_id"] not in (None, "inference"), row["phase_id"] in ("lora", "qlora")
@@ -150,6 +156,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
         **TYPES,
         "compared_with": pl.String,
         "generated_tokens": pl.Int64,
+        "workspace": pl.String,
         "reason": pl.String,
     }
     connection.register("scenario_rows", pl.DataFrame(scenarios, schema=schema).to_arrow())
@@ -168,7 +175,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     _ask_once(connection, same)
     connection.execute("DELETE FROM prediction")
     connection.execute("DELETE FROM accuracy")
-    connection.execute(_PREDICTIONS.format(compared=compared, same=same))
+    connection.execute(_PREDICTIONS.format(compared=compared, same=same, old_cache=_OLD_CACHE))
     connection.execute(_ACCURACY)
     for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer"):
         connection.execute(f"DROP TABLE {name}")
@@ -197,7 +204,7 @@ SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context
     AS context_tokens), compared_with, false AS is_end
 FROM measured_scenario WHERE reason IS NULL
 UNION ALL
-SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'resident', true
+SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
 FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compared_with = 'allocated'
 """
 
@@ -206,7 +213,8 @@ INSERT INTO prediction BY NAME
 WITH moment AS (
     SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason,
         -- nothing runs a whole prompt at the end of generation
-        f.total_bytes - if(a.is_end, (1 + k.unused_blocks_inference) * f.activations_bytes, 0) AS total_bytes,
+        f.total_bytes - if(a.is_end, (1 + k.unused_blocks_inference) * f.activations_bytes - resting_bytes(m, f) - {old_cache}, 0)
+            AS total_bytes,
         if(a.is_end, k.error_band_transformers, f.error_band) AS error_band
     FROM measured_moment AS a
     CROSS JOIN constants AS k

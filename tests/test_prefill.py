@@ -65,3 +65,30 @@ def test_prompts_beyond_a_window_have_their_mask():
     ]
     assert not outside
     assert sorted(abs(row["error"]) for row in rows)[len(rows) // 2] < 0.01
+
+
+def test_packed_weights_are_unpacked_beside_what_the_block_has_put_out(footprints):
+    """AutoAWQ from 1024 tokens on and AutoGPTQ's 8-bit kernels take a matrix apart for its product, 4-bit GPTQ into a buffer that stays."""
+    model_id, hidden, wide, layers = "Qwen/Qwen2.5-7B-Instruct", 3584, 18944, 28
+    matrix = hidden * wide
+
+    def activations(dtype_id, tokens, **asked):
+        scenario = {"model_id": model_id, "dtype_id": dtype_id, "engine_id": "transformers", "context_tokens": tokens} | asked
+        return footprints([scenario])[0]["activations_bytes"]
+
+    assert activations("gptq-int4", 1) - activations("bf16", 1) == 2 * matrix
+    assert activations("gptq-int4", 8192) - activations("bf16", 8192) == 2 * matrix
+    # a prompt shorter than the residual stream is wide: the unpacked matrix counts; a longer one: gate, up and product
+    assert activations("awq-int4", 1024) >= 2 * matrix + 1024 * 2 * 2 * wide > activations("bf16", 1024)
+    assert activations("awq-int4", 8192) == activations("bf16", 8192)
+    assert activations("awq-int4", 1023) >= 1023 * 2 * 10 * wide  # 8 partial sums, their sum and the gate
+    assert activations("gptq-int8", 128) >= 6 * matrix > activations("gptq-int8", 127)
+    tables = layers * 32768 * 2 * 128 * 2
+    assert activations("bf16", 1, engine_id="transformers-4.44", model_id="Qwen/Qwen2-7B-Instruct") >= tables
+
+
+def test_rotations_of_a_context_that_nobody_knows_have_no_answer(footprints):
+    asked = {"dtype_id": "bf16", "context_tokens": 1024, "model_id": "Qwen/Qwen2-72B-Instruct"}
+    old, new = footprints([asked | {"engine_id": name} for name in ("transformers-4.44", "transformers")])
+    assert new["total_bytes"] and old["total_bytes"] is None
+    assert "how many this one has is not known" in old["unknown_reason"]

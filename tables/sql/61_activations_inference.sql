@@ -105,12 +105,32 @@ CREATE OR REPLACE MACRO logit_bytes(m, x) AS CASE
     ELSE x.sequences * head_columns(m, x) * (x.compute_bytes + 4)
 END;
 
+-- What Transformers holds between two steps beside weights and cache: old versions a table of rotations in every layer, AutoGPTQ's
+-- 4-bit kernels (ExLlama, its default) a buffer for the largest matrix unpacked.
+CREATE OR REPLACE MACRO resting_bytes(m, x) AS iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
+        m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * iif(x.dtype_id = 'fp32', 4, 2), 0)
+    + iif(x.dtype_id = 'gptq-int4', 2 * m.largest_linear_elements, 0);
+
+-- Packed weights of 4 or 8 bits, of which one matrix is unpacked while its product is formed, beside the residual stream and what the
+-- block's gate and up projection have put out: AWQ's from 1024 tokens on, 8-bit GPTQ's from 128 on and through 16-bit integers (6 bytes
+-- each). Below that AWQ's kernel has 8 partial sums of its output.
+CREATE OR REPLACE MACRO unpacking_bytes(m, x) AS CASE
+    WHEN x.dtype_id = 'awq-int4' AND step_tokens(x) >= 1024 THEN
+        step_tokens(x) * x.compute_bytes * (hidden_tensors(m) * m.hidden_size + 2 * greatest(m.gated_max, m.plain_max))
+            + x.compute_bytes * m.largest_linear_elements
+    WHEN x.dtype_id = 'awq-int4' THEN
+        step_tokens(x) * x.compute_bytes * (hidden_tensors(m) * m.hidden_size + 10 * greatest(m.gated_max, m.plain_max))
+    WHEN x.dtype_id = 'gptq-int8' AND step_tokens(x) >= 128 THEN
+        step_tokens(x) * x.compute_bytes * (hidden_tensors(m) * m.hidden_size + greatest(m.gated_max, m.plain_max))
+            + 6 * m.largest_linear_elements
+    ELSE 0
+END;
+
 -- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of rotations in
 -- every layer.
 CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x) + m.mask_buffer_bytes
     + iif(is_post_norm(m), 0, x.context_tokens) * (8 + x.compute_bytes * iif(m.has_position_embedding, m.hidden_size, 2 * m.head_dim_max))
-    + iif(x.engine_id = 'transformers-4.44' AND NOT m.has_position_embedding,
-        m.attention_layer_count * coalesce(m.max_context_tokens, 0) * 2 * m.head_dim_max * x.compute_bytes, 0);
+    + resting_bytes(m, x);
 
 -- Embeddings per layer, before the first layer and without a cache yet: looked up, projected, and the norm's two steps in fp32. Their
 -- sum stays through all layers.
@@ -129,11 +149,9 @@ CREATE OR REPLACE MACRO masked_attention_bytes(m, x) AS iif(needs_mask(m, x), (1
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
-        masked_attention_bytes(m, x)) + step_tokens(x) * x.compute_bytes * m.per_layer_input_sum + mask_bytes(m, x),
+        masked_attention_bytes(m, x), unpacking_bytes(m, x)) + step_tokens(x) * x.compute_bytes * m.per_layer_input_sum + mask_bytes(m, x),
     per_layer_input_bytes(m, x), rotation_bytes(m, x), logit_bytes(m, x)
-) + standing_bytes(m, x)
-    -- GPTQ's kernels unpack the largest matrix into a buffer of their own
-    + iif(x.dtype_id IN ('gptq-int4', 'gptq-int8'), x.compute_bytes * m.largest_linear_elements, 0);
+) + standing_bytes(m, x);
 
 -- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's layers are put in. No
 -- cache and no activations are there yet.

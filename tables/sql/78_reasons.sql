@@ -92,6 +92,8 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN w.weights_bytes IS NULL THEN coalesce(w.unknown_reason, 'the format of the published checkpoint is not known')
     WHEN x.phase_id = 'inference' AND x.engine_id IN (SELECT engine_id FROM engine WHERE starts_with(parallelism, 'zero'))
         THEN x.engine_id || ' only trains'
+    WHEN x.engine_id = 'transformers-4.44' AND m.max_context_tokens IS NULL AND NOT m.has_position_embedding THEN
+        x.engine_id || ' keeps rotations for all positions of a model, and how many this one has is not known'
     WHEN x.sharding_reason IS NOT NULL THEN x.sharding_reason
     WHEN m.recurrences IS NOT NULL AND x.phase_id <> 'inference' AND (x.checkpointing = 'selective' OR x.attention = 'masked') THEN
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
