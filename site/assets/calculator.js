@@ -19,7 +19,9 @@ const GIB = 2 ** 30;
 // ---- the scenario: in the address, so that it can be sent; an empty field is the default
 const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key));
 const asked = new URLSearchParams(location.search);
-const state = { model: asked.get("model") ?? models.id[models.reason.of.findIndex((r) => r === null)] ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
+const told = models.task.values.indexOf("text-generation"); // what most people come for
+const opening = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
+const state = { model: asked.get("model") ?? opening ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
 for (const key of ORDER) state[key] = asked.get(key) ?? FIELDS[key].start ?? "";
 
 const boxes = {};
@@ -93,18 +95,26 @@ async function calculate() {
   const query = new URLSearchParams({ model: state.model });
   for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
   history.replaceState(null, "", `?${query}`);
-  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`);
+  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`, -1, wanted, nearest(state.model));
   if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`);
   say(footprints({ ...shared, ...own }, wanted), "", number, wanted);
 }
+// The listed models that share most words with a name, the most downloaded first.
+function nearest(name, most = 5) {
+  const words = name.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
+  const shared = models.id.map((id) => { const lower = id.toLowerCase(); return words.filter((word) => lower.includes(word)).join("").length; });
+  const places = shared.map((_, i) => i).filter((i) => shared[i]).sort((x, y) => shared[y] - shared[x] || x - y);
+  return places.slice(0, most).map((i) => models.id[i]);
+}
 const gib = (bytes) => a.gib(bytes / 1024);
-function say(row, text, number, wanted) {
+function say(row, text, number, wanted, near = []) {
   shown.hidden = false;
   const known = row?.total_bytes != null;
   const answer = shown.querySelector(".answer"), fine = shown.querySelector(".fine");
   answer.classList.toggle("unknown", !known);
   shown.querySelector(".scroll").hidden = !known;
-  fine.replaceChildren();
+  const { model_id: _, ...rest } = wanted ?? {};
+  fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...rest })}` }, a.shown(id))]));
   if (row) {
     const settled = ORDER.filter((key) => !FIELDS[key].start && key !== "gpu_count" && row[key] != null && applies(key, { ...state, ...row }))
       .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);

@@ -41,6 +41,7 @@ const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase && s
 function settle() {
   let left = ofPhase();
   if (!left.length) { state.phase = "inference"; left = ofPhase(); }
+  state.dtype = left.find((s) => s.dtype === state.dtype || s.dtypeId === state.dtype)?.dtype ?? state.dtype; // bf16 is that of its own engine
   for (const key of ["dtype", "context", "sequences", "optimizer", "checkpointing"]) {
     const values = [...new Set(left.map((s) => s[key]))];
     const nearest = typeof values[0] === "number"
@@ -57,6 +58,10 @@ async function fetchSlice() {
   const loaded = await slice(wanted.slug);
   if (wanted === scenario) totals = loaded;
 }
+
+// What the address asks for and does not get, said until something is chosen.
+let refused = [];
+const refuse = () => { refused = KEYS.filter((key) => asked.has(key) && !["find", "pins", "sort"].includes(key) && ![String(state[key]), key === "dtype" && scenario.dtypeId].includes(asked.get(key))).map((key) => `${key}=${asked.get(key)}`); };
 
 // ---- controls
 const choose = (key, label, options, change) => a.select(key, label, options, state[key], (value) => {
@@ -116,6 +121,7 @@ function controls() {
   form.hidden = false;
   if (held) (form.querySelector(`[name="${held}"]:checked`) ?? form.querySelector(`[name="${held}"]`))?.focus();
 }
+form.addEventListener("change", () => { refused = []; }, true); // before what is chosen takes effect
 form.addEventListener("submit", (event) => event.preventDefault());
 
 // ---- which models, in which order
@@ -147,7 +153,7 @@ function filter() {
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
-  note.textContent = tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "";
+  note.textContent = (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. The address asks for what is not here: ${a.shown(refused.join(", "))}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
@@ -348,5 +354,7 @@ function sql() {
   if (state.gpu) where.unshift(`gpu_id = ${text(state.gpu)}`);
   return `SELECT model_id, gpu_id, verdict, gpu_count_needed, total_bytes\nFROM compatibility\nWHERE ${where.join("\n  AND ")}\nORDER BY model_id, gpu_id;`;
 }
+settle();
+refuse();
 await refresh({ slice: true, rebuild: true });
 performance.mark("interactive");

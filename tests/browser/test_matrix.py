@@ -1,6 +1,7 @@
 """The front page in a real browser: a card, a scenario, part of a name; remembered, shared, and used by keyboard."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.tiny_tables import GPUS, MODELS
 
@@ -86,6 +87,14 @@ def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
     assert page.locator(f"{ROW} td.n").nth(1).inner_text().endswith("at 2k")
     assert page.locator(f"{ROW} td.v").first.inner_text().startswith("fits")
     assert not page.locator("#note").inner_text()
+
+
+def test_what_the_address_asks_for_and_is_not_here_is_said(open_page):
+    page = open_page("?gpu=rtx-9999&context=7000&dtype=bf16")
+    note = page.locator("#note")
+    assert "gpu=rtx-9999, context=7000" in note.inner_text()
+    page.get_by_label("Context").select_option(label="2k tokens")
+    expect(note).not_to_contain_text("rtx-9999")
 
 
 def test_hostile_name_is_text(open_page):

@@ -1,6 +1,7 @@
 """The calculator, the comparison of cards and the page for a missing address, in a real browser."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.tiny_tables import HOSTILE
 
@@ -41,6 +42,19 @@ def test_questions_about_several_gpus_come_with_the_second(open_page):
     page.get_by_label("GPUs", exact=True).fill("1")  # what does not apply is neither asked nor in the address
     assert "pipeline_parallel" not in page.locator("#calculated code").inner_text()
     page.wait_for_url(lambda address: "pipeline_parallel" not in address)
+
+
+def test_the_calculator_names_what_is_near(open_page):
+    page = open_page("calculator/?model=alpha-7b&context_tokens=1000")
+    assert "no model of the name alpha-7b" in page.locator(".answer").inner_text()
+    page.get_by_role("link", name="acme/Alpha-7B-Instruct").click()
+    expect(page.locator(".answer")).to_contain_text("GiB")
+    assert "context_tokens=1000" in page.url
+
+
+def test_the_calculator_opens_on_a_model_that_generates(open_page):
+    page = open_page("calculator/")
+    assert page.get_by_label("Model", exact=True).input_value() == "acme/Alpha-7B-Instruct"
 
 
 def test_the_calculator_says_what_is_unknown(open_page):
