@@ -150,7 +150,7 @@ FACTS = _tables(
         "engine",
         "Programs that run models; what a training loop holds beyond Trainer's.",
         "engine_id",
-        "engine_id name engine_version? parallelism keeps_logits keeps_gradients gradient_bytes? process_context_bytes? "
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits norm_form? gradient_bytes? process_context_bytes? "
         "note? source",
     ),
     _table(

@@ -206,6 +206,8 @@ model_types | string | model_type as configs name it, separated by spaces
 engine_version | string | Version that the constants were read from
 keeps_logits | boolean | Whether the training loop keeps the model's outputs until the step is over
 keeps_gradients | boolean | Whether the gradients' buffers live through the forward pass too
+repeats_keys | boolean | Whether keys and values are written out for every query head before attention
+chunks_logits | boolean | Whether a chunked loss takes logits apart that are all there, and not the hidden states
 gradient_bytes | integer>=1 | Bytes of a gradient's element, where it is not that of the trained weight
 process_context_bytes | integer>=0 | Context of a process on the card, where it is not that of constant.csv
 parallelism | string | How an engine uses several GPUs by default: tp or pp in inference, zero1 or zero3 where it only trains; or as a measurement gives it

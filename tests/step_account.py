@@ -23,7 +23,7 @@ SCENARIO = (
     "lora_targets", "attention",
 )  # fmt: skip
 # arguments that a table may leave out or empty, and what they then are
-DEFAULTS = {"loss": "full", "gradient_accumulation": "1"}
+DEFAULTS = {"engine_id": "transformers", "loss": "full", "gradient_accumulation": "1"}
 
 
 def read(name: str) -> list[dict[str, str]]:

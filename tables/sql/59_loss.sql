@@ -1,11 +1,12 @@
 -- The loss of a training step: what it keeps for the backward pass, and what it works with at its own peak.
 --
 --   full     the model's own: the logits of all tokens, their fp32 log-softmax (kept), and the gradients of both
---   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept, the gradients are those of a chunk
+--   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept, the gradients are those of a chunk.
+--            Engines with chunks_logits project all tokens first and let the logits go after the loss
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept, no logits
 --
 -- Units: bytes per GPU; `per_logit` macros bytes per token and column of the vocabulary. Sources: full as 60_activations_training.sql;
---   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled); fused: Liger's fused linear cross-entropy, whose chunk has as
+--   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled), with chunks_logits its CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over an fp32 product.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
@@ -51,6 +52,8 @@ CREATE OR REPLACE MACRO loss_work(m, x, head_gradient) AS CASE
         fused_chunk_tokens(m, x) * logit_width(m, x) * x.compute_bytes
         + iif(x.is_adapter, 0, iif(x.compute_bytes = 4, 4, 6) * m.vocab_size * m.hidden_size)
     WHEN x.loss = 'chunked' THEN logit_width(m, x) * step_tokens(x) * greatest(gradients_per_logit(m, x) / x.loss_chunks,
+        -- (and before: the logits of all chunks beside the fp32 copy of the last)
+        iif(x.chunks_logits, x.compute_bytes + 4 / x.loss_chunks, 0),
         3 * head_gradient / (logit_width(m, x) * step_tokens(x)) - 2 * kept_per_logit(m, x) / x.loss_chunks)
     ELSE greatest(
         gradients_per_logit(m, x) * logit_width(m, x) * step_tokens(x),

@@ -24,7 +24,9 @@ CREATE OR REPLACE MACRO is_prepared(x) AS x.phase_id = 'qlora' AND x.precision <
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the weight's
 -- gradient, the normalised tensor in 16 bits (rms, and rms-copy with the input in 16 bits too) or in fp32 (rms-fp32). Fused layer norms: the input. Layer norms written out
 -- (layer-fp32): the centred input twice and the normalised tensor. Without weights (layer-plain): the fp32 copy.
-CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE iif(x.has_fused_kernels, 'layer', m.norm_form)
+CREATE OR REPLACE MACRO norm_form(m, x) AS
+    iif(x.engine_norm_form IS NOT NULL AND m.norm_form IN ('rms', 'rms-copy', 'rms-fp32'), x.engine_norm_form, m.norm_form);
+CREATE OR REPLACE MACRO kept_by_norm(m, x) AS CASE iif(x.has_fused_kernels, 'layer', norm_form(m, x))
     WHEN 'rms' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes)
     WHEN 'rms-copy' THEN iif(x.is_adapter, 4, 4 + x.residual_bytes) + iif(x.residual_bytes = 2, 2, 0)
     WHEN 'rms-fp32' THEN iif(x.is_adapter, 4, 8)
@@ -51,6 +53,7 @@ CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
     WHEN c.win < x.context_tokens OR x.attention = 'masked' THEN 'masked'
     -- (the flash kernel takes heads of up to 256)
     WHEN c.query > 256 * c.heads THEN 'wide'
+    WHEN x.repeats_keys AND c.heads > c.kv_heads THEN 'repeated'
     WHEN x.compute_bytes = 4 AND c.heads > c.kv_heads THEN 'math'
     ELSE 'fused'
 END;
@@ -73,6 +76,7 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
     x.compute_bytes * CASE
         WHEN c.mechanism = 'mla' THEN 3 * c.query - c.heads * m.rotary_width + c.context
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context)
+        WHEN c.kernel = 'repeated' THEN 2 * (c.query + c.context)
         WHEN c.kernel IN ('eager', 'masked', 'wide') THEN c.query + c.expanded_key + c.expanded_value
             + iif(c.kernel = 'eager' AND x.is_adapter, 0, c.context) + iif(c.kernel = 'masked', c.reach, 0)
         -- (scaling it writes even a single key out for all heads)
@@ -90,11 +94,14 @@ CREATE OR REPLACE MACRO kept_by_attention(c, m, x) AS
         x.compute_bytes * (c.query + c.key), 0)
     -- an output gate's sigmoid, and its product with the context
     + x.compute_bytes * iif(x.is_adapter, 1, 2) * c.gated
+    -- (an adapter in the same precision reads the kernel's own output, not a copy)
+    - iif(c.kernel IN ('fused', 'repeated', 'masked', 'wide') AND c.gated = 0 AND m.rotary_form <> 'concatenated' AND x.precision = 'pure' AND x.is_adapter AND x.lora_targets IN ('attention', 'all-linear'),
+        x.compute_bytes * c.context, 0)
     + m.value_norm_bytes * c.value
     + CASE
         WHEN NOT c.has_qk_norm THEN 0
         WHEN m.norm_form = 'layer' THEN iif(m.has_fused_qkv, 0, x.compute_bytes) * (c.query + c.key)
-        ELSE iif(x.is_adapter, 4, iif(m.norm_form = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key) + 4 * (c.heads + c.kv_heads)
+        ELSE iif(x.is_adapter, 4, iif(norm_form(m, x) = 'rms-fp32', 8, 4 + x.compute_bytes)) * (c.query + c.key) + 4 * (c.heads + c.kv_heads)
     END;
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its input and the
@@ -147,7 +154,7 @@ CREATE OR REPLACE MACRO kept_by_adapters(m, x) AS CASE
     ELSE adapter_compute_bytes(x) * (adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x)
         + iif(x.has_adapted_experts AND x.lora_targets <> 'experts', m.lora_beside_input_sum + x.lora_rank * m.lora_beside_module_count, 0)
         - CASE
-            WHEN x.compute_bytes < 4 OR x.lora_targets = 'experts' THEN 0
+            WHEN x.compute_bytes < 4 AND x.precision <> 'pure' OR x.lora_targets = 'experts' THEN 0
             WHEN x.lora_targets IN ('attention', 'query-value') OR x.has_adapted_experts THEN
                 iif(m.has_fused_qkv, 0, iif(x.lora_targets = 'query-value', 1, 2) * m.layer_count * m.hidden_size)
             ELSE m.hidden_input_sum - m.norm_output_sum

@@ -114,7 +114,9 @@ resolved AS (
         END AS trained_bytes_each,
         iif(x.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), x.engine_id), true) AS takes_kv_dtype,
-        coalesce(run.keeps_logits, false) AS keeps_logits,
+        coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
+        coalesce(run.chunks_logits, false) AS chunks_logits,
+        run.norm_form AS engine_norm_form,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false) OR x.gradient_accumulation > 1
             OR x.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes,

@@ -139,7 +139,12 @@ def with_adapters(model, row: dict[str, str]):
         targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
     left_out = ["out_proj"] if model.config.model_type in REFUSES_OUTPUTS else None
     settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out)
-    return peft.get_peft_model(model, settings)
+    adapted = peft.get_peft_model(model, settings)
+    if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
+        for parameter in adapted.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.to(model.dtype)
+    return adapted
 
 
 def to_fake(model) -> None:
