@@ -109,3 +109,12 @@ def test_llama_cpp_caches_the_whole_context_where_it_knows_no_window(book, footp
     windowed = footprint_of("google/gemma-3-12b-it", dtype_id="gguf-q4_k_m", context_tokens=cached)
     whole = footprint_of("google/gemma-3-12b-it", dtype_id="bf16", context_tokens=cached)
     assert windowed["kv_padding_bytes"] < whole["kv_padding_bytes"]
+
+
+def test_a_phase_starts_in_the_format_that_it_is_usual_in(footprint_of, book):
+    formats = {phase: footprint_of(LLAMA, phase_id=phase)["dtype_id"] for phase in ("inference", "lora", "qlora")}
+    assert formats == {"inference": "bf16", "lora": "bf16", "qlora": "nf4"}
+    [(dtype, verdict)] = book.execute(
+        "SELECT dtype_id, verdict FROM fits_on('rtx-4090', $1, phase_id := 'qlora', checkpointing := 'full')", [LLAMA]
+    ).fetchall()
+    assert (dtype, verdict) == ("nf4", "fits")

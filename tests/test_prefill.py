@@ -73,7 +73,12 @@ def test_packed_weights_are_unpacked_beside_what_the_block_has_put_out(footprint
     matrix = hidden * wide
 
     def activations(dtype_id, tokens, **asked):
-        scenario = {"model_id": model_id, "dtype_id": dtype_id, "engine_id": "transformers", "context_tokens": tokens} | asked
+        scenario = {
+            "model_id": model_id,
+            "dtype_id": dtype_id,
+            "engine_id": "transformers",
+            "context_tokens": tokens,
+        } | asked
         return footprints([scenario])[0]["activations_bytes"]
 
     assert activations("gptq-int4", 1) - activations("bf16", 1) == 2 * matrix

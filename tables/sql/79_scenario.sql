@@ -5,6 +5,9 @@
 -- sharding_reason (78_reasons.sql). Units: tokens, counts, bytes of one element.
 -- Source of the defaults: the tables dtype, engine, sharding_rule.
 
+-- QLoRA's base is quantised; all else starts in 16 bits.
+CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
+
 -- Whole servers among which inference is spread as a pipeline, tensor parallel within each, where nobody asks for other degrees.
 CREATE OR REPLACE MACRO servers_asked(x, k) AS iif(x.phase_id = 'inference' AND x.sharding = 'tp' AND is_server(x) AND x.tensor_asked IS NULL
     AND x.gpu_count % k.server_gpu_count = 0, x.gpu_count // k.server_gpu_count, 1);
@@ -23,7 +26,7 @@ asked AS (
 scenario AS (
     SELECT
         asked.model_id,
-        coalesce(asked.dtype_id, 'bf16') AS dtype_id,
+        usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id,
         coalesce(asked.phase_id, 'inference') AS phase_id,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.engine_id, d.engine_id), coalesce(asked.engine_id, 'transformers'))
             AS engine_id,
@@ -73,7 +76,7 @@ scenario AS (
             AS least_degree,
         coalesce(asked.offload, 'none') AS offload
     FROM asked
-    LEFT JOIN dtype AS d ON d.dtype_id = coalesce(asked.dtype_id, 'bf16')
+    LEFT JOIN dtype AS d ON d.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)
     LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
 ),

@@ -181,7 +181,7 @@ SELECT
 FROM known;
 
 CREATE OR REPLACE MACRO footprint_of(
-    model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
+    model_id, dtype_id := NULL, phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
     sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
     optimizer_rank := NULL, max_context_tokens := NULL,

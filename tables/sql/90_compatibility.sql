@@ -136,7 +136,7 @@ CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_wit
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them. engine_setting is what
 -- the engine has to be told for it, where its defaults leave too little.
 CREATE OR REPLACE MACRO fits_on(
-    gpu_id, model_id, dtype_id := 'bf16', phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
+    gpu_id, model_id, dtype_id := NULL, phase_id := 'inference', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
     optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
     sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
     optimizer_rank := NULL, max_context_tokens := NULL,

@@ -12,7 +12,7 @@
 -- `tight` without. Source: footprints, gpu. Not covered: speed, stages of uneven size, cards of several kinds.
 
 CREATE OR REPLACE MACRO plans_for(
-    gpu_id, model_id, phase_id := 'full-finetune', dtype_id := 'bf16', context_tokens := NULL, sequences := 1, optimizer_id := NULL,
+    gpu_id, model_id, phase_id := 'full-finetune', dtype_id := NULL, context_tokens := NULL, sequences := 1, optimizer_id := NULL,
     checkpointing := 'full', lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL, engine_id := NULL, offload := NULL,
     loss := NULL, gradient_accumulation := NULL, adapter := NULL
 ) AS TABLE
