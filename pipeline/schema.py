@@ -29,6 +29,7 @@ ENUMS = {
     "grid": GRIDS,
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder"),
+    "gap": ("load", "memory", "packing"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),
@@ -100,7 +101,7 @@ FACTS = _tables(
         "How a dtype holds a tensor: bits per element and per row by the tensor's operator and class. The most specific "
         "row wins; a null pattern matches everything.",
         "dtype_id engine_id operator tensor_class role",
-        "dtype_id engine_id? operator? tensor_class? role? element_bits row_bits note? source",
+        "dtype_id engine_id? operator? tensor_class? role? element_bits row_bits group_elements? note? source",
     ),
     _table(
         "gguf_type",
@@ -169,9 +170,10 @@ FACTS = _tables(
     ),
     _table(
         "engine_gap",
-        "Architectures that an engine cannot load, whatever their memory; what is not listed was not looked for.",
-        "engine_id how",
-        "engine_id how model_types source",
+        "Architectures that an engine cannot load, or of which the book does not know what it holds; what is not listed was not "
+        "looked for.",
+        "engine_id gap how",
+        "engine_id gap how model_types source",
     ),
     _table(
         "sharding_rule",

@@ -202,6 +202,7 @@ least_capability | number>=0 | Least CUDA compute capability
 below_capability | number>=0 | CUDA compute capability from which the line no longer holds
 runs | boolean | Whether it runs; null where sources do not settle it
 how | string | How it runs, or why it does not
+gap | string | load: the engine does not load it; memory: what it holds is not known; packing: how its own formats hold it is not known
 model_types | string | model_type as configs name it, separated by spaces
 engine_version | string | Version that the constants were read from
 keeps_logits | boolean | Whether the training loop keeps the model's outputs until the step is over
@@ -228,6 +229,7 @@ are_experts_adapted | boolean | Whether peft's all-linear adapts the routed expe
 is_trainable | boolean | Whether gradients can flow into weights of this format
 element_bits | number>=0 | Bits per element, scales and zero points included
 row_bits | number>=0 | Further bits per output row
+group_elements | integer>=1 | Elements of a row that share a scale; a matrix whose rows do not divide into groups stays in 16 bits
 gguf_type | string | Block format
 block_elements | integer>=1 | Elements in a block
 block_bytes | integer>=1 | Bytes of a block

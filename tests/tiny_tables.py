@@ -73,7 +73,12 @@ REFUSED = {
     ("transformers", "amd", "nf4"): (None, "not settled"),
 }
 COMPONENTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters")
-CONSTANTS = {"vllm_block_tokens": 16.0, "llama_cpp_cell_multiple": 256.0, "vllm_default_sequences": 256.0}
+CONSTANTS = {
+    "vllm_block_tokens": 16.0,
+    "llama_cpp_cell_multiple": 256.0,
+    "mlx_cell_multiple": 256.0,
+    "vllm_default_sequences": 256.0,
+}
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
 
 

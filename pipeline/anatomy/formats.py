@@ -19,16 +19,30 @@ _DTYPES = {
 }
 _SAFETENSORS = {"BF16": "bf16", "F16": "fp16", "F32": "fp32", "F8_E4M3": "fp8"}
 _WIDTHS = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "F8_E5M2": 1, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "BOOL": 1}
+_MLX = {
+    ("affine", 8, 64): "mlx-8bit",
+    ("affine", 6, 64): "mlx-6bit",
+    ("affine", 5, 64): "mlx-5bit",
+    ("affine", 4, 64): "mlx-4bit",
+    ("affine", 4, 32): "mlx-4bit-g32",
+    ("affine", 3, 64): "mlx-3bit",
+    ("affine", 2, 64): "mlx-2bit",
+    ("mxfp4", 4, 32): "mlx-mxfp4",
+}
 _HINTS = {"AWQ-4bit": "awq-int4", "GPTQ-Int4": "gptq-int4", "F16": "fp16"}
 
 
 def is_quantised(config: Mapping[str, Any]) -> bool:
-    return any(isinstance(part.get("quantization_config"), Mapping) for part in _parts(config))
+    return any(
+        isinstance(part.get(k), Mapping) for part in _parts(config) for k in ("quantization_config", "quantization")
+    )
 
 
 def declared_format(config: Mapping[str, Any], hint: str | None = None) -> str | None:
     """The dtype_id of the weights by `quantization_config`, else by the Hub's own tag; None where neither names one."""
     for part in _parts(config):
+        if isinstance(part.get("quantization"), Mapping):
+            return _mlx_format(part["quantization"])
         quantization = part.get("quantization_config")
         if isinstance(quantization, Mapping):
             if isinstance(part.get("expert_dtype"), str):
@@ -100,6 +114,18 @@ def _leaves_attention(quantization: Mapping[str, Any]) -> bool:
             if isinstance(name, str) and "attn" in name and not any(part in name for part in ("vis", "audio", "tower")):
                 return True
     return False
+
+
+def _mlx_format(quantization: Mapping[str, Any]) -> str | None:
+    """MLX: bits and group of all matrices; what has a width of its own must be a gate in 8 bits, which every format of MLX has."""
+    for name, own in quantization.items():
+        if name in ("group_size", "bits", "mode") or isinstance(own, str):
+            continue
+        is_gate = name.endswith((".gate", "shared_expert_gate", "gate.gate_proj")) or "router" in name
+        if not (is_gate and isinstance(own, Mapping) and (own.get("bits"), own.get("group_size")) == (8, 64)):
+            return None
+    given = (quantization.get("mode", "affine"), quantization.get("bits"), quantization.get("group_size"))
+    return _MLX.get(given) if all(isinstance(value, str | int) for value in given) else None
 
 
 def _quantised_format(quantization: Mapping[str, Any]) -> str | None:

@@ -48,6 +48,7 @@ def multiples(constants: list[dict]) -> dict[str, float]:
         "vllm": value.get("vllm_block_tokens", 1),
         "sglang": value.get("vllm_block_tokens", 1),
         "llama.cpp": value.get("llama_cpp_cell_multiple", 1),
+        "mlx-lm": value.get("mlx_cell_multiple", 1),
         "most": value.get("vllm_default_sequences", UNBOUNDED),
     }
 
@@ -56,7 +57,7 @@ def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dic
     """Longest context by format, sequences and card (a column each): 0 where nothing fits."""
     by_engine = multiples(constants)
     multiple = pl.col("engine_id").replace_strict(
-        {e: by_engine[e] for e in (*BLOCK_ENGINES, "llama.cpp")}, default=1.0, return_dtype=pl.Float64
+        {e: by_engine[e] for e in (*BLOCK_ENGINES, "llama.cpp", "mlx-lm")}, default=1.0, return_dtype=pl.Float64
     )
     lists = _lists(known, "context_tokens", "sequences")
     return lists.select(

@@ -4,7 +4,8 @@
 --
 -- Units: bytes, whole model on one GPU. `element_bits` include scales and zero points.
 -- Sources: weight_format.csv (bits by operator, class and role; the most specific row wins) and, for GGUF,
---   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection).
+--   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection). MLX packs every matrix
+--   and embedding of the language model whose rows divide into groups (group_elements).
 -- `stored`, the checkpoint as published, is what its tensor headers say to the byte where they are at hand (stored_tensor, less what
 --   no engine loads), else the format that its config or its total names.
 -- Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
@@ -16,7 +17,7 @@
 CREATE OR REPLACE TEMP TABLE element_format AS
 WITH kinds AS (SELECT DISTINCT operator, tensor_class, role FROM tensor)
 SELECT
-    rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits
+    rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits, rule.group_elements
 FROM kinds
 JOIN weight_format AS rule
     ON coalesce(rule.operator = kinds.operator, true)
@@ -105,7 +106,8 @@ CREATE OR REPLACE MACRO gguf_bytes(elements, block_elements, block_bytes) AS
 -- Bytes of every tensor in every dtype.
 CREATE OR REPLACE TEMP TABLE tensor_bytes AS
 SELECT tensor.*, format.dtype_id,
-    ceil(tensor.element_count * format.element_bits / 8)::BIGINT
+    -- a matrix whose rows do not fill groups of one scale each is not packed
+    ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16, format.element_bits) / 8)::BIGINT
         + (tensor.layer_count * tensor.per_layer_count
             * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
@@ -180,4 +182,9 @@ LATERAL (SELECT CASE
     WHEN held_as.format IS NULL THEN 'the format of the published checkpoint is not known'
     WHEN held_as.format IN ('mxfp4', 'gguf-mxfp4') AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
         THEN 'this format is for routed experts, and the model has none'
+    WHEN held_as.format IN (
+        SELECT dtype.dtype_id FROM model, dtype, engine_gap AS gap
+        WHERE model.model_id = held_as.model_id AND gap.gap = 'packing' AND gap.engine_id = dtype.engine_id
+            AND dtype.bits_per_weight < 16 AND list_contains(string_split(gap.model_types, ' '), model.model_type)
+    ) THEN 'how this format holds the architecture is not known: some of its matrices are packed otherwise (table engine_gap)'
 END AS unknown_reason) AS reason;

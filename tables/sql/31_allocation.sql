@@ -87,7 +87,7 @@ WHERE model_id IN (SELECT model_id FROM tensor WHERE role = 'ffn_gate_up' AND co
 
 -- of the weights of a scenario on one GPU
 CREATE OR REPLACE MACRO rounding_bytes(m, x) AS CASE
-    WHEN x.gpu_count > 1 OR x.phase_id <> 'inference' OR x.engine_id = 'llama.cpp' THEN 0
+    WHEN x.gpu_count > 1 OR x.phase_id <> 'inference' OR x.engine_id IN ('llama.cpp', 'mlx-lm') THEN 0
     WHEN x.dtype_id IN ('bf16', 'fp16') AND is_server(x) THEN m.rounding_merged_16_bit
     WHEN x.dtype_id IN ('bf16', 'fp16') THEN m.rounding_16_bit
     WHEN x.dtype_id = 'fp32' THEN m.rounding_32_bit

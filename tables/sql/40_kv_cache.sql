@@ -8,7 +8,8 @@
 -- Sources: arithmetic over attention_layer (every layer's own window); padding by engine from its allocator:
 --   transformers keeps the whole prompt of a windowed layer alive through prefill, and repeated heads where it repeats them
 --   before it caches them; vLLM rounds to blocks and keeps window − 1 + batched tokens of a windowed layer; llama.cpp rounds the
---   cells to a multiple and keeps window + micro-batch, of architectures whose windows it knows (engine_window), else the whole context.
+--   cells to a multiple and keeps window + micro-batch, of architectures whose windows it knows (engine_window), else the whole context;
+--   MLX LM grows a cache in steps of 256 tokens and keeps window − 1 + the tokens that it reads at a time, of such architectures.
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and layer
 --   splits take the GPU with the most layers (stage_share).
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
@@ -41,7 +42,11 @@ CREATE OR REPLACE MACRO reserved_tokens(cache, m, x, k) AS CASE
         THEN k.vllm_block_tokens * (1 + ceil(least(x.context_tokens, cache.win - 1 + k.vllm_batched_tokens) / k.vllm_block_tokens))
     WHEN x.engine_id = 'llama.cpp'
         THEN k.llama_cpp_cell_multiple * ceil(
-            least(x.context_tokens, coalesce(iif(m.has_llama_cpp_windows, cache.win, NULL) + k.llama_cpp_micro_batch_tokens, x.context_tokens)) / k.llama_cpp_cell_multiple)
+            least(x.context_tokens, coalesce(iif(has_windows(m, 'llama.cpp'), cache.win, NULL) + k.llama_cpp_micro_batch_tokens, x.context_tokens)) / k.llama_cpp_cell_multiple)
+    -- a rotating cache holds the window and what is read at a time; any other grows in steps
+    WHEN x.engine_id = 'mlx-lm'
+        THEN k.mlx_cell_multiple * ceil(least(x.context_tokens,
+            coalesce(iif(has_windows(m, 'mlx-lm'), cache.win, NULL) - 1 + k.mlx_prefill_tokens, x.context_tokens)) / k.mlx_cell_multiple)
     ELSE x.context_tokens
 END;
 

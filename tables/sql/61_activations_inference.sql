@@ -10,9 +10,11 @@
 -- llama.cpp: the compute buffer, micro-batch × 4 × (vocabulary + hidden) with flash attention; without, no less than
 --   micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks are parallel
 --
+-- MLX LM: what it holds at once of a chunk of 2048 tokens, scores and copies of the cache included
+--
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures within 0.5 % of
 --   the peak, most within 0.05 %), measured-rows (vLLM and llama.cpp logs; which groups set a constant and which judge it is said in
---   constant.csv).
+--   constant.csv), mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors live).
 --   Recurrent layers in transformers: 63_recurrent.sql.
 -- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches.
 
@@ -183,8 +185,39 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_m
     iif(x.attention = 'eager',
         (m.head_max + 1) * reserved_tokens({'win': NULL}, m, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
 
+-- MLX encodes ahead of the GPU and holds every tensor until its command buffer is done: what the matrices of some layers make of a chunk
+-- of the prompt, twice (the product, and what is made of it), the residual stream, and the logits of each last token. On top come the
+-- scores of one layer where no fused kernel runs, a mask where there are several prompts, and, while it grows, two copies of a layer's cache.
+CREATE OR REPLACE MACRO chunk_tokens_mlx(x, k) AS least(x.context_tokens, k.mlx_prefill_tokens);
+CREATE OR REPLACE MACRO chunk_prompts_mlx(x, k) AS least(x.sequences, k.mlx_prefill_sequences);
+
+-- Copies of the scores: none in a fused kernel, one where there is none for these heads, four where they pass a tanh; the rotary part
+-- of a latent's keys gets two of its own.
+CREATE OR REPLACE MACRO score_copies_mlx(mixer, m) AS CASE
+    WHEN m.has_score_cap THEN 4
+    WHEN mixer.mechanism = 'mla' THEN iif(mixer.context / mixer.heads IN (64, 80, 128), 2, 3)
+    WHEN mixer.query = mixer.context AND mixer.query / mixer.heads IN (64, 80, 128) THEN 0
+    ELSE 1
+END;
+
+CREATE OR REPLACE MACRO scores_bytes_mlx(m, x, k) AS coalesce(list_max(list_transform(m.mixers, lambda mixer:
+    x.compute_bytes * least(x.context_tokens, coalesce(iif(has_windows(m, 'mlx-lm'), mixer.win, NULL) + k.mlx_prefill_tokens, x.context_tokens))
+        * (score_copies_mlx(mixer, m) * mixer.heads * chunk_tokens_mlx(x, k)
+            -- keys and values of a latent, expanded
+            + iif(mixer.mechanism = 'mla', 2 * (mixer.query + mixer.context), 0)))), 0);
+
+CREATE OR REPLACE MACRO chunk_bytes_mlx(m, x, k) AS chunk_prompts_mlx(x, k) * (
+    greatest(
+        chunk_tokens_mlx(x, k) * x.compute_bytes
+            * (k.mlx_layers_in_flight * (2 * m.layer_output_elements + 2 * m.hidden_size) + 3 * m.per_layer_input_sum),
+        2 * (x.compute_bytes + 4) * m.vocab_size)
+    + scores_bytes_mlx(m, x, k)
+    + iif(x.sequences > 1, 2.0 * chunk_tokens_mlx(x, k) * x.context_tokens, 0)
+) + x.sequences * x.kv_element_bits / 4.0 * x.context_tokens * coalesce(list_max(list_transform(m.caches, lambda c: c.elements)), 0);
+
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN text_stage_bytes(m, x)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
+    WHEN x.engine_id = 'mlx-lm' THEN chunk_bytes_mlx(m, x, k)
 END) AS BIGINT);

@@ -93,7 +93,7 @@ END
 -- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
 CREATE OR REPLACE MACRO stage_activations_bytes(m, x, k, held) AS greatest(
     inference_activations_bytes(m, x, k),
-    iif(x.engine_id = 'llama.cpp' OR x.tower_tokens = 0, NULL,
+    iif(x.engine_id IN ('llama.cpp', 'mlx-lm') OR x.tower_tokens = 0, NULL,
         try_cast(ceil(tower_bytes_of(m.tower, m, x)) AS BIGINT) - iif(is_server(x), 0, held)));
 
 -- Why there is no answer for what a scenario reads, or null.
@@ -110,5 +110,6 @@ CREATE OR REPLACE MACRO input_reason(m, x, image_tokens) AS CASE
         'how many tokens a second of sound takes is not known for this architecture'
     WHEN x.images > 0 AND x.phase_id <> 'inference' THEN 'images are counted in inference only'
     WHEN x.images > 0 AND x.engine_id = 'llama.cpp' THEN 'images in llama.cpp are not modelled yet'
+    WHEN x.images > 0 AND x.engine_id = 'mlx-lm' THEN 'MLX LM reads text only'
     WHEN image_tokens > x.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT || ' tokens, more than the context'
 END;

@@ -31,6 +31,8 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
             + x.inference_activations * k.unused_blocks_inference + packing_bytes(m, x)
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
+        -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
+        WHEN x.engine_id = 'mlx-lm' THEN 0
     END
 ) AS BIGINT);
 
@@ -48,5 +50,6 @@ CREATE OR REPLACE MACRO error_band(x, k) AS CASE
         k.error_band_training)
     WHEN starts_with(x.engine_id, 'transformers') THEN k.error_band_transformers
     WHEN x.engine_id = 'llama.cpp' THEN k.error_band_llama_cpp
+    WHEN x.engine_id = 'mlx-lm' THEN k.error_band_mlx
     ELSE k.error_band_vllm
 END;

@@ -39,6 +39,12 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
     WHEN x.phase_id = 'inference' AND cannot_load(m, x.engine_id)
         THEN x.engine_id || ' cannot load this architecture (table engine_gap)'
+    WHEN x.phase_id = 'inference' AND is_unread(m, x.engine_id)
+        THEN 'what ' || x.engine_id || ' holds of this architecture is not known (table engine_gap)'
+    WHEN x.engine_id = 'mlx-lm' AND x.phase_id = 'inference' AND x.gpu_count_asked > 1 THEN
+        'MLX shares a model among several machines, and what each then holds is not known'
+    WHEN x.engine_id = 'mlx-lm' AND x.phase_id = 'inference' AND (is_encoder(m) OR m.cross_layer_count > 0) THEN
+        'MLX LM runs models that generate text'
     WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN m.layer_count IS NULL THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
     WHEN m.has_learned_positions AND x.context_tokens > m.max_context_tokens THEN

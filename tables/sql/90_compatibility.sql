@@ -76,6 +76,7 @@ END;
 CREATE OR REPLACE MACRO context_multiple(engine_id, k) AS CASE
     WHEN engine_id IN ('vllm', 'sglang') THEN k.vllm_block_tokens
     WHEN engine_id = 'llama.cpp' THEN k.llama_cpp_cell_multiple
+    WHEN engine_id = 'mlx-lm' THEN k.mlx_cell_multiple
     ELSE 1
 END;
 

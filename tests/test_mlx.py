@@ -1,0 +1,100 @@
+"""MLX LM on Apple's GPUs: what its chunks, caches and formats hold, and what is refused rather than guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+QWEN3 = "Qwen/Qwen3-8B"
+MLX = {"dtype_id": "mlx-4bit", "engine_id": "mlx-lm"}
+
+
+def test_each_format_takes_its_bits_and_two_16_bit_numbers_per_group(footprint_of, book):
+    parameters = book.execute("SELECT parameter_count FROM model WHERE model_id = $1", [QWEN3]).fetchall()[0][0]
+    for dtype, bits in (("mlx-8bit", 8.5), ("mlx-4bit", 4.5), ("mlx-4bit-g32", 5.0), ("mlx-mxfp4", 4.25)):
+        weights = footprint_of(QWEN3, dtype_id=dtype, context_tokens=512)["weights_bytes"]
+        assert weights * 8 / parameters == pytest.approx(bits, rel=0.002), dtype
+
+
+def test_embedding_and_head_are_packed_but_norms_are_not(book):
+    held = book.execute(
+        "SELECT tensor_class, sum(bytes) * 8 / sum(element_count) FROM tensor_bytes WHERE model_id = $1 AND dtype_id = 'mlx-4bit' "
+        "GROUP BY 1",
+        [QWEN3],
+    ).fetchall()
+    bits = dict(held)
+    assert bits["embedding"] == bits["head"] == bits["attention"] == pytest.approx(4.5)
+    assert bits["norm"] == 16
+
+
+def test_a_matrix_whose_rows_do_not_fill_groups_stays_in_16_bits(book):
+    bits = book.execute(
+        """
+        SELECT DISTINCT tensor.in_features % format.group_elements = 0 AS fills, bytes * 8 / tensor.element_count AS bits
+        FROM tensor_bytes AS tensor JOIN element_format AS format USING (dtype_id, operator, tensor_class, role)
+        WHERE dtype_id = 'mlx-4bit' AND format.group_elements IS NOT NULL AND tensor.in_features IS NOT NULL
+        """
+    ).fetchall()
+    assert {fills for fills, _ in bits} == {True, False}, "no model of the snapshot has such a matrix"
+    assert all(value == pytest.approx(4.5 if fills else 16, abs=0.01) for fills, value in bits)
+
+
+@pytest.mark.parametrize(("asked", "held"), [(1, 256), (2048, 2048), (2049, 2304)])
+def test_a_cache_grows_in_steps_of_256_tokens(footprint_of, asked, held):
+    row = footprint_of(QWEN3, **MLX, context_tokens=asked)
+    assert row["kv_cache_bytes"] + row["kv_padding_bytes"] == held * row["kv_cache_bytes"] // asked
+
+
+def test_a_window_keeps_what_is_read_at_a_time_and_an_unused_one_the_whole_context(footprint_of):
+    long = {"context_tokens": 32768}
+    gemma = footprint_of("google/gemma-3-27b-it", **MLX, **long)
+    assert gemma["kv_padding_bytes"] > 0
+    # Gemma 2 has windows too, but its module caches everything
+    whole = footprint_of("google/gemma-2-9b-it", **MLX, context_tokens=8192)
+    assert whole["kv_padding_bytes"] == pytest.approx(whole["kv_cache_bytes"] / 3, rel=0.01)
+
+
+def test_only_a_chunk_of_the_prompt_is_alive_at_a_time(footprint_of):
+    """Heads of 128 have a fused kernel: beyond a chunk only the copies of a growing cache are added."""
+    short, long = (footprint_of(QWEN3, **MLX, context_tokens=n) for n in (4096, 8192))
+    one_layer = (long["kv_cache_bytes"] - short["kv_cache_bytes"]) / 36
+    assert long["activations_bytes"] - short["activations_bytes"] == pytest.approx(2 * one_layer, rel=1e-6)
+
+
+def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
+    """16 heads of 256, 2048 tokens against the context in 16 bits, and two copies of a layer's cache of 2 × 2 × 256 elements."""
+    short, long = (footprint_of("Qwen/Qwen3.6-35B-A3B", **MLX, context_tokens=n) for n in (65536, 131072))
+    per_token = (long["activations_bytes"] - short["activations_bytes"]) / 65536
+    assert per_token == pytest.approx(2 * 16 * 2048 + 2 * 2 * 1024, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "scenario", "why"),
+    [
+        ("ibm-granite/granite-3.3-8b-instruct", {}, "table engine_gap"),
+        ("sentence-transformers/all-MiniLM-L6-v2", {"context_tokens": 256}, "cannot load"),
+        ("deepseek-ai/DeepSeek-V2-Lite", {}, "not known (table engine_gap)"),
+        (QWEN3, {"gpu_count": 2}, "several machines"),
+        (QWEN3, {"phase_id": "full-finetune", "engine_id": None}, "gradients cannot flow"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", {"images": 1}, "reads text only"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_a_reason(footprint_of, model, scenario, why):
+    row = footprint_of(model, **(MLX | {"context_tokens": 2048} | scenario))
+    assert row["total_bytes"] is None
+    assert why in row["unknown_reason"]
+
+
+def test_granite_in_16_bits_is_answered(footprint_of):
+    assert footprint_of("ibm-granite/granite-3.3-8b-instruct", dtype_id="bf16", engine_id="mlx-lm")["total_bytes"]
+
+
+def test_formats_of_mlx_have_verdicts_on_apple_alone_and_no_other_engine_loads_them(book):
+    runs = book.execute(
+        "SELECT DISTINCT r.engine_id, gpu.vendor, r.runs FROM runs_on AS r JOIN gpu USING (gpu_id) WHERE r.dtype_id LIKE 'mlx-%'"
+    ).fetchall()
+    assert {(engine, vendor) for engine, vendor, does in runs if does} == {("mlx-lm", "apple")}
+    assert all(does is False for engine, _vendor, does in runs if engine != "mlx-lm")
+    others = book.execute(
+        "SELECT DISTINCT dtype_id FROM runs_on WHERE engine_id = 'mlx-lm' AND runs AND dtype_id NOT LIKE 'mlx-%' ORDER BY 1"
+    ).fetchall()
+    assert [dtype for (dtype,) in others] == ["bf16", "fp16", "fp32"]
