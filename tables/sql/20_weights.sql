@@ -168,7 +168,8 @@ held_as AS (
         CASE
             WHEN dtype.dtype_id <> 'stored' OR model_id IN (SELECT model_id FROM stored_sums) THEN dtype.dtype_id
             ELSE model.stored_format
-        END AS format
+        END AS format,
+        dtype.dtype_id = 'stored' AND starts_with(model.stored_format, 'mlx-') AS is_stored_for_mlx
     FROM model, dtype
     WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
 )
@@ -179,6 +180,8 @@ SELECT
 FROM held_as
 LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format,
 LATERAL (SELECT CASE
+    -- (as published is asked of a server, and no server loads it)
+    WHEN held_as.is_stored_for_mlx THEN 'published in a format of MLX: dtype_id := ''mlx-4bit'' and its kin say what MLX LM holds'
     WHEN held_as.format IS NULL THEN 'the format of the published checkpoint is not known'
     WHEN held_as.format IN ('mxfp4', 'gguf-mxfp4') AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
         THEN 'this format is for routed experts, and the model has none'
