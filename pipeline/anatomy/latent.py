@@ -47,11 +47,17 @@ class Latent:
 
 
 def latent_attention(
-    decoder: Decoder, fields: Fields, layers: int, latent: Latent, *, with_indexer: bool = True, key_pool: int = 1
+    decoder: Decoder,
+    fields: Fields,
+    layers: int,
+    latent: Latent,
+    *,
+    with_indexer: bool = True,
+    pools_keys: bool = False,
 ) -> None:
     """`layers` layers of it; `latent` has been read. `with_indexer=False`: they use the choice of another layer.
 
-    `key_pool`: tokens that share one of the indexer's keys.
+    `pools_keys`: the indexer scores pools of keys, which it forms anew at every step: it keeps key, gate and a flag of every token.
     """
     hidden, heads = decoder.hidden, fields.count("num_attention_heads")
     bias = fields.flag(latent.bias)
@@ -69,7 +75,7 @@ def latent_attention(
     cached = latent.kv_rank + latent.rope
     if latent.indexer_heads and with_indexer:
         _indexer(decoder, layers, latent)
-        cached += -(-latent.indexer_dim // key_pool)
+        cached += 2 * latent.indexer_dim + 1 if pools_keys else latent.indexer_dim
     decoder.mixer(
         kind="mla",
         mechanism="mla",

@@ -5,12 +5,18 @@
 
 One short model of every architecture in parameters.csv, and of every one in parameters_multimodal.csv that generates, reads prompts
 of 96 and 160 tokens on the meta device, with a window of 64 tokens where its config has one; models with an encoder find as many
-in what it made. Code that asks for values runs on the CPU, all zeros, without the width of what no cache holds. `cache_elements` counts
-the elements of all tensors of its cache, 0 where the class keeps none.
+in what it made. Code that asks for values runs on the CPU, all zeros, without the width of what no cache holds, or on tensors that hold
+nothing (hollow.py). Where a short config does not run (layers that share their cache with one that was cut off, no layer that attends),
+the whole one is tried, and two that the snapshot has. `cache_elements` counts the elements of all tensors of its cache, 0 where the
+class keeps none.
+
+    python tests/oracle/count_cache.py --only step3p7,bamba     # counts these anew, leaves the other rows
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import csv
 import itertools
 import json
@@ -24,6 +30,8 @@ from count_multimodal import build as build_multimodal
 from count_multimodal import shorten as shorten_parts
 from count_parameters import FILE as PARAMETERS
 from count_parameters import build, shorten
+from hollow import Hollow
+from rows import configs
 
 FILE = Path(__file__).with_name("cache.csv")
 COLUMNS = ["model_type", "architecture", "config_json", "tokens", "cache_elements", "transformers_version"]
@@ -33,6 +41,11 @@ UNSEEN = {"vocab_size": 2048, "vocab_size_per_layer_input": 2048, "intermediate_
           "num_experts_per_tok": 2}  # fmt: skip
 MOST_ON_CPU = 1_500_000_000  # elements
 LENGTHS = (96, 160)
+# Classes whose defaults never attend: where a layer of a short one does.
+ATTENDS = {
+    "bamba": {"attn_layer_indices": [9]},
+    "granitemoehybrid": {"layer_types": ["mamba"] * 9 + ["attention"] + ["mamba"] * 4},
+}
 
 
 def elements(cache) -> int:
@@ -44,7 +57,7 @@ def elements(cache) -> int:
     while pending:
         value = pending.pop()
         if isinstance(value, torch.Tensor):
-            if value.numel() > 1:  # single values are positions
+            if value.numel() > 1 and value.is_floating_point():  # single values and integers are tokens and positions
                 seen[id(value)] = value.numel()
         elif isinstance(value, dict):
             pending += value.values()
@@ -59,12 +72,14 @@ def count(model, tokens: int, device: str) -> int:
     import torch
     from transformers.modeling_outputs import BaseModelOutput
 
-    with torch.device(device), torch.no_grad():
+    mode = Hollow() if device == "hollow" else contextlib.nullcontext()
+    with torch.device("cpu" if device == "hollow" else device), mode, torch.no_grad():
         prompt = torch.full((1, tokens), 3)
         inputs = {"input_ids": prompt}
         if model.config.is_encoder_decoder:
             width = model.get_encoder().config.hidden_size
             inputs = {"encoder_outputs": BaseModelOutput(torch.zeros((1, tokens, width), dtype=torch.bfloat16))}
+            inputs["encoder_outputs"].attention_mask = None  # some classes return one with it
             inputs["decoder_input_ids"] = prompt
         output = model(**inputs, use_cache=True)
         return elements([getattr(output, name, None) for name in ("past_key_values", "cache_params")])
@@ -75,6 +90,10 @@ def runnable(made, device: str):
     import torch
 
     model = (made[0] if isinstance(made, tuple) else made).eval().to(torch.bfloat16)
+    if device == "hollow":
+        model.to_empty(device="cpu")
+        for tensor in model.buffers():
+            tensor.data.fill_(int(not tensor.is_floating_point()))  # sizes of tables divide
     if device == "cpu":
         if sum(p.numel() for p in model.parameters()) > MOST_ON_CPU:
             raise MemoryError("too large for the CPU")
@@ -104,13 +123,14 @@ def windowed(config: dict) -> dict:
 
 
 def models():
-    """(model_type, architecture, config, how to build it) of one short model of each architecture; variations are shorter."""
+    """(model_type, what can be tried in turn: architecture, config, how to build it); variations are shorter."""
     with PARAMETERS.open(newline="") as file:
         plain = [r for r in csv.DictReader(file) if r["architecture"].endswith(("ForCausalLM", "LMHeadModel"))]
     with MULTIMODAL.open(newline="") as file:
         parts = [
             r for r in csv.DictReader(file) if r["architecture"].endswith(("ForConditionalGeneration", "ForCausalLM"))
         ]
+    published = [config for config in configs().values() if config.get("architectures")]
     known = {row["model_type"] for row in plain}
     parts = [row for row in parts if row["model_type"] not in known]
     for rows, cut, make in (
@@ -118,31 +138,60 @@ def models():
         (parts, lambda c: shorten_parts(c, 8), build_multimodal),
     ):
         for model_type, group in itertools.groupby(rows, key=lambda r: r["model_type"]):
-            row = max(group, key=lambda r: (r["architecture"].endswith("Generation"), int(r["parameter_count"])))
-            yield model_type, row["architecture"], windowed(cut(json.loads(row["config_json"]))), make
+            best = sorted(group, key=lambda r: (r["architecture"].endswith("Generation"), int(r["parameter_count"])))
+            tried = [(best[-1]["architecture"], json.loads(best[-1]["config_json"]))]
+            if model_type in ATTENDS:
+                name, config = tried[0]
+                tried = [(name, cut(config) | ATTENDS[model_type])]
+            tried += [
+                (
+                    config["architectures"][0],
+                    {k: v for k, v in config.items() if k not in ("architectures", "model_type")},
+                )
+                for config in published
+                if config.get("model_type") == model_type
+            ]
+            yield model_type, [(name, windowed(how(config)), make) for name, config in tried[:3] for how in (cut, dict)]
+
+
+def held(model_type: str, tried: list) -> list[list]:
+    """Rows of the first of what can be tried that runs."""
+    import transformers
+
+    for (architecture, config, make), (device, how) in itertools.product(
+        tried, (("meta", dict), ("cpu", narrow), ("hollow", dict))
+    ):
+        small = how(config)
+        try:
+            model = runnable(make(model_type, architecture, small), device)
+            most = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None) or LENGTHS[1]
+            lengths = LENGTHS if most > LENGTHS[1] else (48, 96)
+            counts = [(tokens, count(model, tokens, device)) for tokens in lengths]
+        except Exception as error:
+            print(f"{model_type} on {device}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
+            continue
+        text = json.dumps(small, separators=(",", ":"), sort_keys=True)
+        return [
+            [model_type, architecture, text, tokens, elements, transformers.__version__] for tokens, elements in counts
+        ]
+    return []
 
 
 def main() -> None:
     csv.field_size_limit(sys.maxsize)
-    import transformers
-
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="model types, separated by commas, whose rows are counted anew")
+    only = parser.parse_args().only
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     rows = []
-    for model_type, architecture, config, make in models():
-        for device, tried in (("meta", config), ("cpu", narrow(config))):
-            text = json.dumps(tried, separators=(",", ":"), sort_keys=True)
-            try:
-                model = runnable(make(model_type, architecture, tried), device)
-                counts = [(tokens, count(model, tokens, device)) for tokens in LENGTHS]
-            except Exception as error:
-                print(f"{model_type} on {device}: {type(error).__name__}: {str(error)[:120]}", file=sys.stderr)
-                continue
-            rows += [
-                [model_type, architecture, text, tokens, held, transformers.__version__] for tokens, held in counts
-            ]
-            break
-    rows.sort(key=lambda row: row[0])
+    if only:
+        with FILE.open(newline="") as file:
+            rows = [row for row in itertools.islice(csv.reader(file), 1, None) if row[0] not in only.split(",")]
+    for model_type, tried in models():
+        if not only or model_type in only.split(","):
+            rows += held(model_type, tried)
+    rows.sort(key=lambda row: (row[0], row[1], int(row[3])))
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

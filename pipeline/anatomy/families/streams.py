@@ -159,6 +159,6 @@ def attend_pooled(decoder: Decoder, fields: Fields, own: int, shared: int) -> No
     """Latent attention; an indexer in `own` layers scores pools of `index_kpool` keys."""
     latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, decoder.hidden)
     pool = fields.count("index_kpool", default=16)
-    latent_attention(decoder, fields, own, latent, key_pool=pool)
+    latent_attention(decoder, fields, own, latent, pools_keys=True)
     latent_attention(decoder, fields, shared, latent, with_indexer=False)
     decoder.parameter("attention", "indexer_pool", own, latent.indexer_dim * (pool + decoder.hidden))
