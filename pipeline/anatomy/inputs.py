@@ -11,7 +11,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.images import alone, gemma4, llama4, llava, mllama, packed, pairs, patches, pixtral, pooled, tiled
+from pipeline.anatomy.images import (
+    activation,
+    alone,
+    gemma4,
+    llama4,
+    llava,
+    mllama,
+    packed,
+    pairs,
+    patches,
+    pixtral,
+    pooled,
+    tiled,
+    vision,
+)
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.tower_shapes import plain, shape_of
 
@@ -29,6 +43,19 @@ def with_towers(fields: Fields, anatomy: Anatomy) -> Anatomy:
         tokens = only.tokens_each or only.default_pixels // max(only.pixels_each, 1)
         return replace(anatomy, towers=towers, max_context_tokens=tokens + only.class_tokens or None)
     return replace(anatomy, towers=towers)
+
+
+# ---- images that every layer of the text attends to
+
+
+def blip(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """BLIP writes about one image of one size; its text caches keys and values of all patches and the class token."""
+    inner = vision(fields)
+    patch, image = inner.count("patch_size"), inner.count("image_size")
+    hidden = shape_of(anatomy, "vision").hidden
+    facts = {"tokens_each": (image // patch) ** 2, "class_tokens": 1, "output_elements": hidden}
+    named = activation(inner)
+    return [plain(anatomy, "vision", named, reader="cross-attention", input_elements=3 * patch * patch, **facts)]
 
 
 # ---- sound
@@ -93,6 +120,7 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "gemma4_unified": patches,
     "llama4": llama4,
     "mllama": mllama,
+    "blip": blip,
     "whisper": whisper,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
 }

@@ -35,9 +35,10 @@ FROM tower AS t WHERE t.model_id = shape.model_id;
 ALTER TABLE shape ADD COLUMN is_pipeline BOOLEAN DEFAULT false;
 UPDATE shape SET is_pipeline = true WHERE model_id IN (SELECT model_id FROM component);
 
--- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read
+-- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read, or what all of the
+-- text is about (attends to an image of one size)
 CREATE OR REPLACE MACRO images_of(m, images) AS coalesce(images,
-    iif(m.tower.component = 'vision', iif(m.tower.reader = 'none', 1, 0), NULL));
+    iif(m.tower.component = 'vision', iif(m.tower.reader = 'none' OR m.tower.reader = 'cross-attention' AND m.tower.grid = 'fixed', 1, 0), NULL));
 
 CREATE OR REPLACE MACRO pixels_of(t, x, k) AS coalesce(x.image_pixels, iif(t.default_pixels > 0, t.default_pixels, k.default_image_pixels));
 
