@@ -112,7 +112,16 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             """,
             {"first": first, "last": last},
         )
-        connection.execute(f"INSERT INTO {table}_of_first BY NAME SELECT {_COLUMNS} FROM footprints('scenario_step')")
+        # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
+        connection.execute(
+            f"""
+            INSERT INTO {table}_of_first BY NAME SELECT {_COLUMNS} FROM footprints('scenario_step')
+            QUALIFY row_number() OVER (
+                PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
+                ORDER BY total_bytes * (1 + error_band) NULLS LAST, sharding DESC
+            ) = 1
+            """
+        )
 
 
 def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:

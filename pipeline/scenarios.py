@@ -65,7 +65,7 @@ def _expand(scenario_set: dict) -> list[dict]:
             "optimizer_id": optimizer,
             "checkpointing": checkpointing,
             "gpu_count": int(gpus),
-            "sharding": scenario_set["sharding"] if int(gpus) > 1 else None,
+            "sharding": sharding,
             "least_parameter_count": int(scenario_set["least_parameter_count"] or 0),
         }
         for phase, dtype, engine, context, sequences, optimizer, checkpointing, gpus in itertools.product(
@@ -83,4 +83,5 @@ def _expand(scenario_set: dict) -> list[dict]:
                 ),
             )
         )
+        for sharding in (values("sharding") if int(gpus) > 1 else [None])
     ]

@@ -34,6 +34,32 @@ def filled(book: duckdb.DuckDBPyConnection, twins: list[str]) -> duckdb.DuckDBPy
     return cursor
 
 
+def test_of_several_ways_to_share_the_one_that_needs_least_is_published(
+    book: duckdb.DuckDBPyConnection, footprints
+) -> None:
+    """A small model whose embedding is most of it: FSDP gathers it whole, ZeRO-2 does not."""
+    cursor = book.cursor()
+    for table in ("footprint", "ladder"):
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0")
+    fill_footprints(cursor, read_facts()["scenario_set"], models=["BAAI/bge-m3"])
+    rows = cursor.execute(
+        "SELECT phase_id, dtype_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count, sharding, total_bytes, error_band "
+        "FROM footprint WHERE gpu_count > 1 AND phase_id = 'full-finetune' AND optimizer_id = 'adamw'"
+    ).fetchall()
+    assert {row[7] for row in rows} == {"zero2", "zero3"}
+    assert len(rows) == len({row[:7] for row in rows}), "one row a number of GPUs"
+    names = ("phase_id", "dtype_id", "context_tokens", "sequences", "optimizer_id", "checkpointing", "gpu_count")
+    ways = ("zero3", "zero2", "zero1", "ddp")
+    asked = [
+        {"model_id": "BAAI/bge-m3", "sharding": way} | dict(zip(names, row, strict=False))
+        for row in rows
+        for way in ways
+    ]
+    needs = [row["total_bytes"] * (1 + row["error_band"]) for row in footprints(asked)]
+    for place, row in enumerate(rows):
+        assert row[8] * (1 + row[9]) == min(needs[place * len(ways) : (place + 1) * len(ways)])
+
+
 def test_a_model_gets_the_footprints_it_would_get_alone(filled: duckdb.DuckDBPyConnection, twins: list[str]) -> None:
     for model_id in twins:
         cursor = filled

@@ -56,6 +56,27 @@ def test_one_gpu_is_enough_where_it_is(plans_for):
     assert (best["gpu_count"], best["verdict"], best["sharding"]) == (1, "fits", "none")
 
 
+def test_every_sensible_way_is_searched_and_named(plans_for):
+    """Recomputing is tried where nobody says, and taken only where it saves a card; each way to share is named with it."""
+    plans = plans_for("rtx-4090", "Qwen/Qwen3-8B", phase_id="lora")
+    assert (plans[0]["gpu_count"], plans[0]["checkpointing"]) == (2, "full")
+    assert not any(p["gpu_count"] <= 2 for p in plans if (p["sharding"], p["checkpointing"]) == ("zero3", "none"))
+    assert {"zero3", "tp"} <= {plan["sharding"] for plan in plans}
+    (asked,) = {
+        plan["checkpointing"] for plan in plans_for("rtx-4090", "Qwen/Qwen3-8B", phase_id="lora", checkpointing="none")
+    }
+    assert asked == "none"
+    small = plans_for("rtx-4090", "Qwen/Qwen3-0.6B")
+    assert small[0]["checkpointing"] == "none", "nothing is computed twice where it fits as it is"
+    assert {"ddp", "zero1", "zero2", "zero3"} <= {plan["sharding"] for plan in small}
+
+
+def test_a_card_that_does_not_run_the_format_has_no_plan(plans_for):
+    (row,) = plans_for("t4", "Qwen/Qwen3-0.6B", dtype_id="bf16")
+    assert row["verdict"] is None
+    assert "compute capability" in row["unknown_reason"]
+
+
 def test_nothing_fits_and_no_such_card_are_told(plans_for):
     (none,) = plans_for("gtx-1060-6gb", LARGEST, dtype_id="fp16", attention="eager")
     assert none["verdict"] == "no"

@@ -3,7 +3,9 @@
 --   those that contain what was asked come first (a blank reads as a hyphen, case does not count), then the most alike by Jaro and
 --   Winkler's similarity; of cards the shorter id, of models the more downloaded one
 --
--- Units: none. Source: the tables gpu and model.
+-- with_nearest(reason, model_id) says them beside a reason that is "no such ...".
+--
+-- Units: none. Source: the tables gpu, model, dtype, phase, optimizer, engine, kv_dtype.
 
 CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
 
@@ -34,5 +36,25 @@ CREATE OR REPLACE MACRO known_phase(asked) AS iif(asked IN (SELECT phase_id FROM
     error('no such phase: ' || coalesce(asked, 'NULL') || ' (' || (SELECT string_agg(phase_id, ', ') FROM phase) || ')')::VARCHAR);
 CREATE OR REPLACE MACRO known_gpu(asked) AS
     coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = asked), error(coalesce(unknown_gpu_reason(asked), 'no GPU was named'))::VARCHAR);
-CREATE OR REPLACE MACRO with_nearest_model(reason, asked) AS reason
-    || iif(reason = 'no such model in this snapshot', ' (nearest: ' || nearest_models(asked) || ')', '');
+
+CREATE OR REPLACE VIEW book_id AS
+SELECT 'dtype' AS kind, dtype_id AS id FROM dtype
+UNION ALL SELECT 'phase', phase_id FROM phase
+UNION ALL SELECT 'optimizer', optimizer_id FROM optimizer
+UNION ALL SELECT 'engine', engine_id FROM engine
+UNION ALL SELECT 'KV dtype', kv_dtype_id FROM kv_dtype;
+
+CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS (
+    SELECT string_agg(id, ', ') FROM (
+        SELECT id FROM book_id WHERE kind = asked_kind
+        ORDER BY contains(id, asked_id(asked)) DESC, iif(contains(id, asked_id(asked)), len(id), 0), jaro_winkler_similarity(id, asked_id(asked)) DESC, id
+        LIMIT 3
+    )
+);
+
+CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || CASE
+    WHEN reason = 'no such model in this snapshot' THEN ' (nearest: ' || nearest_models(model_asked) || ')'
+    WHEN regexp_matches(reason, '^no such [A-Za-z ]+: ') THEN ' (nearest: '
+        || nearest_ids(regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 1), regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 2)) || ')'
+    ELSE ''
+END;

@@ -202,4 +202,4 @@ WITH scenario_asked AS (
         expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel AS sequence_parallel,
         offload AS offload
 )
-SELECT f.* REPLACE (with_nearest_model(f.unknown_reason, model_id) AS unknown_reason) FROM footprints('scenario_asked') AS f;
+SELECT f.* REPLACE (with_nearest(f.unknown_reason, model_id) AS unknown_reason) FROM footprints('scenario_asked') AS f;

@@ -187,7 +187,7 @@ best AS (
 reasoned AS (
     SELECT whole.*, CASE
         WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-        WHEN whole.unknown_reason IS NOT NULL THEN whole.unknown_reason
+        WHEN whole.unknown_reason IS NOT NULL THEN with_nearest(whole.unknown_reason, whole.model_id)
         WHEN whole.engine_id NOT IN ('llama.cpp', 'transformers') THEN 'sharing with the CPU is worked out for llama.cpp and Transformers'
         WHEN whole.engine_id = 'transformers' AND whole.dtype_id NOT IN ('fp32', 'bf16', 'fp16')
             THEN 'bitsandbytes runs its layers on the GPU only'

@@ -171,7 +171,7 @@ SELECT
     END AS verdict,
     CASE
         WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-        WHEN f.total_bytes IS NULL THEN with_nearest_model(f.unknown_reason, model_id)
+        WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, model_id)
         ELSE card_reason(r)
     END AS unknown_reason,
     iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ', share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),

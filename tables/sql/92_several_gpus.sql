@@ -48,7 +48,7 @@ judged AS (
         p.*, card_asked.gpu_id AS asked_gpu_id, gpu.capacity_bytes,
         CASE
             WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-            WHEN p.total_bytes IS NULL THEN p.unknown_reason
+            WHEN p.total_bytes IS NULL THEN with_nearest(p.unknown_reason, p.model_id)
             ELSE card_reason(r)
         END AS reason
     FROM card_asked

@@ -103,7 +103,7 @@ limit_told AS (
         iif(starts_with(f.engine_id, 'vllm') OR f.engine_id = 'sglang', k.vllm_default_sequences::BIGINT, NULL) AS most_by_engine,
         CASE
             WHEN limit_card.reason IS NOT NULL THEN limit_card.reason
-            WHEN f.total_bytes IS NULL THEN with_nearest_model(f.unknown_reason, f.model_id)
+            WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, f.model_id)
             ELSE card_reason(r)
         END AS reason
     FROM (SELECT DISTINCT * EXCLUDE (is_enough) FROM limit_first WHERE is_context AND are_sequences) AS f

@@ -2,18 +2,19 @@
 --
 --   plans_for('h100-sxm-80gb', 'meta-llama/Llama-3.1-405B', phase_id := 'pretrain', ...)
 --     one row per way to share, on the fewest GPUs that it fits; the cheapest first. plan_rank 1 is the one to take: fewest GPUs, then fewest
---     stages and divided layers, then most room. Where nothing fits, the row that comes closest, with verdict `no`.
+--     stages and divided layers, then nothing computed twice, then most room. Where nothing fits, the row that comes closest, with verdict `no`.
 --
--- Searched: 1, 2, 4 ... 1024 GPUs; tensor_parallel up to the GPUs of one node; pipeline_parallel up to 16; context_parallel for long
--- sequences; expert_parallel 8 for models with experts; the rest of the GPUs shares by ZeRO-3 (one GPU to a cluster, engine transformers)
--- or, where layers are divided or staged, by the distributed optimizer (engine megatron). With engine_id, only that engine's way. offload
--- is tried as asked. Pipelines are filled: as many micro-batches in flight as stages.
+-- Searched: 1, 2, 4 ... 1024 GPUs; DDP, ZeRO-1, ZeRO-2 and ZeRO-3 (FSDP), and tensor parallelism alone within one node (engine transformers;
+-- not over weights that bitsandbytes packs); or, where layers are divided or staged besides, the distributed optimizer (engine megatron):
+-- tensor_parallel up to the GPUs of one node; pipeline_parallel up to 16; context_parallel for long sequences; expert_parallel 8 for models
+-- with experts. Without activation checkpointing and with it (checkpointing := 'none', 'full' or 'selective' asks for one). With engine_id, only that
+-- engine's ways. offload is tried as asked. Pipelines are filled: as many micro-batches in flight as stages.
 -- Units: bytes per GPU; sequences is the micro-batch of a data-parallel copy. verdict as in compatibility: `fits` with the error band,
--- `tight` without. Source: footprints, gpu. Not covered: speed, stages of uneven size, cards of several kinds.
+-- `tight` without. Source: footprints, gpu, runs_on. Not covered: speed, stages of uneven size, cards of several kinds.
 
 CREATE OR REPLACE MACRO plans_for(
     gpu_id, model_id, phase_id := 'full-finetune', dtype_id := NULL, context_tokens := NULL, sequences := 1, optimizer_id := NULL,
-    checkpointing := 'full', lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL, engine_id := NULL, offload := NULL,
+    checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL, engine_id := NULL, offload := NULL,
     loss := NULL, gradient_accumulation := NULL, adapter := NULL
 ) AS TABLE
 WITH plan_card AS (SELECT gpu_id AS asked_id),
@@ -21,7 +22,7 @@ plan_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, way.engine) AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, NULL AS kv_dtype_id, optimizer_id AS optimizer_id, precision AS precision,
-        checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets, attention AS attention, NULL AS sharding,
+        saved.checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets, attention AS attention, way.sharding,
         gpus.n::BIGINT AS gpu_count, tensor.n::BIGINT AS tensor_parallel, pipeline.n::BIGINT AS pipeline_parallel,
         context.n::BIGINT AS context_parallel, expert.n::BIGINT AS expert_parallel, NULL AS micro_batches_in_flight,
         NULL AS sequence_parallel, offload AS offload, adapter AS adapter, loss AS loss, gradient_accumulation AS gradient_accumulation,
@@ -34,29 +35,45 @@ plan_asked AS (
     JOIN (SELECT unnest([1, 8]) AS n) AS expert
         ON expert.n = 1 OR gpus.n >= tensor.n * pipeline.n * 8
             AND EXISTS (SELECT 1 FROM shape AS m WHERE m.model_id = model_id AND m.expert_count_max > 0)
-    JOIN (SELECT * FROM (VALUES ('transformers', 1), ('megatron', 2)) AS ways(engine, kind)) AS way
-        ON iif(tensor.n * pipeline.n * context.n * expert.n = 1, 1, 2) = way.kind OR engine_id IS NOT NULL AND way.kind = 1
+    -- by degrees: none; layers divided alone; any. Without a word for the sharding it is the engine's own
+    JOIN (SELECT * FROM (VALUES ('transformers', 'zero3', 1), ('transformers', 'zero2', 1), ('transformers', 'zero1', 1), ('transformers', 'ddp', 1),
+            ('transformers', 'tp', 2), ('megatron', NULL, 3)) AS ways(engine, sharding, kind)) AS way
+        ON CASE way.kind
+            WHEN 1 THEN tensor.n * pipeline.n * context.n * expert.n = 1 AND (gpus.n > 1 OR way.sharding = 'zero3')
+            WHEN 2 THEN tensor.n > 1 AND tensor.n = gpus.n AND phase_id <> 'qlora'
+            ELSE tensor.n * pipeline.n * context.n * expert.n > 1 AND (engine_id IS NULL OR tensor.n < gpus.n)
+        END
+    JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved ON true
 ),
 judged AS (
     SELECT
         f.*, card.capacity_bytes, card.gpu_id AS card_id, plan_card.asked_id,
         CASE
-            WHEN f.total_bytes IS NULL OR card.capacity_bytes IS NULL THEN NULL
+            WHEN f.total_bytes IS NULL OR card.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL THEN NULL
             WHEN f.total_bytes > card.capacity_bytes THEN 'no'
             WHEN f.total_bytes * (1 + f.error_band) > card.capacity_bytes THEN 'tight'
             WHEN f.gpu_count > 1 THEN 'multi-gpu'
             ELSE 'fits'
-        END AS verdict
+        END AS verdict,
+        CASE
+            WHEN card.gpu_id IS NULL THEN unknown_gpu_reason(plan_card.asked_id)
+            WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, f.model_id)
+            ELSE card_reason(r)
+        END AS reason
     FROM plan_card
     JOIN footprints('plan_asked') AS f ON true
     LEFT JOIN gpu AS card ON card.gpu_id = plan_card.asked_id
+    LEFT JOIN model AS m ON m.model_id = f.model_id
+    LEFT JOIN runs_on AS r
+        ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
+        AND r.attention = f.attention AND r.gpu_id = plan_card.asked_id
 ),
 -- of each way the fewest GPUs that it fits on, or the closest try
 way_best AS (
     SELECT *
     FROM judged
     QUALIFY row_number() OVER (
-        PARTITION BY engine_id, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel
+        PARTITION BY judged.engine_id, judged.checkpointing, sharding, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel
         ORDER BY coalesce(list_position(['fits', 'multi-gpu', 'tight', 'no'], verdict), 5) // 2, iif(verdict = 'no', total_bytes, gpu_count), gpu_count
     ) = 1
 ),
@@ -65,15 +82,16 @@ ranked AS (
         *, row_number() OVER (
             ORDER BY CASE WHEN verdict IN ('fits', 'multi-gpu') THEN 1 WHEN verdict = 'tight' THEN 2 WHEN verdict = 'no' THEN 3 ELSE 4 END,
                 iif(verdict = 'no', total_bytes, gpu_count), tensor_parallel * pipeline_parallel * context_parallel * expert_parallel,
-                total_bytes, gpu_count, engine_id
+                iif(verdict = 'no', 0, list_position(['none', 'selective', 'full'], ranked_way.checkpointing)), total_bytes, gpu_count,
+                ranked_way.engine_id, sharding
         ) AS plan_rank
-    FROM way_best
+    FROM way_best AS ranked_way
 )
 SELECT
     plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, sharding, tensor_parallel, pipeline_parallel,
-    context_parallel, expert_parallel, ranked.engine_id, ranked.offload, ranked.context_tokens, ranked.sequences, total_bytes,
+    context_parallel, expert_parallel, ranked.checkpointing, ranked.engine_id, ranked.offload, ranked.context_tokens, ranked.sequences, total_bytes,
     capacity_bytes, capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
-    CASE WHEN card_id IS NULL THEN unknown_gpu_reason(gpu_id) ELSE unknown_reason END AS unknown_reason
+    reason AS unknown_reason
 FROM ranked
 WHERE plan_rank = 1 OR verdict IN ('fits', 'multi-gpu', 'tight')
 ORDER BY plan_rank;
