@@ -34,9 +34,13 @@ _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
     "generated_tokens", "gradient_accumulation",
 )  # fmt: skip
-# Between two steps, and what cuBLAS takes of the allocator on the card that was measured.
+# Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
+# training that of the forward pass and autograd's.
 _RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, f)::BIGINT"
-_WORKSPACE = "CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END::BIGINT"
+_WORKSPACE = (
+    "(iif(f.phase_id = 'inference', 1, 2) * CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes "
+    "WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END)::BIGINT"
+)
 # Versions that hand the cache over as tuples keep the old one while a step makes the new one.
 _OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.

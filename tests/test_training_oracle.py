@@ -9,7 +9,7 @@ import pytest
 from tests import step_account
 from tests.step_account import SCENARIO
 
-MEAN, UNDER, OVER = 0.003, -0.025, 0.06
+MEAN, UNDER, OVER = 0.0022, -0.025, 0.06
 
 
 @pytest.fixture(scope="module")

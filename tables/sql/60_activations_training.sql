@@ -138,11 +138,14 @@ CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
         adapter_compute_bytes(x) * b.width, 0);
 
 -- Per token, backward inside attention where scores are tensors: the softmax, its gradient, their product (a temporary of PyTorch's CUDA
--- kernel) and the gradient of the scores, all in the softmax's precision, in place of what was kept of them.
+-- kernel) and the gradient of the scores, all in the softmax's precision, in place of what was kept of them. (PyTorch takes an fp32
+-- softmax of fp16 scores in one kernel: their gradient is fp16.) Queries and keys wait for it; the gradient of the values has taken
+-- the values' place, and what the layer kept behind its attention is gone.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
     WHEN 'eager' THEN (CASE WHEN m.softmax_form = 'clamped' THEN 5 * iif(x.precision = 'amp', 4, x.compute_bytes)
-        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN 4 * x.compute_bytes ELSE 16 END
-        + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * c.reach + 2 * x.compute_bytes * c.context
+        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN 4 * x.compute_bytes
+            ELSE iif(x.is_half, 14, 16) END
+        + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * c.reach
     WHEN 'math' THEN 12 * c.heads * c.reach + 8 * c.context
     WHEN 'broadcast' THEN 12 * c.heads * c.reach + 8 * c.context
     ELSE 0 END;
@@ -219,13 +222,30 @@ CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x) + encoder_hidden_kept(m, x),
     'adapters': kept_by_adapters(m, x) * (1 + (x.encoder_ratio - 1) * encoder_adapter_share(m, x)),
     'selective': kept_selectively(m, x, mixers),
+    -- a mask of all pairs of tokens, which layers to recompute hold on to
+    'mask': iif(list_bool_or(list_transform(mixers, lambda c: c.kernel = 'eager' AND c.mechanism NOT IN ('cross', 'bidirectional')))
+        AND x.encoder_ratio = 1, x.residual_bytes * x.context_tokens, 0),
     'attention': list_concat(recurrent_parts(m, x),
         list_transform(coalesce(mixers, []), lambda c: [c.layers, c.times * kept_by_attention(c, m, x), c.times * score_gradients(c, m, x)])),
     'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers,
         iif(b.is_encoder, x.encoder_ratio, 1) * kept_by_feed_forward(b, m, x),
         iif(b.is_encoder, x.encoder_ratio, 1) * feed_forward_gradients(b, m, x)])
 };
+-- Per token and layer, where scores are tensors: what is gone when they are differentiated. The norm before the feed-forward block, adapters' inputs behind
+-- the scores, one of the two gradients of hidden states. Blocks beside attention, and layers that are either, keep it.
+CREATE OR REPLACE MACRO freed_before_scores(m, x) AS iif(m.is_block_parallel OR m.is_alternating OR x.encoder_ratio <> 1, 0, (
+    kept_by_norms(m.norm_width_sum, m.norm_output_sum, m, x) / 2
+    + x.residual_bytes * m.layer_count * m.hidden_size
+    + iif(x.is_adapter, adapter_compute_bytes(x) * CASE
+        WHEN x.lora_targets = 'attention' THEN m.context_sum
+        WHEN x.lora_targets = 'all-linear' AND NOT x.has_adapted_experts THEN
+            adapted_inputs(m, x) - m.lora_attention_input_sum + m.context_sum
+        ELSE 0 END, 0)
+    ) / greatest(m.layer_count, 1));
+
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
+    'mask': coalesce(parts.mask, 0),
+    'freed': iif(list_max(list_transform(parts.attention, lambda a: a[3])) > 0, freed_before_scores(m, x), 0),
     'layers': (parts.hidden + parts.adapters) / residual_parallel(x) + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
     'selective': parts.selective / tensor_parallel(x),
@@ -250,8 +270,8 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
 CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
-    WHEN 'full' THEN s.inputs
-    WHEN 'selective' THEN s.selective
+    WHEN 'full' THEN s.inputs + s.mask
+    WHEN 'selective' THEN s.selective + s.mask
     ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
         - iif(m.is_block_parallel AND x.lora_targets IN ('attention', 'query-value'), s.block, 0)

@@ -44,17 +44,18 @@ END;
 CREATE OR REPLACE MACRO gradients_first(elements, m, x, g, s) AS
     iif(x.has_standing_gradients, g + gradient_bytes(s.down, x), least(g, gradient_bytes(elements, x)));
 
+-- (A layer that is recomputed stands beside its input, but where the norm keeps that input itself.)
 -- The last layer while only the gradients of the head exist, or the first while those of all later layers do. `made`: bytes that an
 -- element of the layer's own gradient takes before it is reduced, where it is: then none of it is in the shards yet.
 CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work, t, made) AS w + o + greatest(
     step_tokens(x) * (work + t.share * t.flights * kept_by_layers(m, x, s) - kept_by_one_layer(m, x, s))
         + greatest(
             step_tokens(x) * (s.block_work + s.block_gradients) + made * s.down + gathered_next(m, x) + gradients_first(m.vocab_size * m.hidden_size, m, x, g, s),
-            step_tokens(x) * s.score_gradients + made * m.largest_layer_elements + gathered_next(m, x) + gradients_first(m.vocab_size * m.hidden_size
+            step_tokens(x) * (s.score_gradients - s.freed + iif(x.checkpointing = 'full' AND x.residual_bytes = 2 AND m.norm_form <> 'layer', 2 * m.hidden_size, 0)) + made * m.largest_layer_elements + gathered_next(m, x) + gradients_first(m.vocab_size * m.hidden_size
                 + iif(made > 0, 0, m.largest_layer_elements - 2 * m.hidden_size * (m.query_max + m.key_max)), m, x, g, s)),
-    step_tokens(x) * (work + s.block_work + s.block_gradients) + made * s.down
+    step_tokens(x) * (work + s.block_work + s.block_gradients + iif(x.checkpointing = 'none', 0, s.mask)) + made * s.down
         + gradients_before(m.largest_layer_elements - iif(made > 0, 0, s.down), m, x, g, s) + gathered_second(m, x, s),
-    step_tokens(x) * (work + s.mixer_work) + made * m.largest_layer_elements
+    step_tokens(x) * (work + s.mixer_work - s.freed + iif(x.checkpointing = 'none', 0, s.mask)) + made * m.largest_layer_elements
         + gradients_before(iif(made > 0, m.largest_layer_elements, m.hidden_size * (m.query_max + 2 * m.key_max)), m, x, g, s) + gathered_second(m, x, s)
 ) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + t.is_last * held_logits(m, x) + dora_work(m, x)
     + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);

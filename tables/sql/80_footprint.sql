@@ -45,7 +45,7 @@ recipe AS (
     SELECT DISTINCT
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, engine_norm_form
+        has_fused_kernels, repeats_keys, engine_norm_form, dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -78,6 +78,7 @@ step AS (
         AND r.context_tokens = x.context_tokens AND r.sequences = least(x.sequences, 2)
         AND r.tensor_parallel = x.tensor_parallel AND r.is_sequence_parallel = x.is_sequence_parallel
         AND r.has_fused_kernels = x.has_fused_kernels AND r.repeats_keys = x.repeats_keys
+        AND r.is_half = (x.dtype_id = 'fp16')
         AND r.engine_norm_form IS NOT DISTINCT FROM x.engine_norm_form
 ),
 -- Of a pipeline the two stages that can be the worst, else the whole model: what it holds, and its moments. (Two columns and no list:
