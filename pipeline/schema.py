@@ -185,9 +185,9 @@ FACTS = _tables(
     ),
     _table(
         "kv_dtype",
-        "Formats that a KV cache is held in: bits per element, block overhead included.",
+        "Formats that a KV cache is held in: bits per element, block overhead included. Empty least_capability: on every card.",
         "kv_dtype_id",
-        "kv_dtype_id name element_bits engine_ids? source",
+        "kv_dtype_id name element_bits engine_ids? least_capability? targets? source",
     ),
     _table(
         "constant",

@@ -92,3 +92,24 @@ def test_every_verdict_is_of_a_pair_that_runs(book):
     ).fetchall() == [(0,)]
     kinds = dict(book.execute("SELECT runs, count(*) FROM runs_on GROUP BY ALL").fetchall())
     assert set(kinds) == {True, False, None}
+
+
+@pytest.mark.parametrize(
+    ("card", "held"), [("rtx-4090", True), ("h100-sxm", True), ("mi300x", True), ("rtx-3090", False), ("mi210", False)]
+)
+def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(book, card, held):
+    """Triton has no such type below compute capability 8.9; other kernels there are not settled."""
+
+    def ask(column, kv_dtype_id="fp8", macro="fits_on"):
+        query = (
+            f"SELECT {column} FROM {macro}('{card}', '{SMALL}', engine_id := 'vllm', kv_dtype_id := '{kv_dtype_id}')"
+        )
+        return book.execute(query).fetchall()[0][0]
+
+    assert ask("verdict") == ("fits" if held else None)
+    assert ask("coalesce(unknown_reason, '')").startswith(
+        "" if held else "no source in the book says that a cache in fp8"
+    )
+    assert ask("verdict", "bf16") == "fits"
+    assert (ask("max_context_tokens", macro="limits_on") is not None) == held
+    assert (ask("verdict", macro="on_several_gpus") is not None) == held

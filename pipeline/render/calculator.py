@@ -61,6 +61,20 @@ def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     return {"arguments": list(found[0])} if found else {}
 
 
+def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
+    """Formats of the KV cache that a card is not known to read: format → card → reason, as `fits_on` gives it."""
+    if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'kv_reason' LIMIT 1").fetchone():
+        return {}
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    query = """
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv_dtype_id, vendor, compute_capability) AS reason
+        FROM kv_dtype CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
+    """
+    for held, card, reason in connection.execute(query).fetchall():
+        found[held][card] = reason
+    return {"without_cache": found}
+
+
 class Calculator:
     """The formulas of a published database for the browser; without formulas in it, nothing."""
 
@@ -76,7 +90,9 @@ class Calculator:
                 pass
             else:
                 self.tables = set(mirror.tables)
-                self.shared = shared_tables(connection, self.tables) | _arguments(connection)
+                self.shared = (
+                    shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
+                )
 
     @cached_property
     def own(self) -> dict[str, dict[str, list[dict]]]:

@@ -145,6 +145,8 @@ function verdict(row) {
   const held = models.format.values[models.format.of[models.id.indexOf(state.model)]];
   const refusal = a.refusal(world, asked, held, gpu);
   if (refusal) return `; ${gpu.short}: ${refusal.text === "unknown" ? "not known to run there" : "it does not run there"} (${refusal.why})`;
+  const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
+  if (cache) return `; ${gpu.short}: not known to run there (${cache})`;
   const gives = gpu.capacity * 1024;
   const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
   return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB`;

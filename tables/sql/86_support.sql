@@ -2,11 +2,12 @@
 --
 --   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them all
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
+--   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv); the published scenarios hold theirs in 16 bits
 --
 -- A line names engines and formats by patterns (gguf-*), cards by vendor, by architecture or compute capability, or by a range of
 -- compute capabilities; what it leaves empty it does not ask for. `runs` is empty where sources do not settle it. No line: not known.
--- Units: compute capability as NVIDIA numbers it. Source: support.csv, each line with its own. Not covered: formats of the KV cache, versions of drivers, operating systems, kernels
--- that run but slowly.
+-- Units: compute capability as NVIDIA numbers it. Source: support.csv, each line with its own. Not covered: versions of drivers, operating systems,
+-- kernels that run but slowly.
 
 CREATE OR REPLACE MACRO names_one(words, word) AS
     words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
@@ -40,6 +41,14 @@ CREATE OR REPLACE MACRO card_reason(r) AS CASE
     WHEN r.runs THEN NULL
     ELSE coalesce(r.how, 'no source in the book says that this engine runs this format on this card')
 END;
+
+-- Why a card holds no KV cache in a format: 8-bit floats are read from compute capability 8.9 on, and on the cards that a source names.
+CREATE OR REPLACE MACRO kv_reason(cache_format, card_vendor, card_capability) AS (
+    SELECT any_value('no source in the book says that a cache in ' || cache_format || ' is read on this card'
+        || iif(card_vendor = 'nvidia', ': compute capability ' || kv.least_capability || ' and later are known', ''))
+    FROM kv_dtype AS kv
+    WHERE kv.kv_dtype_id = cache_format AND kv.least_capability IS NOT NULL AND NOT coalesce(
+        iif(card_vendor = 'nvidia', try_cast(card_capability AS DOUBLE) >= kv.least_capability, names_one(kv.targets, card_capability)), false));
 
 -- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published
 CREATE OR REPLACE MACRO running_format(m, dtype_id) AS iif(dtype_id = 'stored', m.stored_format, dtype_id);

@@ -163,7 +163,8 @@ SELECT
     card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,
     f.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - f.total_bytes AS headroom_bytes,
     CASE
-        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL THEN NULL
+        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL
+            OR kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability) IS NOT NULL THEN NULL
         WHEN f.total_bytes > gpu.capacity_bytes THEN 'no'
         WHEN f.total_bytes * (1 + f.error_band) > gpu.capacity_bytes THEN 'tight'
         WHEN f.gpu_count > 1 THEN 'multi-gpu'
@@ -172,7 +173,7 @@ SELECT
     CASE
         WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
         WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, model_id)
-        ELSE card_reason(r)
+        ELSE coalesce(card_reason(r), kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability))
     END AS unknown_reason,
     iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ', share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),
         inputs_needed(f.engine_id, f.images, f.model_id IN (SELECT a.model_id FROM attention_layer AS a WHERE a.component = 'vision'))), ''))

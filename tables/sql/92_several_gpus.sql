@@ -38,7 +38,7 @@ scenario_asked AS (
     FROM asked, point, (VALUES (1), (2), (4), (8), (16), (24), (32), (64)) AS counts(cards)
 ),
 placed AS MATERIALIZED (
-    SELECT f.model_id, f.dtype_id, f.engine_id, f.context_tokens, f.sequences, f.attention, f.gpu_count, f.sharding,
+    SELECT f.model_id, f.dtype_id, f.engine_id, f.context_tokens, f.sequences, f.kv_dtype_id, f.attention, f.gpu_count, f.sharding,
         greatest(f.gpu_count // k.server_gpu_count, 1) AS stages, f.total_bytes, f.error_band, f.unknown_reason
     FROM footprints('scenario_asked') AS f CROSS JOIN constants AS k
     WHERE f.gpu_count <= k.server_gpu_count OR is_server(f)
@@ -49,7 +49,7 @@ judged AS (
         CASE
             WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
             WHEN p.total_bytes IS NULL THEN with_nearest(p.unknown_reason, p.model_id)
-            ELSE card_reason(r)
+            ELSE coalesce(card_reason(r), kv_reason(p.kv_dtype_id, gpu.vendor, gpu.compute_capability))
         END AS reason
     FROM card_asked
     JOIN placed AS p ON true

@@ -104,11 +104,12 @@ limit_told AS (
         CASE
             WHEN limit_card.reason IS NOT NULL THEN limit_card.reason
             WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, f.model_id)
-            ELSE card_reason(r)
+            ELSE coalesce(card_reason(r), kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability))
         END AS reason
     FROM (SELECT DISTINCT * EXCLUDE (is_enough) FROM limit_first WHERE is_context AND are_sequences) AS f
     JOIN limit_card ON true
     LEFT JOIN model AS m ON m.model_id = f.model_id
+    LEFT JOIN gpu ON gpu.gpu_id = limit_card.gpu_id
     LEFT JOIN runs_on AS r
         ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
         AND r.attention = f.attention AND r.gpu_id = limit_card.gpu_id
