@@ -18,6 +18,7 @@ WHOLE = ("fp32", "bf16", "fp16")
 GGUF_OF = {"mxfp4": "gguf-mxfp4"}
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
+BARELY = ", barely"
 
 
 def asked(book: Book, model: int, context: int | None) -> tuple:
@@ -53,11 +54,11 @@ def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | N
     for nominal, capacity in [largest, *(c for c in cards if c[0] > SINGLE_GIB and c != largest)]:
         verdict, gpus, _kib = judge(totals, counts, capacity)
         if gpus == 1:
-            return f"one {nominal} GB card" + (", barely" if verdict == "tight" else "")
+            return f"one {nominal} GB card" + (BARELY if verdict == "tight" else "")
         if verdict == "multi-gpu":
             return f"{gpus} × {nominal} GB"
         if verdict == "tight":
-            barely = barely or f"{gpus} × {nominal} GB, barely"
+            barely = barely or f"{gpus} × {nominal} GB{BARELY}"
     return barely
 
 
@@ -83,7 +84,7 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
         if known and cards:
             places = [smallest(book.totals(model, book.index[s]), book.counts, cards) for s in known]
             # where a format does not fit on its own engine's GPUs, another engine may share it among more
-            scenario, where = next(((s, w) for s, w in zip(known, places, strict=True) if w), (known[0], None))
+            scenario, where = min(zip(known, places, strict=True), key=lambda found: _doubt(found[1]))
             facts.append((phase, name, where, scenario))
     if not facts:
         return "", ""
@@ -107,6 +108,10 @@ def _exactly(name: str, s: Scenario) -> str:
     if s.phase_id == "inference":
         return f"{what}, {s.sequences} sequence"
     return f"{what}, micro-batch {s.sequences}, {s.optimizer_id}, checkpointing {s.checkpointing}"
+
+
+def _doubt(where: str | None) -> int:
+    return 2 if where is None else int(where.endswith(BARELY))
 
 
 def _most(totals, counts: list[int]) -> int:
