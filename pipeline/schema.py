@@ -140,6 +140,14 @@ FACTS = _tables(
         "attention_scores block_scores sequences_each text_tokens note? source",
     ),
     _table(
+        "image_processor",
+        "How pictures are resized or cut before a model sees them, and the tokens that are added: by processor, with what a checkpoint's "
+        "config does not say. The rules are in tables/sql/64_image_tokens.sql.",
+        "processor_id",
+        "processor_id rule min_image_tokens? max_image_tokens? max_side_patches? side_tiles? max_tiles? grids? image_extra_tokens "
+        "tile_extra_tokens row_extra_tokens source locator? confidence note?",
+    ),
+    _table(
         "recurrence",
         "What a recurrent layer's PyTorch code in Transformers holds, in bytes for each element of a width: what the forward pass "
         "keeps for the backward pass, and the most that backward or prefill hold beside it. A moment in several rows that differ "
@@ -287,7 +295,7 @@ PUBLISHED = _tables(
         "model_id component",
         "model_id component reader grid hidden_size width is_gated activation hidden_tensors rotary_tensors input_elements "
         "table_elements kept_elements output_elements stem_elements square_elements class_tokens tokens_each pixels_each "
-        "default_pixels max_tiles text_tokens_each merged_tokens has_row_ends",
+        "default_pixels max_tiles text_tokens_each merged_tokens max_side_pixels processor_id?",
     ),
     _table(
         "component",
@@ -317,6 +325,7 @@ PUBLISHED = _tables(
             "optimizer",
             "implementation",
             "pipeline_stage",
+            "image_processor",
             "recurrence",
             "engine",
             "support",
@@ -348,7 +357,7 @@ PUBLISHED = _tables(
         "What a scenario needs on each GPU; total_bytes is the sum of the components.",
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision "
         "checkpointing sharding gpu_count",
-        "model_id dtype_id phase_id engine_id context_tokens sequences images? image_pixels? audio_seconds? kv_dtype_id? optimizer_id? "
+        "model_id dtype_id phase_id engine_id context_tokens sequences images? image_width? image_height? audio_seconds? kv_dtype_id? optimizer_id? "
         "precision? checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
         "kv_padding_bytes? state_bytes? activations_bytes? gradients_bytes? optimizer_bytes? adapters_bytes? "
         "overhead_bytes? total_bytes? error_band? peak_moment? unknown_reason?",

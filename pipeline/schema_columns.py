@@ -155,13 +155,24 @@ square_elements | integer>=0 | Elements per pair of tokens: a mask, scores or a 
 class_tokens | integer>=0 | Tokens of an image beside its patches
 tokens_each | integer>=0 | Tokens of one image, tile or window of sound, where that is fixed
 pixels_each | integer>=0 | Pixels of a patch (dynamic) or of a tile (tiles)
-default_pixels | integer>=0 | Pixels of an image where nobody says; 0 stands for the constant default_image_pixels
-max_tiles | integer>=0 | Most tiles of an image, the small picture of the whole included
+default_pixels | integer>=0 | Pixels of an image where nobody says; 0 stands for a square of default_image_side_pixels
+max_tiles | integer>=0 | Most tiles of an image
 text_tokens_each | integer>=0 | Tokens of the prompt for one image or tile
 merged_tokens | integer>=0 | Tokens of the tower that make one of the prompt, where the grid is dynamic
-has_row_ends | boolean | Whether one more token of the prompt ends every row of patches
+max_side_pixels | integer>=0 | Longest side that the tower has positions for; 0 where it does not limit the picture
+processor_id | string | How pictures are cut before the tower sees them (image_processor); null where it is not known, or nobody reads its tokens
+rule | string | How a picture becomes rows and columns of tokens or tiles (64_image_tokens.sql says what each does)
+min_image_tokens | integer>=0 | Fewest tokens that a picture becomes
+max_image_tokens | integer>=1 | Most tokens that a picture becomes
+max_side_patches | integer>=1 | Most patches along a side of a picture
+side_tiles | integer>=1 | Tiles along the longer side of a picture
+grids | string | Arrangements that a picture may be cut into, rows x columns of tiles, in the order in which they are tried
+image_extra_tokens | integer>=0 | Tokens that the processor adds for each picture
+tile_extra_tokens | integer>=0 | Tokens that it adds for each tile of several
+row_extra_tokens | integer>=0 | Tokens that it adds for each row
 images | integer>=0 | Images of each sequence; their tokens are part of context_tokens
-image_pixels | integer>=1 | Pixels of one image, after the processor has resized it
+image_width | integer>=1 | Pixels of one image from left to right, before its processor resizes or cuts it; null: 1024
+image_height | integer>=1 | Pixels of one image from top to bottom, likewise
 audio_seconds | number>=0 | Seconds of sound of each sequence
 gpu_id | string | Stable id of a card
 name | string | Name for people

@@ -93,7 +93,7 @@ def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
 def test_a_scenario_that_is_answered_twice_is_an_error(compared):
     """One row says that there are no images and one says nothing: the answer to the first is an answer to both."""
     rows = "FROM measured WHERE measured_id = 'gt1182'"
-    rule = "10000, NULL, NULL, 'measured_id', 'twice', 'image_pixels', '256', NULL"
+    rule = "10000, NULL, NULL, 'measured_id', 'twice', 'image_width', '256', NULL"
     compared.execute("BEGIN")
     try:
         compared.execute(f"INSERT INTO measured SELECT * REPLACE ('twice' AS measured_id) {rows}")

@@ -88,7 +88,8 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "sequence_parallel",
             "offload",
             "images",
-            "image_pixels",
+            "image_width",
+            "image_height",
             "audio_seconds",
         ]
     )

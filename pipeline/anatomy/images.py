@@ -81,14 +81,17 @@ def per_patch(anatomy: Anatomy, merged: int, copies: int = 1) -> int:
 
 
 def packed(
-    extra: int, *, deepstack: bool = False, position_copies: int = 0
+    processor_id: str, extra: int = 0, *, deepstack: bool = False, position_copies: int = 0, projected: int = 0
 ) -> Callable[[Fields, Anatomy], list[Tower]]:
-    """Qwen-VL and GLM-V: patches over two frames in one long row, rotated in fp32; merge² of them make a token of the prompt."""
+    """Qwen-VL, GLM-V, Kimi K2.5, MiniMax M3: patches in one long row, rotated in fp32; merge² of them make a token of the prompt. `projected`:
+    tensors of the text's width that are alive at once where every patch is projected before they are merged."""
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, merge = inner.count("patch_size"), inner.count("spatial_merge_size")
-        frames, shape = inner.count("temporal_patch_size"), shape_of(anatomy, "vision")
+        patch, shape = inner.count("patch_size"), shape_of(anatomy, "vision")
+        told = inner.inner("img_token_compression_config") or inner  # MiniMax says it apart
+        merge = told.count("spatial_merge_size", default=None) or pair(inner, "merge_kernel_size")[0]
+        frames = told.count("temporal_patch_size", default=1)
         merged = merge * merge
         deep = len(inner.items("deepstack_visual_indexes") or (8, 16, 24)) if deepstack else 0
         return [
@@ -102,15 +105,17 @@ def packed(
                 table_elements=4 * shape.head_dim + 8,
                 kept_elements=per_patch(anatomy, merged, deep),
                 output_elements=shape.hidden + per_patch(anatomy, merged, 2 + 2 * deep),
+                stem_elements=projected * anatomy.hidden_size,
                 pixels_each=patch * patch,
                 merged_tokens=merged,
+                processor_id=processor_id,
             )
         ]
 
     return read
 
 
-def pooled(tokens: int, *, factor: bool = False) -> Callable[[Fields, Anatomy], list[Tower]]:
+def pooled(processor_id: str, tokens: int = 0, *, factor: bool = False) -> Callable[[Fields, Anatomy], list[Tower]]:
     """SigLIP towers on images of one size, pooled to a fixed number of tokens, or all of them (tokens = 0)."""
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
@@ -121,7 +126,12 @@ def pooled(tokens: int, *, factor: bool = False) -> Callable[[Fields, Anatomy], 
         hidden = shape_of(anatomy, "vision").hidden
         named = activation(inner)
         outputs = hidden + -(-text * anatomy.hidden_size // each)
-        facts = {"tokens_each": each, "text_tokens_each": text, "output_elements": outputs}
+        facts = {
+            "tokens_each": each,
+            "text_tokens_each": text,
+            "output_elements": outputs,
+            "processor_id": processor_id,
+        }
         return [plain(anatomy, "vision", named, input_elements=3 * patch * patch, **facts)]
 
     return read
@@ -139,7 +149,7 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     patch, image = inner.count("patch_size"), inner.count("image_size")
     each = (image // patch) ** 2
     hidden = shape_of(anatomy, "vision").hidden
-    facts = {"tokens_each": each, "text_tokens_each": each, "class_tokens": int(is_clip)}
+    facts = {"tokens_each": each, "text_tokens_each": each, "class_tokens": int(is_clip), "processor_id": "clip"}
     return [
         plain(
             anatomy,
@@ -171,7 +181,8 @@ def pixtral(fields: Fields, anatomy: Anatomy) -> list[Tower]:
             output_elements=shape.hidden + per_patch(anatomy, merged, 2),
             pixels_each=patch * patch,
             merged_tokens=merged,
-            has_row_ends=True,
+            max_side_pixels=inner.count("image_size"),
+            processor_id="lighton-ocr" if anatomy.model_type == "lighton_ocr" else "pixtral",
         )
     ]
 
@@ -191,6 +202,7 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
             "text_tokens_each": text,
             "pixels_each": image * image,
             "max_tiles": longest * longest + 1,
+            "processor_id": "idefics3",
         }
         return [
             plain(
@@ -208,12 +220,41 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
     return read
 
 
+def cut(processor_id: str) -> Callable[[Fields, Anatomy], list[Tower]]:
+    """LLaVA-NeXT and OneVision, InternVL: tiles of one size and the whole, all in one batch. LLaVA reads its tower before the last layer and
+    packs what is left without the padding; InternVL makes one token of ratio⁻² patches."""
+
+    def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = vision(fields)
+        patch, image = pair(inner, "patch_size")[0], pair(inner, "image_size")[0]
+        each, hidden = (image // patch) ** 2, shape_of(anatomy, "vision").hidden
+        is_internvl = processor_id == "internvl"
+        ratio = fields.number("downsample_ratio", default=0.5) if is_internvl else 1
+        facts = {
+            "grid": "tiles",
+            "tokens_each": each,
+            "text_tokens_each": int(each * ratio * ratio),
+            "class_tokens": 0 if processor_id == "llava-onevision" else 1,
+            "pixels_each": image * image,
+            "processor_id": processor_id,
+        }
+        text = int(anatomy.hidden_size * ratio * ratio)
+        outputs = hidden + text if is_internvl else 2 * hidden + 2 * text
+        if is_internvl:  # its layers name what attention gave, and keep it
+            facts["hidden_tensors"] = 5
+        named = inner.text("hidden_act", default="gelu")  # InternVL's own class
+        return [plain(anatomy, "vision", named, input_elements=3 * patch * patch, output_elements=outputs, **facts)]
+
+    return read
+
+
 def gemma4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """Patches of an image up to pooling² times the tokens that it may become, always padded to that."""
     inner, shape = vision(fields), shape_of(anatomy, "vision")
     patch, pooling = inner.count("patch_size"), inner.count("pooling_kernel_size")
     text = fields.count("vision_soft_tokens_per_image", default=inner.count("default_output_length", default=280))
-    facts = {"tokens_each": text * pooling * pooling, "text_tokens_each": text}
+    facts = {"tokens_each": text * pooling * pooling, "text_tokens_each": text, "processor_id": "gemma4"}
+    facts["pixels_each"] = (patch * pooling) ** 2
     named = activation(inner)
     outputs = -(-(shape.hidden + anatomy.hidden_size * 2) // (pooling * pooling))
     return [
@@ -237,6 +278,7 @@ def llama4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     text = int(each * ratio * ratio)
     outputs = inner.count("vision_output_dim") + anatomy.hidden_size
     facts = {"tokens_each": each, "text_tokens_each": text, "class_tokens": 1, "max_tiles": 17, "grid": "tiles"}
+    facts["processor_id"] = "llama4"
     facts |= {"input_elements": 3 * patch * patch, "output_elements": -(-text * outputs // each), "rotary_tensors": 17}
     return [
         plain(anatomy, "vision", activation(inner), pixels_each=image * image, table_elements=shape.head_dim, **facts)
@@ -270,6 +312,8 @@ def patches(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     facts = {
         "tokens_each": text,
         "text_tokens_each": text,
+        "pixels_each": side * side,
+        "processor_id": "gemma4",
         "input_elements": area,
         "hidden_tensors": 1,
         "rotary_tensors": 0,

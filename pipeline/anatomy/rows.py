@@ -187,7 +187,10 @@ class Tower:
     max_tiles: int = 0
     text_tokens_each: int = 0  # fixed, tiles: tokens of the prompt for one of them
     merged_tokens: int = 0  # dynamic: tokens of the tower that make one of the prompt
-    has_row_ends: bool = False  # one more token ends every row of them
+    max_side_pixels: int = 0  # longest side that the tower has positions for; 0: any
+    processor_id: str | None = (
+        None  # how pictures are cut (tables/facts/image_processor.csv); None: not known, or nobody reads its tokens
+    )
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,9 @@ census AS (
             AS rotary_width,
         coalesce(bool_or(role = 'norm' AND out_features * 4 < model.hidden_size), false) AS has_narrow_norms,
         coalesce(bool_or(role = 'attention_qkv'), false) AS has_fused_qkv,
-        coalesce(bool_or(role = 'position_embedding'), false) AS has_learned_positions,
+        -- (of the text, where there is one: a tower's positions do not limit it)
+        coalesce(bool_or(role = 'position_embedding' AND component NOT IN ('vision', 'audio'))
+            OR bool_or(role = 'position_embedding') AND NOT bool_or(component = 'text'), false) AS has_learned_positions,
         coalesce(sum(tensor.layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k', 'attention_v',
             'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up', 'mamba_in', 'delta_qkvz', 'delta_ba', 'delta_qkv', 'delta_z', 'delta_b', 'delta_a',
             'delta_q', 'delta_k', 'delta_v', 'convolution_in') AND operator LIKE 'linear%'), 0)::BIGINT

@@ -6,30 +6,37 @@
 --   the widest moment: feed-forward block and hidden tensors, or queries and keys while they are rotated in fp32 (16-bit models)
 --   or the convolutions before the first layer, where they hold more
 --
--- What an input is: `images` of each sequence, their tokens part of context_tokens; the tokens of an image follow from its pixels after the
--- processor resized it (dynamic grid), or from the config (fixed, tiles). Models that only read images or sound have no other
+-- What an input is: `images` of each sequence, their tokens part of context_tokens; how many there are of an image of image_width ×
+-- image_height pixels is in 64_image_tokens.sql. Models that only read images or sound have no other
 -- input: one image each, or as many tokens of sound as context_tokens (audio_seconds says otherwise). The encoder of an
 -- encoder-decoder reads context_tokens, and its decoder writes as many; Whisper's reads its window of 30 seconds and writes context_tokens.
 --
 -- Units: bytes per GPU; every GPU holds a whole tower. Source: tower (from configs), transformers-step-oracle: transformers 5.23.0 on
 --   tensors that hold nothing, tests/oracle/inference.csv.
--- Not covered: the separators between the tokens of images, video, masks of padded batches beside a tower, vLLM's profiling of
+-- Not covered: video, masks of padded batches beside a tower, vLLM's profiling of
 --   the largest image that a model allows, images in llama.cpp, training with images.
 
 ALTER TABLE shape ADD COLUMN tower STRUCT(
     component VARCHAR, reader VARCHAR, grid VARCHAR, hidden BIGINT, width BIGINT, is_gated BOOLEAN, activation VARCHAR,
     hidden_tensors BIGINT, rotary_tensors BIGINT, inputs BIGINT, tables BIGINT, kept BIGINT, outputs BIGINT, stem BIGINT, square BIGINT,
     class_tokens BIGINT, tokens BIGINT, pixels BIGINT, default_pixels BIGINT, tiles BIGINT, text_tokens BIGINT, merged BIGINT,
-    has_row_ends BOOLEAN);
+    side_pixels BIGINT, processor STRUCT(rule VARCHAR, least BIGINT, most BIGINT, side_patches BIGINT, side_tiles BIGINT, max_tiles BIGINT,
+        grids STRUCT(high BIGINT, wide BIGINT, rank BIGINT)[], image_extra BIGINT, tile_extra BIGINT, row_extra BIGINT));
 
 UPDATE shape SET tower = {
     'component': t.component, 'reader': t.reader, 'grid': t.grid, 'hidden': t.hidden_size, 'width': t.width, 'is_gated': t.is_gated,
     'activation': t.activation, 'hidden_tensors': t.hidden_tensors, 'rotary_tensors': t.rotary_tensors, 'inputs': t.input_elements,
     'tables': t.table_elements, 'kept': t.kept_elements, 'outputs': t.output_elements, 'stem': t.stem_elements, 'square': t.square_elements,
     'class_tokens': t.class_tokens, 'tokens': t.tokens_each, 'pixels': t.pixels_each, 'default_pixels': t.default_pixels,
-    'tiles': t.max_tiles, 'text_tokens': t.text_tokens_each, 'merged': t.merged_tokens, 'has_row_ends': t.has_row_ends
+    'tiles': t.max_tiles, 'text_tokens': t.text_tokens_each, 'merged': t.merged_tokens, 'side_pixels': t.max_side_pixels,
+    'processor': iif(p.processor_id IS NULL, NULL, {
+        'rule': p.rule, 'least': p.min_image_tokens, 'most': p.max_image_tokens, 'side_patches': p.max_side_patches, 'side_tiles': p.side_tiles,
+        'max_tiles': p.max_tiles, 'grids': g.grids, 'image_extra': p.image_extra_tokens, 'tile_extra': p.tile_extra_tokens,
+        'row_extra': p.row_extra_tokens})
 }
-FROM tower AS t WHERE t.model_id = shape.model_id;
+FROM tower AS t LEFT JOIN image_processor AS p USING (processor_id) LEFT JOIN tile_grid AS g USING (processor_id)
+WHERE t.model_id = shape.model_id;
+DROP TABLE tile_grid;
 
 -- a denoiser with text encoders and an autoencoder around it
 ALTER TABLE shape ADD COLUMN is_pipeline BOOLEAN DEFAULT false;
@@ -40,28 +47,25 @@ UPDATE shape SET is_pipeline = true WHERE model_id IN (SELECT model_id FROM comp
 CREATE OR REPLACE MACRO images_of(m, images) AS coalesce(images,
     iif(m.tower.component = 'vision', iif(m.tower.reader = 'none' OR m.tower.reader = 'cross-attention' AND m.tower.grid = 'fixed', 1, 0), NULL));
 
-CREATE OR REPLACE MACRO pixels_of(t, x, k) AS coalesce(x.image_pixels, iif(t.default_pixels > 0, t.default_pixels, k.default_image_pixels));
+-- sides of a picture where nobody says
+CREATE OR REPLACE MACRO picture_side(t, asked, k) AS coalesce(asked, iif(t.default_pixels > 0, round(sqrt(t.default_pixels)), k.default_image_side_pixels))::DOUBLE;
 
--- tokens of the tower for one sequence: patches are rounded up to whole groups of those that are merged
+-- tokens of the tower for one sequence: whole groups of patches where they are merged
 CREATE OR REPLACE MACRO tower_tokens(t, x, k) AS CASE
-    WHEN t.component = 'vision' THEN x.images * (t.class_tokens + CASE t.grid
-        WHEN 'dynamic' THEN ceil(pixels_of(t, x, k) / (t.pixels * greatest(t.merged, 1))) * greatest(t.merged, 1)
-        WHEN 'tiles' THEN t.tokens * t.tiles
-        ELSE t.tokens
-    END)
+    WHEN t.component = 'vision' THEN x.images * CASE t.grid
+        WHEN 'dynamic' THEN t.class_tokens + iif(t.processor.rule IS NULL, ceil(x.picture_width * x.picture_height / t.pixels),
+            x.picture_rows * x.picture_columns * greatest(t.merged, 1))
+        WHEN 'tiles' THEN image_tiles(t, x.picture_rows, x.picture_columns) * (t.class_tokens + t.tokens)
+        ELSE t.class_tokens + t.tokens
+    END
     WHEN t.grid = 'fixed' THEN t.tokens
     WHEN t.component = 'audio' THEN coalesce(ceil(x.audio_seconds * k.audio_samples_per_second / t.inputs), x.context_tokens)
     ELSE x.context_tokens
 END;
 
--- tokens of the prompt for the images of one sequence
-CREATE OR REPLACE MACRO prompt_image_tokens(t, x, k) AS CASE
-    WHEN t.component <> 'vision' OR t.reader <> 'language-model' THEN 0
-    WHEN t.grid = 'dynamic' THEN x.images * (ceil(pixels_of(t, x, k) / (t.pixels * t.merged))
-        + iif(t.has_row_ends, ceil(sqrt(pixels_of(t, x, k) / (t.pixels * t.merged))), 0))
-    WHEN t.grid = 'tiles' THEN x.images * t.text_tokens * t.tiles
-    ELSE x.images * t.text_tokens
-END;
+-- tokens of the prompt for the images of one sequence; null where the processor is not known
+CREATE OR REPLACE MACRO prompt_image_tokens(t, x) AS iif(t.component <> 'vision' OR t.reader <> 'language-model' OR x.images = 0, 0,
+    x.images * image_tokens(t, t.processor, x.picture_width, x.picture_height, x.picture_rows, x.picture_columns));
 
 -- Everything below reads x.tower_tokens. Per token the widest moment; a mask over all images in one row, or a bias that all sequences
 -- share; the prompt's embeddings, which wait for the tokens of its images.
@@ -99,13 +103,14 @@ CREATE OR REPLACE MACRO stage_activations_bytes(m, x, k, held) AS greatest(
 
 -- Why there is no answer for what a scenario reads, or null.
 CREATE OR REPLACE MACRO input_reason(m, x, image_tokens) AS CASE
-    WHEN x.images < 0 OR x.image_pixels < 1 OR x.audio_seconds <= 0 THEN 'images start at 0, image_pixels at 1, audio_seconds above 0'
+    WHEN x.images < 0 OR x.image_width < 1 OR x.image_height < 1 OR x.audio_seconds <= 0 THEN
+        'images start at 0, image_width and image_height at 1, audio_seconds above 0'
     WHEN x.phase_id <> 'inference' AND m.caches IS NULL THEN 'no formula yet for training models without token-mixing layers of text'
     WHEN m.is_pipeline THEN
         'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, pipeline_stages(model_id) by part'
     WHEN m.caches IS NULL AND m.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
     WHEN m.caches IS NULL AND NOT starts_with(x.engine_id, 'transformers') THEN 'models that read no text are modelled in Transformers only'
-    WHEN x.images > 0 AND coalesce(m.tower.component <> 'vision', true) THEN
+    WHEN x.images > 0 AND (coalesce(m.tower.component <> 'vision', true) OR image_tokens IS NULL) THEN
         'how many tokens an image takes is not known for this architecture'
     WHEN x.audio_seconds > 0 AND coalesce(m.tower.component <> 'audio', true) THEN
         'how many tokens a second of sound takes is not known for this architecture'

@@ -34,7 +34,8 @@ scenario AS (
         asked.max_context_tokens::BIGINT AS max_context_tokens,
         coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', images_of(m, asked.images), asked.images)::BIGINT AS images,
-        asked.image_pixels::BIGINT AS image_pixels,
+        asked.image_width::BIGINT AS image_width,
+        asked.image_height::BIGINT AS image_height,
         asked.audio_seconds::DOUBLE AS audio_seconds,
         iif(coalesce(asked.phase_id, 'inference') = 'inference', coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
@@ -100,6 +101,23 @@ split AS (
         greatest(coalesce(flights_asked, pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
     FROM degree
 ),
+-- the picture, in steps, so that none is worked out twice
+pictured AS (
+    SELECT
+        x.*, iif(x.images > 0, m.tower, NULL) AS t,
+        iif(x.images > 0, picture_side(m.tower, x.image_width, k), NULL) AS picture_width,
+        iif(x.images > 0, picture_side(m.tower, x.image_height, k), NULL) AS picture_height,
+        iif(x.images > 0, token_side(m.tower), NULL) AS token_pixels
+    FROM (SELECT split AS x FROM split)
+    LEFT JOIN shape_row ON shape_row.model_id = x.model_id
+    CROSS JOIN constants_row
+),
+arranged AS (SELECT *, grid_rank(t.processor, picture_width, picture_height, token_pixels) AS grid_rank FROM pictured),
+in_rows AS (SELECT *, image_rows(t, t.processor, picture_width, picture_height, token_pixels, grid_rank) AS picture_rows FROM arranged),
+in_columns AS (
+    SELECT * EXCLUDE (t), image_columns(t, t.processor, picture_width, picture_height, token_pixels, grid_rank, picture_rows) AS picture_columns
+    FROM in_rows
+),
 resolved AS (
     SELECT
         x.*,
@@ -127,8 +145,8 @@ resolved AS (
         has_adapted_experts(m, x) AS has_adapted_experts,
         k.loss_chunks, tower_tokens(m.tower, x, k) AS tower_tokens,
         iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, x, k), x.context_tokens) AS cross_tokens,
-        input_reason(m, x, prompt_image_tokens(m.tower, x, k)) AS input_reason
-    FROM (SELECT split AS x FROM split)
+        input_reason(m, x, prompt_image_tokens(m.tower, x)) AS input_reason
+    FROM (SELECT in_columns AS x FROM in_columns)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = x.kv_dtype_id
     LEFT JOIN engine AS run ON run.engine_id = x.engine_id
     LEFT JOIN shape_row ON shape_row.model_id = x.model_id

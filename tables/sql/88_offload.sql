@@ -119,7 +119,7 @@ scenario_asked AS (
         NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens,
         NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel, NULL::BIGINT AS expert_parallel,
         NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload,
-        NULL::BIGINT AS images, NULL::BIGINT AS image_pixels, NULL::DOUBLE AS audio_seconds
+        NULL::BIGINT AS images, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height, NULL::DOUBLE AS audio_seconds
 ),
 asked AS (SELECT model_id AS model_id, dtype_id AS dtype_id),
 whole AS MATERIALIZED (

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO limits_on(
     sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL, gradient_accumulation := NULL, ema := NULL,
     optimizer_rank := NULL, max_context_tokens := NULL,
     tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL, micro_batches_in_flight := NULL,
-    sequence_parallel := NULL, offload := NULL, images := NULL, image_pixels := NULL,
+    sequence_parallel := NULL, offload := NULL, images := NULL, image_width := NULL, image_height := NULL,
     audio_seconds := NULL
 ) AS TABLE
 WITH limit_card AS (
@@ -29,7 +29,7 @@ WITH limit_card AS (
 limit_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
-        context_tokens AS context_tokens, sequences AS sequences, images AS images, image_pixels AS image_pixels,
+        context_tokens AS context_tokens, sequences AS sequences, images AS images, image_width AS image_width, image_height AS image_height,
         audio_seconds AS audio_seconds, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
         attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,

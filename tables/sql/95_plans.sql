@@ -26,7 +26,7 @@ plan_asked AS (
         gpus.n::BIGINT AS gpu_count, tensor.n::BIGINT AS tensor_parallel, pipeline.n::BIGINT AS pipeline_parallel,
         context.n::BIGINT AS context_parallel, expert.n::BIGINT AS expert_parallel, NULL AS micro_batches_in_flight,
         NULL AS sequence_parallel, offload AS offload, adapter AS adapter, loss AS loss, gradient_accumulation AS gradient_accumulation,
-        NULL AS ema, NULL AS optimizer_rank, NULL AS max_context_tokens, NULL AS images, NULL AS image_pixels, NULL AS audio_seconds
+        NULL AS ema, NULL AS optimizer_rank, NULL AS max_context_tokens, NULL AS images, NULL AS image_width, NULL AS image_height, NULL AS audio_seconds
     FROM (SELECT unnest([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]) AS n) AS gpus
     JOIN (SELECT unnest([1, 2, 4, 8]) AS n) AS tensor ON tensor.n <= gpus.n
     JOIN (SELECT unnest([1, 2, 4, 8, 16]) AS n) AS pipeline ON tensor.n * pipeline.n <= gpus.n

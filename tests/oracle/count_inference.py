@@ -17,7 +17,23 @@ from rows import configs, count_rows
 
 ROWS = Path(__file__).with_name("inference.csv")
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
-PACKED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm5_next")
+# records that leave out their text's widths: the model that it was made from
+TEXT = {
+    "OpenGVLab/InternVL3-1B-hf": "Qwen/Qwen2.5-0.5B-Instruct",
+    "llava-hf/llava-onevision-qwen2-0.5b-ov-hf": "Qwen/Qwen2-0.5B-Instruct",
+}
+PACKED = (
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "qwen3_vl_moe",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "glm4v",
+    "glm5_next",
+    "kimi_k25",
+    "minimax_m3_vl",
+)
 
 
 def build(config: dict, row: dict[str, str]):
@@ -25,6 +41,9 @@ def build(config: dict, row: dict[str, str]):
     import transformers
 
     fields = {k: v for k, v in config.items() if k not in ("model_type", "dtype", "torch_dtype", "quantization_config")}
+    if row["model_id"] in TEXT:
+        tied = {"tie_word_embeddings": config["model_type"] != "internvl"}  # by their published totals
+        fields = {"text_config": configs()[TEXT[row["model_id"]]] | {"vocab_size": config["vocab_size"]} | tied, **tied}
     settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
     kind = getattr(transformers, row["class"])
     make = getattr(kind, "_from_config", None) or kind.from_config
@@ -69,12 +88,15 @@ def inputs(model, row: dict[str, str]) -> dict:
         return text
     side, each, more = math.isqrt(int(row["image_pixels"] or 0)), 0, {}
     if kind in PACKED:
-        patch, frames = vision.patch_size, vision.temporal_patch_size
-        grid, each = side // patch, (side // patch) ** 2 // vision.spatial_merge_size**2
+        patch, frames = vision.patch_size, getattr(vision, "temporal_patch_size", 1)
+        merge = getattr(vision, "spatial_merge_size", None) or vision.merge_kernel_size[0]
+        grid, each = side // patch, (side // patch) ** 2 // merge**2
         more = {
             "pixel_values": pixels(batch * images * grid * grid, 3 * frames * patch * patch),
             "image_grid_thw": torch.tensor([[1, grid, grid]] * batch * images),
         }
+        if kind == "kimi_k25":
+            more["pixel_values"] = more["pixel_values"].view(-1, 3, patch, patch)
     elif kind in ("mistral3", "lighton_ocr") or getattr(vision, "model_type", "") == "pixtral":
         each = (side // vision.patch_size // getattr(config, "spatial_merge_size", 1)) ** 2
         more = {
@@ -87,6 +109,17 @@ def inputs(model, row: dict[str, str]) -> dict:
     elif kind == "llama4":  # as many tiles as the processor makes, and the whole
         each = 17 * (size // vision.patch_size) ** 2 // 4
         more = {"pixel_values": pixels(17 * batch * images, 3, size, size)}
+    elif kind in ("internvl", "llava_next", "llava_onevision"):  # a square of whole tiles, and the whole
+        size = size if isinstance(size, int) else size[0]
+        tiles = (math.isqrt(int(row["image_pixels"])) // size) ** 2 + 1
+        patch = vision.patch_size if isinstance(vision.patch_size, int) else vision.patch_size[0]
+        side = size // patch
+        each = tiles * side**2 // 4 if kind == "internvl" else tiles * side**2 + math.isqrt(tiles - 1) * side
+        shape = (batch * images, tiles) if kind != "internvl" else (batch * images * tiles,)
+        more = {"pixel_values": pixels(*shape, 3, size, size)}
+        if kind != "internvl":
+            sides = math.isqrt(int(row["image_pixels"]))
+            more["image_sizes"] = torch.tensor([[sides, sides]] * batch * images)
     elif kind == "gemma4_unified":
         each, side = vision.num_soft_tokens, vision.model_patch_size
         places = torch.stack(torch.meshgrid(torch.arange(20), torch.arange(14), indexing="xy"), -1).reshape(1, 280, 2)

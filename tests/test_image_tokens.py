@@ -1,0 +1,99 @@
+"""Tokens of a picture against real processors (tests/oracle/image_tokens.csv, count_image_tokens.py)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from pipeline.facts import read_facts
+
+ROWS = list(
+    csv.DictReader((Path(__file__).parent / "oracle" / "image_tokens.csv").read_text(encoding="utf-8").splitlines())
+)
+# a patch of its edge that makes no token: the tower sees a row or a column more than is counted
+EDGE = "lighton-ocr"
+
+
+@pytest.fixture(scope="module")
+def ask(book):
+    def answer(model_id, width=None, height=None):
+        result = book.execute(
+            "FROM image_tokens_of($1, image_width := $2, image_height := $3)", [model_id, width, height]
+        )
+        return dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def counted(book):
+    """Each row of the oracle beside what the formula says."""
+    rows = [{k: int(v) if v.isdigit() else v or None for k, v in row.items()} for row in ROWS]
+    book.register("real", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
+    book.execute("CREATE OR REPLACE TEMP TABLE pictured AS SELECT model_id, image_width, image_height FROM real")
+    result = book.execute(
+        "SELECT real.*, p.prompt_tokens AS said_prompt, p.tower_tokens AS said_tower, p.tiles AS said_tiles "
+        "FROM real JOIN pictures('pictured') AS p USING (model_id, image_width, image_height)"
+    )
+    return [dict(zip([column[0] for column in result.description], row, strict=True)) for row in result.fetchall()]
+
+
+def test_every_picture_is_as_many_tokens_as_its_processor_makes(counted):
+    assert len(counted) == len(ROWS) > 300
+    assert not [row for row in counted if row["said_prompt"] != row["prompt_tokens"]]
+
+
+def test_the_tower_sees_the_tiles_and_patches_that_the_processor_cuts(counted):
+    assert not [row for row in counted if row["tiles"] and row["said_tiles"] != row["tiles"]]
+    patches = [row for row in counted if row["tower_tokens"] and row["processor_id"] != EDGE]
+    assert len(patches) > 100
+    assert not [row for row in patches if row["said_tower"] != row["tower_tokens"]]
+
+
+def test_every_processor_of_the_book_is_held_to_a_real_one(bundled):
+    known = {row["processor_id"] for row in ROWS}
+    assert known == set(read_facts()["image_processor"]["processor_id"])
+    assert set(bundled["tower"]["processor_id"].drop_nulls()) <= known
+
+
+def test_a_tower_whose_tokens_the_text_reads_has_a_processor(bundled):
+    read = bundled["tower"].filter(pl.col("component") == "vision", pl.col("reader") == "language-model")
+    assert len(read) > 500
+    assert read["processor_id"].null_count() == 0
+
+
+@pytest.mark.parametrize(
+    ("model_id", "reason"),
+    [("nobody/nothing", "no such model"), ("Qwen/Qwen3-8B", "not known"), ("openai/whisper-large-v3", "not known")],
+)
+def test_what_is_not_known_is_null_with_its_reason(ask, model_id, reason):
+    said = ask(model_id, 640, 480)
+    assert reason in said["unknown_reason"]
+    assert said["prompt_tokens"] is None and said["tower_tokens"] is None and said["tiles"] is None
+
+
+def test_a_picture_of_which_nobody_says_the_size_is_a_square_of_1024(ask):
+    assert ask("Qwen/Qwen2.5-VL-7B-Instruct") == ask("Qwen/Qwen2.5-VL-7B-Instruct", 1024, 1024)
+
+
+def test_a_footprint_counts_the_tokens_of_its_pictures(ask, footprint_of):
+    """A context that is one token too short for its pictures has no answer; one that just holds them has."""
+    model = "HuggingFaceTB/SmolVLM-256M-Instruct"
+    tokens = 3 * ask(model, 1920, 1080)["prompt_tokens"]
+    facts = {"images": 3, "image_width": 1920, "image_height": 1080, "engine_id": "transformers"}
+    assert f"{tokens} tokens" in footprint_of(model, context_tokens=tokens - 1, **facts)["unknown_reason"]
+    assert footprint_of(model, context_tokens=tokens, **facts)["total_bytes"] > 0
+
+
+def test_a_larger_picture_never_holds_less(footprint_of):
+    for model in ("Qwen/Qwen2.5-VL-7B-Instruct", "mistralai/Mistral-Small-3.1-24B-Instruct-2503"):
+        held = [
+            footprint_of(
+                model, context_tokens=20_000, images=1, image_width=side, image_height=side, engine_id="transformers"
+            )["activations_bytes"]
+            for side in (100, 1000, 2000, 3000)
+        ]
+        assert held == sorted(held)
