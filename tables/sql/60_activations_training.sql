@@ -122,18 +122,28 @@ CREATE OR REPLACE MACRO block_tensors(b, m, x) AS
     - iif(x.has_fused_kernels AND b.is_gated, 1, 0)
     - iif(x.is_adapter AND (b.is_gated OR b.activation <> 'relu') AND NOT (b.experts > 0 AND x.has_adapted_experts), 1, 0);
 
+-- copies of a token that experts run: those of the router, or all
+CREATE OR REPLACE MACRO routed_copies(b, m) AS iif(m.runs_all_experts, b.experts, b.routed);
+-- elements of weights that autocast copies: those of products that it knows (experts in groups are none)
+CREATE OR REPLACE MACRO cast_elements(m) AS m.linear_elements + iif(m.runs_all_experts, m.expert_elements, 0);
+
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(b, m, x) AS
     (iif(is_prepared(x), 4, x.compute_bytes) * block_tensors(b, m, x)
         -- dropout's mask, and its result where the activation keeps its own
-        + iif(m.has_block_dropout, 1 + iif(b.activation = 'relu' AND NOT x.is_adapter, x.compute_bytes, 0), 0)) * (b.width + b.routed * b.expert_width)
-    + iif(b.experts > 0, x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2) * b.routed * m.hidden_size
-        + 40 * b.routed + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
+        + iif(m.has_block_dropout, 1 + iif(b.activation = 'relu' AND NOT x.is_adapter, x.compute_bytes, 0), 0)) * (b.width + routed_copies(b, m) * b.expert_width)
+    + iif(b.experts > 0, (x.compute_bytes * iif(x.is_adapter AND NOT x.has_adapted_experts, 1, 2)
+            -- (all experts' copies are weighed before they are cast for the product)
+            + iif(m.runs_all_experts, x.residual_bytes - x.compute_bytes, 0)) * routed_copies(b, m) * m.hidden_size
+        + 40 * routed_copies(b, m) + 4 * b.experts + m.router_input_bytes * m.hidden_size, 0);
 
 -- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs and outputs; and of
 -- the input copy of an adapter in fp32.
 CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
-    2 * x.compute_bytes * (b.width + b.routed * (b.expert_width + iif(b.experts > 0, m.hidden_size, 0)))
+    x.compute_bytes * CASE
+        -- the gated product's gradient with those of both its factors (its own copy is gone where it was kept), or with that of the output
+        WHEN b.experts > 0 AND m.runs_all_experts THEN b.experts * greatest(iif(x.is_adapter, 3, 2) * b.expert_width, b.expert_width + m.hidden_size)
+        ELSE 2 * (b.width + b.routed * (b.expert_width + iif(b.experts > 0, m.hidden_size, 0))) END
     + iif(x.is_adapter AND x.lora_targets = 'all-linear' AND NOT x.has_adapted_experts AND adapter_compute_bytes(x) > x.compute_bytes,
         adapter_compute_bytes(x) * b.width, 0);
 
@@ -174,7 +184,7 @@ CREATE OR REPLACE MACRO kept_selectively(m, x, mixers) AS
     + list_sum(list_transform(mixers, lambda c: c.layers * (x.compute_bytes * c.context
         + iif(c.kernel = 'eager', x.compute_bytes * c.heads * x.context_tokens, 4 * c.heads))))
     + coalesce(list_sum(list_transform(m.blocks, lambda b: b.layers * x.compute_bytes
-        * (b.experts + b.routed * (iif(b.is_gated, 2, 1) * b.expert_width + iif(b.experts > 0, m.hidden_size, 0))))), 0)
+        * (b.experts + routed_copies(b, m) * (iif(b.is_gated, 2, 1) * b.expert_width + iif(b.experts > 0, m.hidden_size, 0))))), 0)
     + iif(x.is_adapter, adapter_compute_bytes(x) * (adapted_elements(m, x) - adapted_inputs(m, x) + x.lora_rank * adapted_modules(m, x)), 0);
 
 -- Embeddings per layer: their sum with a projection of the hidden state; in each layer a gate, its activation and their product, and what
@@ -298,7 +308,7 @@ CREATE OR REPLACE MACRO rope_bytes(m, x) AS
 -- fused experts out into full matrices.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
     step_tokens(x) * (kept_by_layers(m, x, s) * t.share * t.flights + t.is_last * (kept_by_head(m, x) + s.encoder_end)) + rope_bytes(m, x)
-    + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, m.linear_elements * t.share + m.vocab_size * m.hidden_size)
+    + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, cast_elements(m) * t.share + m.vocab_size * m.hidden_size)
         / x.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(x) AND x.precision = 'amp', 2 * m.vocab_size * m.hidden_size, 0)

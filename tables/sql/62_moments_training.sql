@@ -25,7 +25,7 @@ CREATE OR REPLACE MACRO forward_moment(m, x, w, g, o, kept, t) AS
     -- the logits, and their fp32 copy where the loss takes one
     w + o + kept + standing(g, x)
     + t.is_last * iif(x.loss = 'full', iif(m.loss_form IN ('compute', 'cast'), x.compute_bytes, 6) * logit_width(m, x) * step_tokens(x), 0)
-    + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * m.linear_elements / x.tensor_parallel, 0);
+    + iif(x.is_autocast AND x.checkpointing <> 'none', 2 * cast_elements(m) / x.tensor_parallel, 0);
 
 -- s: kept_sums. Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients inside
 -- the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of two hidden states.

@@ -54,7 +54,8 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
         || ' tokens of this model (max_context_tokens := n where its positions are stretched)'
     WHEN x.input_reason IS NOT NULL THEN x.input_reason
     WHEN x.phase_id IN ('pretrain', 'full-finetune') AND NOT d.is_trainable THEN 'gradients cannot flow into ' || x.dtype_id || ' weights'
-        || iif(x.dtype_id = 'fp8', '; fp8 linear layers over 16-bit weights are not established yet', '')
+        || iif(x.dtype_id = 'fp8', '; fp8 linear layers (torchao) keep 16-bit weights and inputs for the backward pass: they take what bf16 does, and'
+            || ' 8-bit copies of what runs, which are not established yet', '')
     WHEN x.phase_id = 'lora' AND NOT d.is_trainable THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN x.phase_id = 'qlora' AND x.dtype_id NOT IN ('nf4', 'nf4-double', 'int8') THEN 'QLoRA needs a base in nf4, nf4-double or int8'
     WHEN x.is_adapter AND x.lora_rank < 1 THEN 'lora_rank starts at 1'
@@ -103,8 +104,8 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.sharding_reason IS NOT NULL THEN x.sharding_reason
     WHEN m.recurrences IS NOT NULL AND x.phase_id <> 'inference' AND (x.checkpointing = 'selective' OR x.attention = 'masked') THEN
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
-    WHEN m.runs_all_experts AND x.phase_id <> 'inference' THEN
-        'what experts keep for training that every token runs through is not established yet'
+    WHEN m.runs_all_experts AND (x.phase_id = 'qlora' OR x.lora_targets = 'experts') THEN
+        'what experts that every token runs through keep beside a quantised base, or under adapters of their own, is not established yet'
     WHEN m.cross_layer_count > 0 AND x.checkpointing = 'selective' THEN
         'what encoder-decoders keep under selective checkpointing is not established yet'
     WHEN has_unknown_recurrence(m) AND x.phase_id <> 'inference' THEN

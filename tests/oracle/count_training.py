@@ -38,8 +38,10 @@ TARGETS = {
     "query-value": ("q_proj", "v_proj", "query_key_value", "c_attn", "qkv_proj", "query", "value", "q", "v"),
 }
 
-# peft raises an error where the outputs of their mixers are adapted, and "all-linear" names them
-REFUSES_OUTPUTS = ("falcon_h1", "mamba", "mamba2", "falcon_mamba", "nemotron_h")
+# "all-linear" names what peft cannot adapt: outputs of mixers, at which it raises an error, and a router whose result is a tuple
+LEFT_OUT = dict.fromkeys(("falcon_h1", "mamba", "mamba2", "falcon_mamba", "nemotron_h"), "out_proj") | {
+    "llama4_text": "router"
+}
 
 
 def count(model_row: dict[str, str], row: dict[str, str]) -> tuple[int, int]:
@@ -137,7 +139,7 @@ def with_adapters(model, row: dict[str, str]):
     if row["lora_targets"] in TARGETS:
         last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
         targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
-    left_out = ["out_proj"] if model.config.model_type in REFUSES_OUTPUTS else None
+    left_out = [LEFT_OUT[model.config.model_type]] if model.config.model_type in LEFT_OUT else None
     settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out)
     adapted = peft.get_peft_model(model, settings)
     if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
