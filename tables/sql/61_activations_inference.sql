@@ -55,6 +55,8 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS CASE
             * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
         x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
     ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max
+        -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
+        + iif(m.has_router_scale, 2 * x.compute_bytes * m.hidden_size, 0)
 END;
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * hidden_tensors(m) * m.hidden_size + greatest(
