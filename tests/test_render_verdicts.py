@@ -38,6 +38,8 @@ def with_view(connection, tables):
         "engine",
         "dtype",
         "phase",
+        "optimizer",
+        "kv_dtype",
         "support",
         "sharding_rule",
     ):

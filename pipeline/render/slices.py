@@ -54,6 +54,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
             "common": [g["gpu_id"] for g in book.common],

@@ -82,7 +82,13 @@ export function verdictTold(world, s, held, gpu, totals, at) {
     return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
   const band = totals[at + world.counts.length + (gpus > 1)] / 100;
-  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free`;
+  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${shareNeeded(world, s.engine, kib, gpu.capacity)}`;
+}
+
+// What vLLM has to be told so that it starts, where the share of a card that it takes by default is too little: as share_needed of fits_on.
+export function shareNeeded(world, engine, needed, capacity) {
+  if (!engine.startsWith("vllm") || needed > capacity || needed <= world.server_share * capacity) return "";
+  return `; start it with --gpu-memory-utilization ${Math.min(Math.ceil((100 * needed) / capacity) / 100, 0.99).toFixed(2)}`;
 }
 
 export function gib(kib) {

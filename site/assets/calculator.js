@@ -149,7 +149,7 @@ function verdict(row) {
   if (cache) return `; ${gpu.short}: not known to run there (${cache})`;
   const gives = gpu.capacity * 1024;
   const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
-  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB`;
+  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB${a.shareNeeded(world, row.engine_id, row.total_bytes, gives)}`;
 }
 function bar(id, share) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
