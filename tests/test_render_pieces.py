@@ -236,5 +236,12 @@ def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
     assert (
         pipelines.sentence(found["a/Picture"]) == "In bf16, at 1024 × 1024 pixels: 8.0 GiB with all parts on the card."
     )
+    cards = [(8, 7 * 1024**2), (12, 9 * 1024**2)]
+    assert "8.0 GiB with all parts on the card (one 12 GB card)." in pipelines.sentence(found["a/Picture"], cards)
+    assert pipelines.for_badge(found["a/Picture"], cards) == ("12 GB in bf16", True)
+    assert pipelines.for_badge(found["a/Picture"], cards[:1]) == (None, True)
+    assert pipelines.for_badge(found["b/Other"], cards) == (None, False) == pipelines.for_badge(None, cards)
+    ((name, cells),) = pipelines.verdicts(pipelines.told(found["a/Picture"]), [{"capacity_bytes": 9 * 1024**3}])
+    assert name == "all parts on the card" and "v-fits" in cells
     assert pipelines.sentence(found["b/Other"]) == "" and pipelines.told(found["b/Other"])["reason"] == "not read"
     assert pipelines.sentence(None) == ""

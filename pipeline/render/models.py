@@ -10,7 +10,7 @@ from functools import cached_property
 from markupsafe import Markup
 
 from pipeline.render import modelfiles, paths, pipelines, plot, reach, words
-from pipeline.render.answer import answer, smallest_for_badge
+from pipeline.render.answer import SINGLE_GIB, answer, ladder, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.calculator import Calculator, of_model
 from pipeline.render.environment import environment
@@ -133,7 +133,8 @@ class ModelPages:
             tensor_sum=sum(t["element_count"] for t in tensors) or 1,
             layers=self.held["layers"].get(model["model_id"], []),
             whole=self._of_pipeline(number),
-            pipeline=pipelines.told(self.held["pipelines"].get(model["model_id"])),
+            pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
+            placed=pipelines.verdicts(pipeline, book.common) if pipeline else [],
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
@@ -158,7 +159,11 @@ class ModelPages:
             "attention_layer": self.held["layers"].get(model["model_id"], []),
         }
         limits = self.reach.as_rows(number, self.inference.get(context, []))
-        where = smallest_for_badge(self.book, number, context) if known else None
+        pipeline = self.held["pipelines"].get(model["model_id"])
+        if pipeline:
+            where, known = pipelines.for_badge(pipeline, self._cards)
+        else:
+            where = smallest_for_badge(self.book, number, context) if known else None
         formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
             "model.json": modelfiles.as_json(
@@ -187,7 +192,11 @@ class ModelPages:
         return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
 
     def _of_pipeline(self, number: int) -> str:
-        return pipelines.sentence(self.held["pipelines"].get(self.book.models[number]["model_id"]))
+        return pipelines.sentence(self.held["pipelines"].get(self.book.models[number]["model_id"]), self._cards)
+
+    @property
+    def _cards(self) -> list[tuple[int, int]]:
+        return [card for card in ladder(self.book) if card[0] <= SINGLE_GIB]
 
     def _answer(self, number: int) -> tuple[str, str]:
         if self._answered[0] != number:  # a page, its description and its files ask in turn

@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+from markupsafe import Markup
 
 from pipeline.render import words
+from pipeline.render.book import BAND_UNIT
 
 DTYPE, SIDE_PIXELS = "bf16", 1024
 PLACED = {
@@ -48,8 +50,42 @@ def told(pipeline: dict | None) -> dict | None:
     return {"known": known, "parts": pipeline["parts"], "reason": next((p["unknown_reason"] for p in whole), "")}
 
 
-def sentence(pipeline: dict | None) -> str:
-    """The answer of a pipeline's page; empty where no whole is known."""
+def totals(placement: dict) -> list[float]:
+    """As `words.judge` takes them: KiB on one card, and the error band, that of several cards beside it."""
+    band = round((placement.get("error_band") or 0) * BAND_UNIT)
+    return [placement["total_bytes"] / 1024, band, band]
+
+
+def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
+    """The answer of a pipeline's page; empty where no whole is known. `cards`: nominal GiB and capacity in KiB, smallest first."""
     known = told(pipeline)["known"] if pipeline else []
-    parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}" for p in known]
+    parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
     return f"In {DTYPE}, at {SIDE_PIXELS} × {SIDE_PIXELS} pixels: {'; '.join(parts)}." if parts else ""
+
+
+def _where(placement: dict, cards: list[tuple[int, int]]) -> str:
+    size = _smallest(placement, cards)
+    return f" (one {size} GB card)" if size else ""
+
+
+def _smallest(placement: dict, cards: list[tuple[int, int]]) -> int | None:
+    """Nominal GiB of the smallest card that it fits on, error band included."""
+    return next((n for n, capacity in cards if words.judge(totals(placement), [1], capacity)[0] == "fits"), None)
+
+
+def for_badge(pipeline: dict | None, cards: list[tuple[int, int]]) -> tuple[str | None, bool]:
+    """`16 GB in bf16`, or with one part at a time where not all of them fit on one card; and whether anything is known."""
+    known = told(pipeline)["known"] if pipeline else []
+    for placement in known[:2]:
+        size = _smallest(placement, cards)
+        if size:
+            return f"{size} GB in {DTYPE}{'' if placement['placement'] == 'resident' else ', offloaded'}", True
+    return None, bool(known)
+
+
+def verdicts(pipeline: dict, gpus: list[dict]) -> list[tuple[str, Markup]]:
+    """A row for each way to place the parts: its name, and a cell for each card."""
+    return [
+        (p["placed"], Markup("".join(words.verdict_cell(totals(p), [1], g["capacity_bytes"] // 1024) for g in gpus)))
+        for p in pipeline["known"]
+    ]

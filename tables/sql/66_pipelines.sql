@@ -10,7 +10,9 @@
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of what they hold
 --   (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what runs, but for the
 --   autoencoder of fp16, which is counted in fp32 whether its config forces that or not.
--- Not covered: work space of convolutions, which cuDNN takes outside of what is counted; tiled and sliced decoding; classes without a row in
+-- overhead_bytes: the process's context, cuBLAS, blocks that lie unused, and the work space of convolutions, which is no tensor of a stage
+--   (constant.csv: measured on one pipeline). error_band: error_band_pipeline, and the spread of unused blocks.
+-- Not covered: what convolutions take for pictures of other sizes; tiled and sliced decoding; classes without a row in
 --   pipeline_stage; language models as text encoders but that of Qwen-Image; quantised parts; pictures as inputs; autoencoders of video.
 
 -- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
@@ -86,16 +88,21 @@ placed AS (
         arg_max(pipeline_part, leaf_bytes + activations_bytes)
     FROM stage
 ),
-known AS (SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason FROM stage)
+known AS (SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason FROM stage),
+counted AS (
+    SELECT placed.*, known.*, k.error_band_pipeline, k.unused_blocks_spread, k.process_context_bytes + k.cublas_workspace_bytes
+        + k.convolution_workspace_bytes + ceil(k.unused_blocks_inference * activations_bytes) AS overhead
+    FROM placed, known CROSS JOIN constants AS k
+)
 SELECT
     placement,
     iif(unknown_reason IS NULL, weights_bytes, NULL)::BIGINT AS weights_bytes,
     iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
-    iif(unknown_reason IS NULL, k.process_context_bytes + k.cublas_workspace_bytes + ceil(k.unused_blocks_inference * activations_bytes), NULL)::BIGINT
-        AS overhead_bytes,
-    iif(unknown_reason IS NULL, weights_bytes + activations_bytes + k.process_context_bytes + k.cublas_workspace_bytes
-        + ceil(k.unused_blocks_inference * activations_bytes), NULL)::BIGINT AS total_bytes,
+    iif(unknown_reason IS NULL, overhead, NULL)::BIGINT AS overhead_bytes,
+    iif(unknown_reason IS NULL, weights_bytes + activations_bytes + overhead, NULL)::BIGINT AS total_bytes,
+    iif(unknown_reason IS NULL, error_band_pipeline + unused_blocks_spread * activations_bytes / (weights_bytes + activations_bytes + overhead), NULL)
+        AS error_band,
     iif(unknown_reason IS NULL, peak_part, NULL) AS peak_part,
     iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason
-FROM placed, known CROSS JOIN constants AS k
+FROM counted
 ORDER BY rank;
