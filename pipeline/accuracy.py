@@ -179,7 +179,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     _ask_once(connection, same)
     connection.execute("DELETE FROM prediction")
     connection.execute("DELETE FROM accuracy")
-    connection.execute(_PREDICTIONS.format(compared=compared, same=same, old_cache=_OLD_CACHE))
+    connection.execute(_PREDICTIONS.format(compared=compared, same=same, generated=COMPARED["generated"]))
     connection.execute(_ACCURACY)
     for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer"):
         connection.execute(f"DROP TABLE {name}")
@@ -217,8 +217,7 @@ INSERT INTO prediction BY NAME
 WITH moment AS (
     SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason,
         -- nothing runs a whole prompt at the end of generation
-        f.total_bytes - if(a.is_end, (1 + k.unused_blocks_inference) * f.activations_bytes - resting_bytes(m, f) - {old_cache}, 0)
-            AS total_bytes,
+        if(a.is_end, {generated} + k.process_context_bytes::BIGINT, f.total_bytes) AS total_bytes,
         if(a.is_end, k.error_band_transformers, f.error_band) AS error_band
     FROM measured_moment AS a
     CROSS JOIN constants AS k

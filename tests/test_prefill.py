@@ -97,3 +97,13 @@ def test_rotations_of_a_context_that_nobody_knows_have_no_answer(footprints):
     old, new = footprints([asked | {"engine_id": name} for name in ("transformers-4.44", "transformers")])
     assert new["total_bytes"] and old["total_bytes"] is None
     assert "how many this one has is not known" in old["unknown_reason"]
+
+
+def test_logits_of_a_whole_prompt_leave_no_share_of_themselves_unused(footprints):
+    """They are two blocks of their own; what lies unused beside them was a layer's, however long the vocabulary is."""
+    asked = {"model_id": "Qwen/Qwen2-7B-Instruct", "dtype_id": "bf16", "context_tokens": 30720}
+    old, new = footprints([asked | {"engine_id": name} for name in ("transformers-4.44", "transformers")])
+    assert old["activations_bytes"] > 5 * new["activations_bytes"]
+    unused_new = new["activations_bytes"] / 2
+    assert unused_new < old["overhead_bytes"] < 4 * unused_new
+    assert old["error_band"] < new["error_band"]  # what is not known is a layer's, and the total is larger

@@ -151,6 +151,10 @@ CREATE OR REPLACE MACRO mask_bytes(m, x) AS iif(needs_mask(m, x),
 CREATE OR REPLACE MACRO masked_attention_bytes(m, x) AS iif(needs_mask(m, x), (1 + x.compute_bytes) * mask_bytes(m, x)
     + step_tokens(x) * x.compute_bytes * (3 * m.hidden_size + m.query_max * iif(m.has_grouped_heads AND m.kv_head_max > 1, 3, 1)), 0);
 
+-- What a layer of these allocates anew, where all of a prompt's logits come after it: what the allocator can have cached by then.
+CREATE OR REPLACE MACRO layer_bytes_before_logits(m, x) AS iif(x.phase_id = 'inference' AND x.engine_id = 'transformers-4.44',
+    greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x)), NULL);
+
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
         masked_attention_bytes(m, x), unpacking_bytes(m, x)) + step_tokens(x) * x.compute_bytes * m.per_layer_input_sum + mask_bytes(m, x),

@@ -22,13 +22,18 @@ CREATE OR REPLACE MACRO non_torch_bytes(x, k) AS CASE
     ELSE k.vllm_non_torch_bytes
 END;
 
+-- Cached but unused blocks. Where the logits of a whole prompt are the peak (x.layer_bytes is known), they are blocks of their own, taken anew
+-- from the driver: what lies unused beside them are at most all blocks of a layer, which were there before.
+CREATE OR REPLACE MACRO unused_blocks_bytes(x, k) AS least(k.unused_blocks_inference * x.inference_activations,
+    coalesce((1 + k.unused_blocks_inference) * x.layer_bytes, k.unused_blocks_inference * x.inference_activations));
+
 CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
     coalesce(x.engine_context_bytes, k.process_context_bytes) + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
         WHEN x.phase_id <> 'inference' THEN
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
-            + x.inference_activations * k.unused_blocks_inference + packing_bytes(m, x)
+            + unused_blocks_bytes(x, k) + packing_bytes(m, x)
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
@@ -41,7 +46,8 @@ CREATE OR REPLACE MACRO packing_bytes(m, x) AS iif(x.dtype_id IN ('nf4', 'nf4-do
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
 CREATE OR REPLACE MACRO unused_band(x, k, total) AS
-    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), k.unused_blocks_spread * x.inference_activations / total, 0);
+    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), 
+        k.unused_blocks_spread * least(x.inference_activations, coalesce(x.layer_bytes, x.inference_activations)) / total, 0);
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(x) AS x.scheme = 'fsdp2' AND x.pipeline_parallel = 1 AND NOT x.is_adapter;
 

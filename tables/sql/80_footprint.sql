@@ -115,7 +115,8 @@ worst AS (
 -- Inference, and all that has no answer.
 served AS (
     SELECT
-        x.*, iif(x.phase_id = 'inference', stage_activations_bytes(m, x, k, x.kv_cache + x.kv_padding + x.state), NULL) AS inference_activations
+        x.*, iif(x.phase_id = 'inference', stage_activations_bytes(m, x, k, x.kv_cache + x.kv_padding + x.state), NULL) AS inference_activations,
+        layer_bytes_before_logits(m, x) AS layer_bytes
     FROM (SELECT part AS x FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL)
     LEFT JOIN shape_row ON shape_row.model_id = x.model_id
     CROSS JOIN constants_row
