@@ -315,4 +315,6 @@ CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
     + t.is_last * kept_by_fused_loss(m, x)
     + iif(m.attention_form = 'biased' AND x.attention <> 'eager' AND x.checkpointing = 'none',
         x.compute_bytes * m.biased_head_sum * t.share * x.context_tokens * x.context_tokens / x.tensor_parallel, 0)
-    + iif(x.has_adapted_experts AND x.checkpointing = 'none', x.compute_bytes * m.expert_elements, 0);
+    -- (selective checkpointing keeps the products of the adapters, in their own precision)
+    + iif(x.has_adapted_experts, CASE x.checkpointing WHEN 'none' THEN x.compute_bytes WHEN 'selective' THEN adapter_bytes_each(x) ELSE 0 END
+        * m.expert_elements, 0);

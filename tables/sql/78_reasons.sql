@@ -82,8 +82,6 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN x.phase_id <> 'inference' AND x.precision NOT IN ('mixed', 'amp', 'pure') THEN 'precision is mixed, amp or pure'
     WHEN x.phase_id <> 'inference' AND x.checkpointing NOT IN ('none', 'full', 'selective') THEN
         'checkpointing is none, full or selective'
-    WHEN x.checkpointing = 'selective' AND x.has_adapted_experts THEN
-        'checkpointing := selective with adapters of routed experts is not established yet'
     WHEN x.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
     WHEN x.attention = 'masked' AND x.phase_id = 'inference' AND NOT starts_with(x.engine_id, 'transformers') THEN
         'attention := masked is a batch with padding, which ' || x.engine_id || ' has not'
@@ -106,8 +104,10 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
     WHEN m.runs_all_experts AND (x.phase_id = 'qlora' OR x.lora_targets = 'experts') THEN
         'what experts that every token runs through keep beside a quantised base, or under adapters of their own, is not established yet'
-    WHEN m.cross_layer_count > 0 AND x.checkpointing = 'selective' THEN
-        'what encoder-decoders keep under selective checkpointing is not established yet'
+    WHEN x.checkpointing = 'selective' AND x.has_adapted_experts AND x.lora_targets = 'experts' THEN
+        'checkpointing := selective with adapters of routed experts alone is not established yet'
+    WHEN x.checkpointing = 'selective' AND m.cross_layer_count > 0 AND (m.tower.grid = 'fixed' OR x.is_adapter AND x.precision = 'amp') THEN
+        'checkpointing := selective of an encoder with a window of its own, or of adapters of an encoder-decoder under autocast, is not established yet'
     WHEN has_unknown_recurrence(m) AND x.phase_id <> 'inference' THEN
         'what this kind of recurrent layer keeps for training is not established yet'
     WHEN has_unknown_recurrence(m) AND starts_with(x.engine_id, 'transformers') THEN

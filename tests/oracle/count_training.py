@@ -135,6 +135,8 @@ def with_adapters(model, row: dict[str, str]):
     import peft
     import training_recipes
 
+    if row["lora_targets"] not in ("all-linear", *TARGETS):
+        raise ValueError(f"no targets {row['lora_targets']} here")
     targets: str | list[str] = "all-linear"
     if row["lora_targets"] in TARGETS:
         last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
