@@ -5,8 +5,9 @@
 --     attention     T × (10 × heads × context + …) where no fused kernel runs (eager), 8 × heads × context in PyTorch's own (math)
 --     loading       where a copy of the head is alive while the weights load, that copy less the cache that is not there yet
 --     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders and in versions before 4.45
--- vLLM, SGLang: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of logits,
+-- vLLM: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of logits,
 --   whichever is larger, and the table of rotations
+-- SGLang: a forward over a chunk of prompts, and the same table
 -- llama.cpp: the compute buffer, micro-batch × 4 × (vocabulary + hidden) with flash attention; without, no less than
 --   micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks are parallel
 --
@@ -185,6 +186,11 @@ CREATE OR REPLACE MACRO profile_bytes_vllm(m, x, k) AS greatest(
         k.vllm_sampler_bytes_per_logit * greatest(x.sequences, k.vllm_default_sequences) * head_columns(m, x) * tensor_parallel(x)),
     profiled_tokens(x, k) * feed_forward_bytes_per_token(m, x) / tensor_parallel(x)) + rotation_table_bytes(m, x);
 
+-- SGLang does not profile: a chunk of prompts, or the logits of all requests with their copy in fp32 and the probabilities.
+CREATE OR REPLACE MACRO chunk_bytes_sglang(m, x, k) AS greatest(
+    k.sglang_prefill_tokens * feed_forward_bytes_per_token(m, x) / tensor_parallel(x),
+    x.sequences * (x.compute_bytes + 8) * head_columns(m, x) * tensor_parallel(x)) + rotation_table_bytes(m, x);
+
 -- Logits of a micro-batch; without flash attention also scores and mask of one layer beside the residual stream.
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 4 * greatest(
     m.vocab_size + m.hidden_size,
@@ -223,6 +229,7 @@ CREATE OR REPLACE MACRO chunk_bytes_mlx(m, x, k) AS chunk_prompts_mlx(x, k) * (
 
 CREATE OR REPLACE MACRO inference_activations_bytes(m, x, k) AS try_cast(ceil(CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN text_stage_bytes(m, x)
+    WHEN x.engine_id = 'sglang' THEN chunk_bytes_sglang(m, x, k)
     WHEN is_server(x) THEN profile_bytes_vllm(m, x, k)
     WHEN x.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(m, x, k)
     WHEN x.engine_id = 'mlx-lm' THEN chunk_bytes_mlx(m, x, k)

@@ -130,8 +130,30 @@ CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, k) AS iif(
     starts_with(engine_id, 'vllm') AND total <= capacity AND total > k.vllm_default_share * capacity,
     '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
 
+-- The first engine's successor runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
+CREATE OR REPLACE MACRO requests_needed(engine_id, sequences, total, activations, vocab_size, gpu_name, gpu_gib, capacity, k) AS iif(
+    engine_id = 'vllm' AND sequences <= k.vllm_default_sequences AND gpu_gib >= k.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%'
+        AND total + greatest(0, k.vllm_sampler_bytes_per_logit * k.vllm_large_card_sequences * vocab_size - activations)
+            > k.vllm_default_share * capacity,
+    '--max-num-seqs ' || k.vllm_default_sequences::BIGINT, NULL);
+
+-- SGLang leaves a part of the card free by its size, and up to a quarter more for models that see: where weights and cache need more it
+-- has to be told.
+CREATE OR REPLACE MACRO sglang_reserve_bytes(gpu_gib, gpu_count, k) AS 1048576 * (k.sglang_reserve_gpu_mib * gpu_count + CASE
+    WHEN gpu_gib < k.sglang_small_card_gib THEN k.sglang_reserve_small_mib
+    WHEN gpu_gib < k.sglang_middle_card_gib THEN k.sglang_reserve_middle_mib
+    WHEN gpu_gib < k.sglang_large_card_gib THEN k.sglang_reserve_large_mib
+    ELSE k.sglang_reserve_largest_mib
+END);
+
+CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gpu_gib, gpu_count, sees, k) AS iif(
+    engine_id = 'sglang' AND total <= capacity
+        AND held + k.process_context_bytes
+            > (capacity - sglang_reserve_bytes(gpu_gib, gpu_count, k)) * iif(coalesce(sees, false), k.sglang_vision_share, 1),
+    '--mem-fraction-static ' || printf('%.3f', ceil(1000 * held / capacity) / 1000), NULL);
+
 -- vLLM sets memory aside for the largest image that a model can read, unless it is told that there are none (vllm-project/vllm PR 11210).
-CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND sees AND coalesce(images, 0) = 0,
+CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false) AND coalesce(images, 0) = 0,
     '--limit-mm-per-prompt ''{"image": 0, "video": 0}''', NULL);
 
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them. engine_setting is what
@@ -146,6 +168,7 @@ CREATE OR REPLACE MACRO fits_on(
     audio_seconds := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id AS gpu_id),
+seeing AS (SELECT DISTINCT a.model_id FROM attention_layer AS a WHERE a.component = 'vision'),
 scenario_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
@@ -175,8 +198,13 @@ SELECT
         WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, model_id)
         ELSE coalesce(card_reason(r), kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability))
     END AS unknown_reason,
-    iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ', share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),
-        inputs_needed(f.engine_id, f.images, f.model_id IN (SELECT a.model_id FROM attention_layer AS a WHERE a.component = 'vision'))), ''))
+    iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ',
+        share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),
+        requests_needed(f.engine_id, f.sequences, f.total_bytes, f.activations_bytes, m.vocab_size, gpu.name, gpu.memory_gib_nominal,
+            gpu.capacity_bytes, k),
+        static_share_needed(f.engine_id, f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes, f.total_bytes,
+            gpu.capacity_bytes, gpu.memory_gib_nominal, f.gpu_count, f.model_id IN (FROM seeing), k),
+        inputs_needed(f.engine_id, f.images, f.model_id IN (FROM seeing))), ''))
         AS engine_setting
 FROM card_asked
 JOIN footprints('scenario_asked') AS f ON true

@@ -1,0 +1,78 @@
+"""What servers set aside beside weights and cache, and what they have to be told where their defaults leave too little."""
+
+from __future__ import annotations
+
+import pytest
+
+MIB, GIB = 2**20, 2**30
+
+
+@pytest.fixture
+def setting(book):
+    def ask(gpu_id, model_id, **named):
+        more = "".join(f", {name} := ${name}" for name in named)
+        query = f"SELECT verdict, engine_setting FROM fits_on($gpu, $model{more})"
+        return book.execute(query, {"gpu": gpu_id, "model": model_id, **named}).fetchall()[0]
+
+    return ask
+
+
+def test_sglang_has_its_own_buffers_graphs_and_table_of_requests(footprint_of):
+    """512 MiB of buffers and 976 of graphs by its own rule, 2048 rows of the model's 40,960 tokens in 4 bytes, and the context."""
+    row = footprint_of("Qwen/Qwen3-8B", engine_id="sglang", context_tokens=8192)
+    assert row["overhead_bytes"] - 287309824 == (512 + 976) * MIB + 4 * 2048 * 40960
+
+
+def test_sglang_does_not_profile_a_sampler_for_requests_that_nobody_sends(footprint_of):
+    small, large = (
+        footprint_of("Qwen/Qwen3-0.6B", engine_id=engine, context_tokens=2048)["activations_bytes"]
+        for engine in ("sglang", "vllm")
+    )
+    assert small < large / 4
+
+
+def test_latent_attention_and_many_cards_take_larger_graphs_in_sglang(footprint_of):
+    alike = {"engine_id": "sglang", "dtype_id": "fp8", "context_tokens": 8192}
+    two, four = (footprint_of("deepseek-ai/DeepSeek-V3", gpu_count=n, **alike) for n in (2, 4))
+    dense = footprint_of("Qwen/Qwen3-8B", engine_id="sglang", context_tokens=8192, gpu_count=2)
+    tables = 4 * 2048 * (163840 - 40960)
+    assert two["overhead_bytes"] - dense["overhead_bytes"] - tables == 1072 * MIB
+    assert four["overhead_bytes"] > two["overhead_bytes"] + 500 * MIB
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "model_id", "expected"),
+    [
+        ("rtx-4090", "Qwen/Qwen3-8B", "--mem-fraction-static"),  # 7.1 GiB are left free by default, 4.4 are needed
+        ("h100-sxm", "Qwen/Qwen3-8B", None),
+        ("h100-sxm", "Qwen/Qwen2.5-VL-7B-Instruct", None),
+        ("l40s", "Qwen/Qwen2.5-VL-7B-Instruct", None),
+    ],
+)
+def test_sglang_is_told_where_its_reserve_is_too_large(setting, gpu_id, model_id, expected):
+    verdict, told = setting(gpu_id, model_id, engine_id="sglang", context_tokens=8192)
+    assert verdict == "fits"
+    assert told is None if expected is None else told.startswith(expected)
+
+
+def test_a_share_that_sglang_is_told_holds_weights_and_cache_and_leaves_the_rest(book, footprint_of):
+    _gpu, told, capacity = book.execute(
+        "SELECT gpu_id, engine_setting, capacity_bytes FROM fits_on('rtx-4090', 'Qwen/Qwen3-8B', engine_id := 'sglang', "
+        "context_tokens := 8192)"
+    ).fetchall()[0]
+    row = footprint_of("Qwen/Qwen3-8B", engine_id="sglang", context_tokens=8192)
+    share = float(told.split()[-1])
+    assert row["weights_bytes"] + row["kv_cache_bytes"] <= share * capacity
+    assert (1 - share) * capacity > row["activations_bytes"] + row["overhead_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "context", "is_told"),
+    [("h100-sxm", 40000, True), ("h100-sxm", 8192, False), ("a100-sxm-80gb", 40000, False), ("rtx-4090", 8192, False)],
+)
+def test_vllm_is_told_to_expect_fewer_requests_on_large_cards(setting, gpu_id, context, is_told):
+    """1024 requests are its default from 70 GiB on, but on A100: their logits are 6 GiB of a vocabulary of 151,936."""
+    model = "Qwen/Qwen3-8B" if gpu_id == "rtx-4090" else "Qwen/Qwen3-32B"
+    verdict, told = setting(gpu_id, model, engine_id="vllm", context_tokens=context)
+    assert verdict in ("fits", "tight")
+    assert ("--max-num-seqs 256" in (told or "")) is is_told
