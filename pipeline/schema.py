@@ -157,10 +157,10 @@ FACTS = _tables(
     ),
     _table(
         "engine",
-        "Programs that run models; what a training loop holds beyond Trainer's.",
+        "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
         "engine_id",
         "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits norm_form? gradient_bytes? process_context_bytes? "
-        "note? source",
+        "unknown_reason? note? source",
     ),
     _table(
         "support",

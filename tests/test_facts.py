@@ -90,8 +90,8 @@ def test_measurements_cite_their_source(facts):
 # One mistake per case in an otherwise sound file: what the message must say.
 SOURCE = "source_id,title,publisher,licence,locator,retrieved\nbook,A book,,,,\nlog,A log,,,,\n"
 ENGINE = (
-    "engine_id,name,engine_version,parallelism,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,norm_form,gradient_bytes,process_context_bytes,note,source\n"
-    "vllm,vLLM,0.19,tp,false,false,false,false,,,,,book\n"
+    "engine_id,name,engine_version,parallelism,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,norm_form,gradient_bytes,process_context_bytes,unknown_reason,note,source\n"
+    "vllm,vLLM,0.19,tp,false,false,false,false,,,,,,book\n"
 )
 DTYPE = "dtype_id,name,engine_id,bits_per_weight,is_trainable,note,source\n"
 

@@ -76,3 +76,10 @@ def test_vllm_is_told_to_expect_fewer_requests_on_large_cards(setting, gpu_id, c
     verdict, told = setting(gpu_id, model, engine_id="vllm", context_tokens=context)
     assert verdict in ("fits", "tight")
     assert ("--max-num-seqs 256" in (told or "")) is is_told
+
+
+def test_an_engine_that_no_source_gives_numbers_of_is_named_with_the_reason(footprint_of):
+    for phase in ("inference", "full-finetune"):
+        row = footprint_of("Qwen/Qwen3-8B", engine_id="tensorrt-llm", phase_id=phase, context_tokens=2048)
+        assert row["total_bytes"] is None
+        assert "TensorRT builds it" in row["unknown_reason"]

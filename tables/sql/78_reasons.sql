@@ -37,6 +37,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
     WHEN d.dtype_id IS NULL THEN 'no such dtype: ' || x.dtype_id
     WHEN x.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || x.phase_id
     WHEN x.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || x.engine_id
+    WHEN x.engine_reason IS NOT NULL THEN x.engine_reason
     WHEN x.phase_id = 'inference' AND cannot_load(m, x.engine_id)
         THEN x.engine_id || ' cannot load this architecture (table engine_gap)'
     WHEN x.phase_id = 'inference' AND is_unread(m, x.engine_id)

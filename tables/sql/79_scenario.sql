@@ -142,6 +142,7 @@ resolved AS (
             OR x.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
+        run.unknown_reason AS engine_reason,
         has_adapted_experts(m, x) AS has_adapted_experts,
         k.loss_chunks, tower_tokens(m.tower, x, k) AS tower_tokens,
         iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, x, k), x.context_tokens) AS cross_tokens,

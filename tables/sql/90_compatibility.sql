@@ -130,7 +130,7 @@ CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, k) AS iif(
     starts_with(engine_id, 'vllm') AND total <= capacity AND total > k.vllm_default_share * capacity,
     '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
 
--- The first engine's successor runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
+-- vLLM runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
 CREATE OR REPLACE MACRO requests_needed(engine_id, sequences, total, activations, vocab_size, gpu_name, gpu_gib, capacity, k) AS iif(
     engine_id = 'vllm' AND sequences <= k.vllm_default_sequences AND gpu_gib >= k.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%'
         AND total + greatest(0, k.vllm_sampler_bytes_per_logit * k.vllm_large_card_sequences * vocab_size - activations)
