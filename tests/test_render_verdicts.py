@@ -42,8 +42,6 @@ def with_view(connection, tables):
         "kv_dtype",
         "support",
         "sharding_rule",
-        "optimizer",
-        "kv_dtype",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
     for file in map(VIEW.with_name, ("00_words.sql", "77_nearest.sql", "86_support.sql")):

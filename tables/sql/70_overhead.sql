@@ -4,7 +4,8 @@
 --     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
 --       what every step allocates anew: activations, and gradients in training
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all else, its head has 1.2)
---     + vLLM, SGLang: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
+--     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
+--     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of requests
 --
 -- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side (capacity).
 -- Not covered: other processes on the card, a display, MIG slices.
@@ -27,6 +28,13 @@ END;
 CREATE OR REPLACE MACRO unused_blocks_bytes(x, k) AS least(k.unused_blocks_inference * x.inference_activations,
     coalesce((1 + k.unused_blocks_inference) * x.layer_bytes, k.unused_blocks_inference * x.inference_activations));
 
+-- What stands in SGLang beside the tensors of a forward: buffers of the attention backend, captured graphs, and its table of requests to
+-- tokens, a row of the model's whole context each.
+CREATE OR REPLACE MACRO sglang_standing_bytes(x, m, k) AS communication_bytes(x, k) + 1048576 * (k.sglang_metadata_mib + k.sglang_graph_mib
+    + iif(x.tensor_parallel >= 4, k.sglang_graph_four_gpus_mib, 0)
+    + iif(list_bool_or(list_transform(m.caches, lambda c: c.mechanism = 'mla')), k.sglang_graph_latent_mib, 0))
+    + 4 * k.sglang_requests * coalesce(x.max_context_tokens, m.max_context_tokens, x.context_tokens);
+
 CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
     coalesce(x.engine_context_bytes, k.process_context_bytes) + iif(is_server(x), 0, communication_bytes(x, k))
     + CASE
@@ -34,6 +42,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
             k.cublas_workspace_bytes + (x.activations + gradients) * k.unused_blocks_training
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
             + unused_blocks_bytes(x, k) + packing_bytes(m, x)
+        WHEN x.engine_id = 'sglang' THEN sglang_standing_bytes(x, m, k)
         WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
