@@ -1,0 +1,112 @@
+"""What PyTorch's caching allocator takes from the driver for a sequence of allocations: its rules, without a card.
+
+Blocks are rounded to 512 bytes; up to 1 MiB they share segments of 2 MiB, below 10 MiB segments of 20 MiB, from there each has a
+segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken; what it leaves is split off where it
+is of use. Source: c10/cuda/CUDACachingAllocator.cpp, default settings, one stream.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+
+import live_storage
+import torch
+
+MIB = 1 << 20
+
+
+@dataclass(eq=False)
+class Block:
+    bytes: int
+    is_small: bool
+    is_free: bool = True
+    before: Block | None = None
+    behind: Block | None = None
+
+
+class Allocator:
+    """`reserved`: bytes taken from the driver so far; nothing is ever given back."""
+
+    def __init__(self) -> None:
+        self.reserved = 0
+        self._free: dict[bool, list[tuple[int, int, Block]]] = {True: [], False: []}
+
+    def take(self, wanted: int) -> Block:
+        wanted = max(512, (wanted + 511) // 512 * 512)
+        is_small = wanted <= MIB
+        free = self._free[is_small]
+        at = bisect.bisect_left(free, (wanted, 0))
+        block = free.pop(at)[2] if at < len(free) else self._segment(wanted, is_small)
+        block.is_free = False
+        rest = block.bytes - wanted
+        if rest >= 512 if is_small else rest > MIB:
+            block.bytes = wanted
+            left = Block(rest, is_small, before=block, behind=block.behind)
+            if left.behind:
+                left.behind.before = left
+            block.behind = left
+            self._add(left)
+        return block
+
+    def give(self, block: Block) -> None:
+        block.is_free = True
+        for other in (block.before, block.behind):
+            if other is None or not other.is_free:
+                continue
+            self._free[block.is_small].remove((other.bytes, id(other), other))
+            first, second = (other, block) if other is block.before else (block, other)
+            first.bytes += second.bytes
+            first.behind = second.behind
+            if first.behind:
+                first.behind.before = first
+            block = first
+        self._add(block)
+
+    def _segment(self, wanted: int, is_small: bool) -> Block:
+        size = 2 * MIB if is_small else 20 * MIB if wanted < 10 * MIB else -(-wanted // (2 * MIB)) * 2 * MIB
+        self.reserved += size
+        return Block(size, is_small)
+
+    def _add(self, block: Block) -> None:
+        bisect.insort(self._free[block.is_small], (block.bytes, id(block), block))
+
+
+class Tracker(live_storage.Tracker):
+    """Counts as its parent does, and hands every storage and scratch to an allocator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allocator = Allocator()
+        # handles of cuBLAS: of the forward pass's thread and autograd's
+        for _ in range(2):
+            self.allocator.take(8_519_680)
+
+    def track(self, tensor: torch.Tensor) -> None:
+        known = len(self._alive)
+        super().track(tensor)
+        if len(self._alive) > known:
+            record = self._alive[tensor.untyped_storage()._cdata]
+            record.append(self.allocator.take(record[0]))
+
+    def _freed(self, key: int, record: list) -> None:
+        super()._freed(key, record)
+        self._give(record)
+
+    def _reused(self, func, args, kwargs) -> list | None:
+        # (the parent counts the storage as gone after the operator, as if it had been written over)
+        record = super()._reused(func, args, kwargs)
+        if record is not None:
+            self._give(record)
+        return record
+
+    def _give(self, record: list) -> None:
+        if len(record) > 2 and record[2] is not None:
+            self.allocator.give(record[2])
+            record[2] = None
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if scratch := live_storage.scratch_bytes(func, args):
+            self.allocator.give(self.allocator.take(scratch))
+        return result
