@@ -74,3 +74,31 @@ def test_rounding_is_what_the_allocator_counts(book, model_id, bits, column):
     counted, asked = _allocated_beyond_their_size(book, model_id, bits)
     said = book.execute(f"SELECT {column} FROM shape WHERE model_id = ?", [model_id]).fetchall()[0][0]
     assert abs(said - counted) < 0.003 * asked + 16 * MIB
+
+
+MERGED = {role: group for group, roles in {"qkv": "attention_q attention_k attention_v", "gate_up": "ffn_gate ffn_up"}.items() for role in roles.split()}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "model_id", ["Qwen/Qwen2.5-14B-Instruct", "Qwen/Qwen2.5-32B-Instruct", "meta-llama/Llama-3.1-8B"]
+)
+@pytest.mark.parametrize(
+    ("cards", "column"), [(1, "rounding_merged_16_bit"), (2, "rounding_merged_half"), (4, "rounding_merged_quarter")]
+)
+def test_shards_of_a_server_are_rounded_on_every_card(book, model_id, cards, column):
+    """Queries, keys and values are one matrix there, gate and up another; the first loads before the next."""
+    rows = book.execute(
+        "SELECT role, layer_count, per_layer_count, element_count FROM tensor WHERE model_id = ? AND operator <> 'vector'",
+        [model_id],
+    ).fetchall()
+    allocator = Allocator()
+    for layer in range(max(row[1] for row in rows)):
+        matrices = {}
+        for at, (role, layers, each, elements) in enumerate(rows):
+            if layer < layers:
+                name = MERGED.get(role, at)
+                matrices[name] = matrices.get(name, 0) + 2 * elements // (layers * each) // cards
+        for size in matrices.values():
+            allocator.take(size)
+    said = book.execute(f"SELECT {column} FROM shape WHERE model_id = ?", [model_id]).fetchall()[0][0]
+    assert abs(said - (allocator.allocated - allocator.asked)) < 0.003 * allocator.asked + 8 * MIB

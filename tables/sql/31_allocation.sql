@@ -9,7 +9,7 @@
 --   and values in one matrix, gate and up in another.
 --   Packed to 4 or 8 bits (AWQ, GPTQ) a matrix is packed values and the scales of its groups: what a large matrix leaves free of its last
 --   2 MiB, between 1 and 2 MiB, the next scales of that size take whole.
--- Not covered: other tensors below 10 MiB, which share blocks of 20 MiB; packed formats other than AWQ and GPTQ; Transformers from 4.50
+-- Not covered: shards of other than 2, 4 or 8; other tensors below 10 MiB, which share blocks of 20 MiB; packed formats other than AWQ and GPTQ; Transformers from 4.50
 --   on, which asks the driver once for all weights (caching_allocator_warmup): there nothing is rounded, and this is a margin.
 
 CREATE OR REPLACE MACRO block_rounding(bytes) AS CASE
@@ -21,11 +21,15 @@ ALTER TABLE shape ADD COLUMN has_fused_gate BOOLEAN DEFAULT false;
 ALTER TABLE shape ADD COLUMN rounding_16_bit BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_32_bit BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_merged_16_bit BIGINT;
+ALTER TABLE shape ADD COLUMN rounding_merged_half BIGINT;
+ALTER TABLE shape ADD COLUMN rounding_merged_quarter BIGINT;
+ALTER TABLE shape ADD COLUMN rounding_merged_eighth BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_packed_4_bit BIGINT;
 ALTER TABLE shape ADD COLUMN rounding_packed_8_bit BIGINT;
 
 UPDATE shape SET
-    rounding_16_bit = sums.rounding_16_bit, rounding_32_bit = sums.rounding_32_bit, rounding_merged_16_bit = sums.rounding_merged_16_bit
+    rounding_16_bit = sums.rounding_16_bit, rounding_32_bit = sums.rounding_32_bit, rounding_merged_16_bit = sums.rounding_merged_16_bit,
+    rounding_merged_half = sums.half, rounding_merged_quarter = sums.quarter, rounding_merged_eighth = sums.eighth
 FROM (
     WITH matrix AS (
         SELECT
@@ -43,10 +47,13 @@ FROM (
         SELECT model_id, layer_count, elements, each
         FROM matrix WHERE role NOT IN ('attention_q', 'attention_k', 'attention_v', 'ffn_gate', 'ffn_up')
     )
-    SELECT model_id, rounding_16_bit, rounding_32_bit, rounding_merged_16_bit
+    SELECT model_id, rounding_16_bit, rounding_32_bit, rounding_merged_16_bit, half, quarter, eighth
     FROM (SELECT model_id, sum(layer_count * each * block_rounding(2 * elements)) AS rounding_16_bit,
             sum(layer_count * each * block_rounding(4 * elements)) AS rounding_32_bit FROM matrix GROUP BY model_id)
-    JOIN (SELECT model_id, sum(layer_count * each * block_rounding(2 * elements::BIGINT)) AS rounding_merged_16_bit FROM merged
+    JOIN (SELECT model_id, sum(layer_count * each * block_rounding(2 * elements::BIGINT)) AS rounding_merged_16_bit,
+            sum(layer_count * each * block_rounding(elements::BIGINT)) AS half,
+            sum(layer_count * each * block_rounding(elements::BIGINT // 2)) AS quarter,
+            sum(layer_count * each * block_rounding(elements::BIGINT // 4)) AS eighth FROM merged
             GROUP BY model_id) USING (model_id)
 ) AS sums
 WHERE sums.model_id = shape.model_id;
@@ -85,8 +92,11 @@ WHERE sums.model_id = shape.model_id;
 UPDATE shape SET has_fused_gate = true
 WHERE model_id IN (SELECT model_id FROM tensor WHERE role = 'ffn_gate_up' AND component IN ('text', 'decoder'));
 
--- of the weights of a scenario on one GPU
+-- of the weights of a scenario on one GPU; a server's shards of every matrix are rounded up on each (a half, a quarter, an eighth)
 CREATE OR REPLACE MACRO rounding_bytes(m, x) AS CASE
+    WHEN x.gpu_count > 1 AND x.phase_id = 'inference' AND is_server(x) AND x.dtype_id IN ('bf16', 'fp16') THEN
+        CASE x.tensor_parallel WHEN 2 THEN m.rounding_merged_half WHEN 4 THEN m.rounding_merged_quarter WHEN 8 THEN m.rounding_merged_eighth
+            ELSE 0 END // x.pipeline_parallel
     WHEN x.gpu_count > 1 OR x.phase_id <> 'inference' OR x.engine_id IN ('llama.cpp', 'mlx-lm') THEN 0
     WHEN x.dtype_id IN ('bf16', 'fp16') AND is_server(x) THEN m.rounding_merged_16_bit
     WHEN x.dtype_id IN ('bf16', 'fp16') THEN m.rounding_16_bit
