@@ -30,3 +30,15 @@ def test_adapters_have_as_many_parameters_as_it_gives_them(judged):
     assert len(lora) >= 8
     # in the dtype of the weights, 2 bytes
     assert not [step_account.said(row) for row in lora if row["adapters_bytes"] != 2 * int(row["adapter_parameters"])]
+
+
+def test_how_it_shards_is_not_claimed(footprints):
+    asked = {
+        "model_id": "meta-llama/Llama-3.1-8B",
+        "phase_id": "full-finetune",
+        "engine_id": "torchtune",
+        "gpu_count": 8,
+    }
+    answer = footprints([asked])[0]
+    assert answer["total_bytes"] is None
+    assert answer["unknown_reason"] == "no source in the book says how torchtune trains with sharding zero3"

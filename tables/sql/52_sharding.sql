@@ -103,7 +103,7 @@ CREATE OR REPLACE MACRO sharding_reason(m, x) AS CASE
     WHEN x.context_tokens % x.context_parallel <> 0 THEN 'context_tokens ' || x.context_tokens || ' do not divide by context_parallel '
         || x.context_parallel
     WHEN x.context_parallel > 1 AND (x.attention = 'eager' OR NOT m.has_flash_attention) THEN 'context_parallel needs attention := flash'
-    WHEN x.phase_id <> 'inference' AND x.scheme IS NULL THEN x.engine_id || ' does not train with sharding ' || x.sharding
+    WHEN x.phase_id <> 'inference' AND x.scheme IS NULL THEN 'no source in the book says how ' || x.engine_id || ' trains with sharding ' || x.sharding
     WHEN x.offload = 'optimizer' AND NOT x.can_offload_optimizer OR x.offload = 'all' AND NOT x.can_offload_all
         THEN 'offload with sharding ' || x.sharding || ' in ' || x.engine_id || ' is none' || iif(x.can_offload_optimizer, ' or optimizer', '')
             || iif(x.can_offload_all, ' or all', '')
