@@ -97,3 +97,29 @@ def test_a_larger_picture_never_holds_less(footprint_of):
             for side in (100, 1000, 2000, 3000)
         ]
         assert held == sorted(held)
+
+
+def test_vllm_sets_the_largest_image_aside_whatever_is_sent(footprint_of):
+    """16,384 tokens of Qwen2.5-VL: its tower runs on 65,536 patches at start, or the text beside what they became."""
+    facts = {"engine_id": "vllm", "context_tokens": 8192}
+    none, small, large = (
+        footprint_of("Qwen/Qwen2.5-VL-7B-Instruct", images=images, image_width=side, image_height=side, **facts)
+        for images, side in ((0, 64), (1, 64), (1, 2000))
+    )
+    assert small["activations_bytes"] == large["activations_bytes"]
+    kept = 2 * 16_384 * 3584
+    assert small["activations_bytes"] >= none["activations_bytes"] + kept
+    assert small["error_band"] > none["error_band"]
+
+
+def test_vllm_profiles_several_images_where_they_are_small(footprint_of):
+    """32 of Gemma 3's images are the 8192 tokens of a step: the tower holds pixels, two tensors of its width and four of its hidden size."""
+    facts = {"engine_id": "vllm", "context_tokens": 8192}
+    none, one = (footprint_of("google/gemma-3-4b-it", images=images, **facts) for images in (0, 1))
+    assert one["activations_bytes"] == 2 * 32 * 4096 * (588 + 2 * 4304 + 4 * 1152) > none["activations_bytes"]
+
+
+def test_vllm_is_told_which_images_it_gets(book):
+    query = "SELECT engine_setting FROM fits_on('h100-sxm', 'Qwen/Qwen2.5-VL-7B-Instruct', engine_id := 'vllm', context_tokens := 8192, images := $1)"
+    said = {images: book.execute(query, [images]).fetchone()[0] for images in (0, 3)}
+    assert '"image": 0, "video": 0' in said[0] and '"image": 3, "video": 0' in said[3]

@@ -66,5 +66,6 @@ CREATE OR REPLACE MACRO error_band(x, k) AS CASE
     WHEN starts_with(x.engine_id, 'transformers') THEN k.error_band_transformers
     WHEN x.engine_id = 'llama.cpp' THEN k.error_band_llama_cpp
     WHEN x.engine_id = 'mlx-lm' THEN k.error_band_mlx
+    WHEN reads_images_in_vllm(x) THEN k.error_band_vllm_images
     ELSE k.error_band_vllm
 END;

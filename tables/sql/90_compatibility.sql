@@ -152,9 +152,9 @@ CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gp
             > (capacity - sglang_reserve_bytes(gpu_gib, gpu_count, k)) * iif(coalesce(sees, false), k.sglang_vision_share, 1),
     '--mem-fraction-static ' || printf('%.3f', ceil(1000 * held / capacity) / 1000), NULL);
 
--- vLLM sets memory aside for the largest image that a model can read, unless it is told that there are none (vllm-project/vllm PR 11210).
-CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false) AND coalesce(images, 0) = 0,
-    '--limit-mm-per-prompt ''{"image": 0, "video": 0}''', NULL);
+-- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none (vllm-project/vllm PR 11210).
+CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false),
+    '--limit-mm-per-prompt ''{"image": ' || coalesce(images, 0) || ', "video": 0}''', NULL);
 
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them. engine_setting is what
 -- the engine has to be told for it, where its defaults leave too little.
