@@ -241,7 +241,7 @@ def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
     assert pipelines.for_badge(found["a/Picture"], cards) == ("12 GB in bf16", True)
     assert pipelines.for_badge(found["a/Picture"], cards[:1]) == (None, True)
     assert pipelines.for_badge(found["b/Other"], cards) == (None, False) == pipelines.for_badge(None, cards)
-    ((name, cells),) = pipelines.verdicts(pipelines.told(found["a/Picture"]), [{"capacity_bytes": 9 * 1024**3}])
+    ((name, cells),) = pipelines.verdicts(pipelines.told(found["a/Picture"]), [{"capacity_bytes": 9 * 1024**3}], [None])
     assert name == "all parts on the card" and "v-fits" in cells
     assert pipelines.sentence(found["b/Other"]) == "" and pipelines.told(found["b/Other"])["reason"] == "not read"
     assert pipelines.sentence(None) == ""

@@ -134,7 +134,9 @@ class ModelPages:
             layers=self.held["layers"].get(model["model_id"], []),
             whole=self._of_pipeline(number),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
-            placed=pipelines.verdicts(pipeline, book.common) if pipeline else [],
+            placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
+            if pipeline
+            else [],
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],

@@ -83,9 +83,11 @@ def for_badge(pipeline: dict | None, cards: list[tuple[int, int]]) -> tuple[str 
     return None, bool(known)
 
 
-def verdicts(pipeline: dict, gpus: list[dict]) -> list[tuple[str, Markup]]:
-    """A row for each way to place the parts: its name, and a cell for each card."""
-    return [
-        (p["placed"], Markup("".join(words.verdict_cell(totals(p), [1], g["capacity_bytes"] // 1024) for g in gpus)))
-        for p in pipeline["known"]
-    ]
+def verdicts(pipeline: dict, gpus: list[dict], refusals: list) -> list[tuple[str, Markup]]:
+    """A row for each way to place the parts: its name, and a cell for each card, which may not run the format (`refusals`)."""
+    rows = []
+    for p in pipeline["known"]:
+        cards = [(g["capacity_bytes"] // 1024, refusal) for g, refusal in zip(gpus, refusals, strict=True)]
+        cells = [words.verdict_cell(totals(p), [1], capacity, refusal=refusal) for capacity, refusal in cards]
+        rows.append((p["placed"], Markup("".join(cells))))
+    return rows

@@ -49,6 +49,11 @@ class Support:
             self._of_common[scenario, held] = [self.refusal(scenario, held, gpu) for gpu in self.common]
         return self._of_common[scenario, held]
 
+    def in_pytorch(self, dtype: str) -> list[Refusal | None]:
+        """For each of the common cards, of inference in PyTorch whatever runs in it: diffusers is no engine of the tables."""
+        row = self._rows.get(("transformers", dtype, "inference", ATTENTION), {})
+        return [row.get(gpu, Refusal(False, UNTOLD)) for gpu in self.common]
+
     @cached_property
     def coded(self) -> tuple[dict[str, int], dict]:
         """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
