@@ -27,6 +27,10 @@ def _predicted(figure, book, footprint_of):
     if quantity == "parameter_count":
         query = "SELECT parameter_count FROM model WHERE model_id = ?"
         return book.execute(query, [figure["model_id"]]).fetchall()[0][0]
+    if quantity == "image_tokens":
+        width, height = map(int, figure["other"].split("x"))
+        query = "SELECT prompt_tokens FROM image_tokens_of(?, image_width := ?, image_height := ?)"
+        return book.execute(query, [figure["model_id"], width, height]).fetchall()[0][0]
     if quantity == "states":
         return _states(_ask(footprint_of, figure))
     if quantity == "sharded_states":
