@@ -3,8 +3,8 @@
 --   total_bytes = weights + kv_cache + kv_padding + state + activations + gradients + optimizer + adapters + overhead
 --
 -- Units: bytes per GPU; several GPUs: the one that holds most. total_bytes − overhead_bytes is what a framework reports as peak
--- allocated, total_bytes what the driver shows for the process. Unknown is null, with unknown_reason; a total with an unknown
--- part is unknown.
+-- allocated, but for the allocator's rounding and cuBLAS's workspace, which are in the overhead; total_bytes is what the driver shows
+-- for the process. Unknown is null, with unknown_reason; a total with an unknown part is unknown.
 --
 -- Sources: the components' own files. Not covered: mixed cards, speculative decoding.
 --
