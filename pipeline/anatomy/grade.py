@@ -174,6 +174,11 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     if not own:
         theirs = ": they are the sibling's" if record.config_kind == "sibling" else ""
         note.append(f"Windows and context leave no trace in a count{theirs}")
+    if (
+        record.config_kind == "sibling" and "image_aspect_ratio" in record.config
+    ):  # LLaVA 1.5 and 1.6 differ in nothing else
+        note.append("Nor does it leave a trace whether images are cut into tiles")
+        held = replace(held, towers=())
     if record.config_inferred_fields:
         note.append(f"In no source: {', '.join(record.config_inferred_fields)}")
     return Graded(

@@ -40,6 +40,16 @@ def test_another_shape_with_the_published_total_is_matched(kind):
         assert found.note.startswith("The shape of org/base, and the published total is its count")
 
 
+def test_how_a_sibling_cuts_its_images_is_nobody_elses():
+    """LLaVA 1.6 has the dims of LLaVA 1.5 and cuts images into tiles, which 1.5 does not: five times the tokens."""
+    records = {r.model_id: r for r in newest_snapshot().records}
+    own, other = records["liuhaotian/llava-v1.5-7b"], records["liuhaotian/llava-v1.6-vicuna-7b"]
+    assert read_config(other.config).towers
+    assert grade(own, read_config(own.config)).anatomy.towers
+    found = grade(other, read_config(other.config))
+    assert found.grade == "matched" and not found.anatomy.towers and "cut into tiles" in found.note
+
+
 def test_its_own_config_without_a_total_is_derived():
     found = graded(stored_parameter_count=None, parameters_kind=None)
     assert found.grade == "derived" and "no exact total is published" in found.note
