@@ -93,3 +93,8 @@ def test_what_is_not_answered_has_a_reason(limits_on):
         assert (row["max_context_tokens"], row["max_sequences"], row["max_context_bound"]) == (None, None, None)
     not_one = limits_on("rtx-3060-12gb", model_id="Qwen/Qwen3-8B", phase_id="full-finetune")
     assert (not_one["max_context_tokens"], not_one["max_sequences"], not_one["unknown_reason"]) == (0, 0, None)
+
+
+def test_null_sequences_are_one(limits_on):
+    asked = {"model_id": "Qwen/Qwen3-0.6B", "context_tokens": 4096}
+    assert limits_on("rtx-4090", sequences=None, **asked) == limits_on("rtx-4090", **asked)

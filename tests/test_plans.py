@@ -71,6 +71,19 @@ def test_every_sensible_way_is_searched_and_named(plans_for):
     assert {"ddp", "zero1", "zero2", "zero3"} <= {plan["sharding"] for plan in small}
 
 
+def test_a_way_that_is_tight_is_told_on_the_cards_that_it_fits_on(plans_for):
+    """ZeRO-3 takes the total on 2 cards and its error band on 4; what bitsandbytes packs is not divided by tensors."""
+    plans = plans_for("rtx-4090", "Qwen/Qwen3-32B", phase_id="qlora", engine_id="transformers", checkpointing="full")
+    best = plans[0]
+    assert (best["gpu_count"], best["verdict"], best["sharding"], best["pipeline_parallel"]) == (
+        4,
+        "multi-gpu",
+        "zero3",
+        1,
+    )
+    assert {plan["tensor_parallel"] for plan in plans} == {1}
+
+
 def test_a_card_that_does_not_run_the_format_has_no_plan(plans_for):
     (row,) = plans_for("t4", "Qwen/Qwen3-0.6B", dtype_id="bf16")
     assert row["verdict"] is None

@@ -55,7 +55,7 @@ CREATE OR REPLACE MACRO packing_bytes(m, x) AS iif(x.dtype_id IN ('nf4', 'nf4-do
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
 CREATE OR REPLACE MACRO unused_band(x, k, total) AS
-    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'), 
+    iif(x.phase_id = 'inference' AND starts_with(x.engine_id, 'transformers'),
         k.unused_blocks_spread * least(x.inference_activations, coalesce(x.layer_bytes, x.inference_activations)) / total, 0);
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(x) AS x.scheme = 'fsdp2' AND x.pipeline_parallel = 1 AND NOT x.is_adapter;

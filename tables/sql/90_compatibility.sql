@@ -146,11 +146,12 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(gpu_gib, gpu_count, k) AS 1048576 *
     ELSE k.sglang_reserve_largest_mib
 END);
 
-CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gpu_gib, gpu_count, sees, k) AS iif(
+-- The share is of what is free before it loads: without the process's context and the communication buffers.
+CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gpu_gib, gpu_count, sees, communication, k) AS iif(
     engine_id = 'sglang' AND total <= capacity
-        AND held + k.process_context_bytes
+        AND held + k.process_context_bytes + communication
             > (capacity - sglang_reserve_bytes(gpu_gib, gpu_count, k)) * iif(coalesce(sees, false), k.sglang_vision_share, 1),
-    '--mem-fraction-static ' || printf('%.3f', ceil(1000 * held / capacity) / 1000), NULL);
+    '--mem-fraction-static ' || printf('%.3f', ceil(1000 * held / (capacity - k.process_context_bytes - communication)) / 1000), NULL);
 
 -- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none (vllm-project/vllm PR 11210).
 CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false),
@@ -203,7 +204,7 @@ SELECT
         requests_needed(f.engine_id, f.sequences, f.total_bytes, f.activations_bytes, m.vocab_size, gpu.name, gpu.memory_gib_nominal,
             gpu.capacity_bytes, k),
         static_share_needed(f.engine_id, f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes, f.total_bytes,
-            gpu.capacity_bytes, gpu.memory_gib_nominal, f.gpu_count, f.model_id IN (FROM seeing), k),
+            gpu.capacity_bytes, gpu.memory_gib_nominal, f.gpu_count, f.model_id IN (FROM seeing), communication_bytes(f, k), k),
         inputs_needed(f.engine_id, f.images, f.model_id IN (FROM seeing))), ''))
         AS engine_setting
 FROM card_asked

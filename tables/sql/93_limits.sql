@@ -41,7 +41,8 @@ limit_asked AS (
 ),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
-    SELECT a.* REPLACE (coalesce(a.context_tokens, default_context_tokens(m, a.phase_id))::BIGINT AS context_tokens),
+    SELECT a.* REPLACE (coalesce(a.context_tokens, default_context_tokens(m, a.phase_id))::BIGINT AS context_tokens,
+            coalesce(a.sequences, 1)::BIGINT AS sequences),
         greatest(coalesce(a.context_parallel, 1), 1)::BIGINT AS step,
         greatest(coalesce(a.max_context_tokens, m.max_context_tokens, 1048576), 1)::BIGINT AS longest
     FROM limit_asked AS a LEFT JOIN shape_row ON shape_row.model_id = a.model_id

@@ -42,6 +42,7 @@ plan_asked AS (
             WHEN 1 THEN tensor.n * pipeline.n * context.n * expert.n = 1 AND (gpus.n > 1 OR way.sharding = 'zero3')
             WHEN 2 THEN tensor.n > 1 AND tensor.n = gpus.n AND phase_id <> 'qlora'
             ELSE tensor.n * pipeline.n * context.n * expert.n > 1 AND (engine_id IS NULL OR tensor.n < gpus.n)
+                AND (tensor.n = 1 OR phase_id <> 'qlora')
         END
     JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved ON true
 ),
@@ -74,7 +75,7 @@ way_best AS (
     FROM judged
     QUALIFY row_number() OVER (
         PARTITION BY judged.engine_id, judged.checkpointing, sharding, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel
-        ORDER BY coalesce(list_position(['fits', 'multi-gpu', 'tight', 'no'], verdict), 5) // 2, iif(verdict = 'no', total_bytes, gpu_count), gpu_count
+        ORDER BY coalesce(list_position(['fits', 'multi-gpu', 'tight', 'no'], verdict), 5), iif(verdict = 'no', total_bytes, gpu_count), gpu_count
     ) = 1
 ),
 ranked AS (
