@@ -34,6 +34,11 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"phase_id": "lora", "lora_rank": 0}, "lora_rank starts at 1"),
         (LLAMA, {"phase_id": "lora", "lora_targets": "everything"}, "lora_targets is attention, query-value"),
         (LLAMA, {"phase_id": "lora", "lora_targets": "experts"}, "no routed experts"),
+        (
+            "mistralai/Mixtral-8x7B-v0.1",
+            {"phase_id": "qlora", "lora_targets": "experts"},
+            "adapters of quantised routed experts are not established",
+        ),
         (LLAMA, {"phase_id": "lora", "adapter": "prefix"}, "adapter is lora or dora"),
         (LLAMA, {"phase_id": "pretrain", "adapter": "dora"}, "adapter belongs to the phases lora and qlora"),
         ("mistralai/Mixtral-8x7B-v0.1", {"phase_id": "lora", "adapter": "dora"}, "no DoRA of routed experts"),

@@ -24,6 +24,13 @@ def test_peaks_of_recipes_are_those_of_real_steps(judged):
     assert not outside
 
 
+def test_adapters_of_routed_experts_alone_are_those_of_real_steps(judged):
+    experts = [row for row in judged if row["lora_targets"] == "experts"]
+    assert len({row["model"] for row in experts}) >= 5
+    assert {row["checkpointing"] for row in experts} == {"none", "full"}
+    assert sum(abs(row["error"]) for row in experts) / len(experts) < 0.005
+
+
 @pytest.mark.parametrize("adapter", ["lora", "dora"])
 def test_adapters_have_as_many_parameters_as_peft_gives_them(judged, adapter):
     rows = [row for row in judged if row["lora_rank"] and (row["adapter"] or "lora") == adapter]

@@ -1,7 +1,7 @@
 -- Sums over linear layers that some recipes of training need, added to `shape`.
 --
 --   lora_query_value_* = Σ over projections of queries and values (or the one matrix that holds them) of in + out, in, 1
---   lora_routed_elements = Σ over routed experts' matrices (in + out), twice where gate and up are one matrix
+--   lora_routed_elements = Σ over routed experts' matrices (in + out), once for a fused gate and up (peft's target_parameters)
 --   linear_output_sum = Σ out; widest_input = max in
 --   per_layer_input_sum = Σ over layers of the width that each layer reads of an embedding of its own
 --   encoder_*_sum = Σ in over projections that read the tokens of an encoder: its own, and the keys and values of cross-attention
@@ -27,7 +27,7 @@ SELECT
     coalesce(sum(matrices * (in_features + out_features)) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_elements,
     coalesce(sum(matrices * in_features) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_input_sum,
     coalesce(sum(matrices) FILTER (is_linear AND is_query_value), 0)::BIGINT AS lora_query_value_module_count,
-    coalesce(sum(matrices * (in_features + out_features) * iif(role = 'expert_gate_up', 2, 1)) FILTER (operator = 'expert'), 0)::BIGINT
+    coalesce(sum(matrices * (in_features + out_features)) FILTER (operator = 'expert'), 0)::BIGINT
         AS lora_routed_elements,
     coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
     coalesce(sum(matrices * out_features) FILTER (role = 'per_layer_gate'), 0)::BIGINT AS per_layer_input_sum,

@@ -9,7 +9,10 @@
 --   Selective checkpointing keeps the results of matrix products and of fused attention and computes the rest again: the example of
 --   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in 59_loss.sql.
 --   Recurrent layers: 63_recurrent.sql.
--- Not covered: towers of multimodal models (a step of text is counted), diffusion models.
+-- Not covered: towers of multimodal models (a step of text is counted), diffusion models; that dense layers before the first with experts
+--   keep nothing where experts alone are adapted (counted as if they did: 2.2 % too much
+--   in DeepSeek V2 Lite); eager attention of adapters under autocast
+--   where the softmax is told to stay in 16 bits (counted in 32: a quarter too much in counted steps of gpt-oss).
 
 -- GPUs that divide the residual stream between the layers (sequence parallelism)
 CREATE OR REPLACE MACRO residual_parallel(x) AS iif(x.is_sequence_parallel, x.tensor_parallel, 1);
@@ -228,6 +231,11 @@ CREATE OR REPLACE MACRO encoder_adapter_share(m, x) AS iif(x.is_adapter AND x.en
     (of_targets(x, m.encoder_attention_sum, m.encoder_query_value_sum, m.encoder_linear_sum)
         + iif(x.lora_targets = 'query-value', 1, 2) * m.cross_layer_count * m.hidden_size) / greatest(adapted_inputs(m, x), 1), 0);
 
+-- What the first block with experts does not keep where they alone are adapted: a shared expert, and outputs for the gradients of the
+-- router's weights.
+CREATE OR REPLACE MACRO beside_experts(b, m, x) AS iif(b.experts > 0,
+    x.compute_bytes * ((block_tensors(b, m, x) - 1) * b.width + routed_copies(b, m) * m.hidden_size), 1e30);
+
 CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x) + encoder_hidden_kept(m, x),
     'adapters': kept_by_adapters(m, x) * (1 + (x.encoder_ratio - 1) * encoder_adapter_share(m, x)),
@@ -239,7 +247,7 @@ CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
         list_transform(coalesce(mixers, []), lambda c: [c.layers, c.times * kept_by_attention(c, m, x), c.times * score_gradients(c, m, x)])),
     'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers,
         iif(b.is_encoder, x.encoder_ratio, 1) * kept_by_feed_forward(b, m, x),
-        iif(b.is_encoder, x.encoder_ratio, 1) * feed_forward_gradients(b, m, x)])
+        iif(b.is_encoder, x.encoder_ratio, 1) * feed_forward_gradients(b, m, x), beside_experts(b, m, x)])
 };
 -- Per token and layer, where scores are tensors: what is gone when they are differentiated. The norm before the feed-forward block, adapters' inputs behind
 -- the scores, one of the two gradients of hidden states. Blocks beside attention, and layers that are either, keep it.
@@ -265,6 +273,10 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
         + iif(x.is_adapter OR x.encoder_ratio = 1, 0, 6 * x.compute_bytes * m.hidden_size)), 0),
     'layer': greatest(x.encoder_ratio, 1) * (parts.hidden + parts.adapters) / residual_parallel(x) / greatest(m.layer_count + (x.encoder_ratio - 1) * m.encoder_layer_count, 1)
         + list_max(list_transform(parts.attention, lambda a: a[2])) / tensor_parallel(x),
+    -- the first layer without its experts: norms, the least of the mixers, the rest of the block
+    'before_experts': parts.hidden / residual_parallel(x) / greatest(m.layer_count, 1)
+        + (coalesce(list_min(list_transform(parts.attention, lambda a: a[2])), 0)
+            + coalesce(list_min(list_transform(parts.blocks, lambda b: b[4])), 0)) / tensor_parallel(x),
     'block': coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0) / tensor_parallel(x),
     -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps beyond a mixer
     'block_work': (coalesce(list_max(list_transform(parts.blocks, lambda b: b[2])), 0)
@@ -285,6 +297,7 @@ CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
     ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
         - iif(m.is_block_parallel AND x.lora_targets IN ('attention', 'query-value'), s.block, 0)
+        - iif(is_first_untrained(x), s.before_experts - x.norm_bytes * m.hidden_size, 0)
 END;
 -- Of one layer: what is kept twice when the layer is worked on. Layers of a hybrid differ, the heaviest is worked on; where a layer is
 -- either a mixer or a block, the heavier of the two.
@@ -304,8 +317,29 @@ CREATE OR REPLACE MACRO kept_by_head(m, x) AS
 CREATE OR REPLACE MACRO rope_bytes(m, x) AS
     x.context_tokens * 2 * m.head_dim_max * iif(x.precision = 'amp', 4, x.compute_bytes);
 
--- t: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only. peft multiplies adapters of
--- fused experts out into full matrices.
+-- peft 0.21.2 multiplies adapters of fused experts out: W + scaling × B A of all experts of a layer is a tensor of its own, which autograd keeps
+-- for the gradient of its input, beside copies of A and B in the weights' precision. Where experts alone are adapted nothing before the
+-- first of them is trained: its gate and up, which need no gradient of their input, are not kept (unless checkpointing makes the
+-- embeddings' output need one). Selective checkpointing keeps the products of the adapters, in their own precision.
+CREATE OR REPLACE MACRO moe_layer_expert_elements(m) AS m.expert_elements / greatest(m.moe_layer_count, 1);
+CREATE OR REPLACE MACRO is_first_untrained(x) AS x.is_adapter AND x.lora_targets = 'experts' AND x.checkpointing = 'none' AND x.pipeline_parallel = 1;
+-- (the way down of a layer's experts: a third of gated ones, half of others)
+CREATE OR REPLACE MACRO down_expert_elements(m, s) AS least(s.down, moe_layer_expert_elements(m) / 2);
+CREATE OR REPLACE MACRO merged_factor_bytes(m, x) AS iif(adapter_bytes_each(x) = x.compute_bytes, 0,
+    x.compute_bytes * x.lora_rank * iif(x.lora_targets = 'experts', m.lora_routed_elements, m.lora_expert_elements));
+CREATE OR REPLACE MACRO merged_experts_kept(m, x, s) AS iif(x.has_adapted_experts, CASE x.checkpointing
+    WHEN 'none' THEN merged_factor_bytes(m, x) + x.compute_bytes * (m.expert_elements
+        - iif(is_first_untrained(x), moe_layer_expert_elements(m) - down_expert_elements(m, s), 0))
+    WHEN 'selective' THEN adapter_bytes_each(x) * m.expert_elements
+    ELSE 0
+END, 0);
+-- While a layer is differentiated: what is kept, the layer's own where it is recomputed, and the gradient of its matrix down. (That of gate and
+-- up comes when the matrix down and its gradient are gone.)
+CREATE OR REPLACE MACRO merged_experts_work(m, x, s) AS iif(x.has_adapted_experts, merged_experts_kept(m, x, s)
+    + iif(x.checkpointing = 'full', x.compute_bytes * moe_layer_expert_elements(m) + merged_factor_bytes(m, x) / greatest(m.moe_layer_count, 1), 0)
+    + x.compute_bytes * down_expert_elements(m, s), 0);
+
+-- t: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only.
 CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
     step_tokens(x) * (kept_by_layers(m, x, s) * t.share * t.flights + t.is_last * (kept_by_head(m, x) + s.encoder_end)) + rope_bytes(m, x)
     + iif(x.is_autocast, 2 * iif(x.checkpointing <> 'none', m.vocab_size * m.hidden_size, cast_elements(m) * t.share + m.vocab_size * m.hidden_size)
@@ -315,6 +349,4 @@ CREATE OR REPLACE MACRO kept_bytes(m, x, s, t) AS
     + t.is_last * kept_by_fused_loss(m, x)
     + iif(m.attention_form = 'biased' AND x.attention <> 'eager' AND x.checkpointing = 'none',
         x.compute_bytes * m.biased_head_sum * t.share * x.context_tokens * x.context_tokens / x.tensor_parallel, 0)
-    -- (selective checkpointing keeps the products of the adapters, in their own precision)
-    + iif(x.has_adapted_experts, CASE x.checkpointing WHEN 'none' THEN x.compute_bytes WHEN 'selective' THEN adapter_bytes_each(x) ELSE 0 END
-        * m.expert_elements, 0);
+    + merged_experts_kept(m, x, s);

@@ -58,7 +58,7 @@ CREATE OR REPLACE MACRO backward_moment(m, x, w, g, o, s, work, t, made) AS w + 
     step_tokens(x) * (work + s.mixer_work - s.freed + iif(x.checkpointing = 'none', 0, s.mask)) + made * m.largest_layer_elements
         + gradients_before(iif(made > 0, m.largest_layer_elements, m.hidden_size * (m.query_max + 2 * m.key_max)), m, x, g, s) + gathered_second(m, x, s)
 ) + iif(x.is_autocast, 2 * m.largest_layer_elements, 0) + rope_bytes(m, x) + t.is_last * held_logits(m, x) + dora_work(m, x)
-    + iif(x.has_adapted_experts, x.compute_bytes * m.expert_elements / greatest(m.moe_layer_count, 1), 0);
+    + merged_experts_work(m, x, s);
 
 -- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out, its scaled copy,
 -- the fp32 weight and their sum.

@@ -135,7 +135,7 @@ def with_adapters(model, row: dict[str, str]):
     import peft
     import training_recipes
 
-    if row["lora_targets"] not in ("all-linear", *TARGETS):
+    if row["lora_targets"] not in ("all-linear", "experts", *TARGETS):
         raise ValueError(f"no targets {row['lora_targets']} here")
     targets: str | list[str] = "all-linear"
     if row["lora_targets"] in TARGETS:
@@ -143,12 +143,29 @@ def with_adapters(model, row: dict[str, str]):
         targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
     left_out = [LEFT_OUT[model.config.model_type]] if model.config.model_type in LEFT_OUT else None
     settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out)
+    if row["lora_targets"] == "experts":
+        settings.target_modules, settings.target_parameters = [], experts_of(model)
     adapted = peft.get_peft_model(model, settings)
     if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
         for parameter in adapted.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.to(model.dtype)
     return adapted
+
+
+def experts_of(model) -> list[str]:
+    """Names of fused experts' matrices, as peft's `target_parameters` takes them: stacks of one matrix for each expert.
+
+    (The kernels of convolutions, of one channel each, have three axes too.)
+    """
+    stacks = {
+        ".".join(name.rsplit(".", 2)[1:])
+        for name, value in model.named_parameters()
+        if value.dim() == 3 and value.shape[1] > 1
+    }
+    if not stacks:
+        raise ValueError("no fused experts here")
+    return sorted(stacks)
 
 
 def to_fake(model) -> None:
