@@ -114,7 +114,7 @@ function say(row, text, number, wanted, near = []) {
   answer.classList.toggle("unknown", !known);
   shown.querySelector(".scroll").hidden = !known;
   const { model_id: _, ...rest } = wanted ?? {};
-  fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...rest })}` }, a.shown(id))]));
+  fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(state.gpu && { gpu: state.gpu }), ...rest })}` }, a.shown(id))]));
   if (row) {
     const settled = ORDER.filter((key) => !FIELDS[key].start && key !== "gpu_count" && row[key] != null && applies(key, { ...state, ...row }))
       .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);

@@ -95,8 +95,10 @@ WHERE model_id IN (SELECT model_id FROM tensor WHERE role = 'ffn_gate_up' AND co
 -- of the weights of a scenario on one GPU; a server's shards of every matrix are rounded up on each (a half, a quarter, an eighth)
 CREATE OR REPLACE MACRO rounding_bytes(m, x) AS CASE
     WHEN x.gpu_count > 1 AND x.phase_id = 'inference' AND is_server(x) AND x.dtype_id IN ('bf16', 'fp16') THEN
-        CASE x.tensor_parallel WHEN 2 THEN m.rounding_merged_half WHEN 4 THEN m.rounding_merged_quarter WHEN 8 THEN m.rounding_merged_eighth
-            ELSE 0 END // x.pipeline_parallel
+        CASE x.tensor_parallel WHEN 1 THEN m.rounding_merged_16_bit WHEN 2 THEN m.rounding_merged_half WHEN 4 THEN m.rounding_merged_quarter
+            WHEN 8 THEN m.rounding_merged_eighth ELSE 0 END
+        -- (of the stage with the most layers)
+        * ceil(m.layer_count / x.pipeline_parallel) / greatest(m.layer_count, 1)
     WHEN x.gpu_count > 1 OR x.phase_id <> 'inference' OR x.engine_id IN ('llama.cpp', 'mlx-lm') THEN 0
     WHEN x.dtype_id IN ('bf16', 'fp16') AND is_server(x) THEN m.rounding_merged_16_bit
     WHEN x.dtype_id IN ('bf16', 'fp16') THEN m.rounding_16_bit

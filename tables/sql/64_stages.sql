@@ -40,6 +40,26 @@ FROM tower AS t LEFT JOIN image_processor AS p USING (processor_id) LEFT JOIN ti
 WHERE t.model_id = shape.model_id;
 DROP TABLE tile_grid;
 
+-- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are worked out once.
+CREATE OR REPLACE MACRO largest_tiles(t) AS CASE
+    WHEN t.processor.rule IN ('ratio', 'canvas') THEN t.processor.max_tiles + 1
+    WHEN t.processor.rule = 'sides' THEN t.processor.side_tiles * t.processor.side_tiles + 1
+    WHEN t.processor.rule = 'pinpoints' THEN list_max(list_transform(t.processor.grids, lambda g: g.high * g.wide)) + 1
+END;
+CREATE OR REPLACE MACRO largest_image_tokens(t) AS CASE
+    WHEN t.processor.rule IN ('area', 'aligned', 'padded') THEN t.processor.most
+    WHEN t.processor.rule IN ('longest-edge', 'longest-patch') THEN
+        ceil(t.side_pixels / token_side(t)) * (ceil(t.side_pixels / token_side(t)) + t.processor.row_extra)
+    WHEN t.processor.rule IN ('budget', 'fixed') THEN t.text_tokens
+    WHEN t.processor.rule = 'pinpoints' THEN least(largest_tiles(t), coalesce(t.processor.max_tiles + 1, largest_tiles(t))) * t.text_tokens
+    ELSE largest_tiles(t) * t.text_tokens
+END;
+ALTER TABLE shape ADD COLUMN largest_image_tiles BIGINT;
+ALTER TABLE shape ADD COLUMN largest_image_tokens BIGINT;
+UPDATE shape SET largest_image_tiles = largest_tiles(tower), largest_image_tokens = largest_image_tokens(tower) WHERE tower IS NOT NULL;
+DROP MACRO largest_image_tokens;
+DROP MACRO largest_tiles;
+
 -- a denoiser with text encoders and an autoencoder around it
 ALTER TABLE shape ADD COLUMN is_pipeline BOOLEAN DEFAULT false;
 UPDATE shape SET is_pipeline = true WHERE model_id IN (SELECT model_id FROM component);
@@ -100,28 +120,15 @@ END
 -- vLLM runs its encoder at start on as many of the largest images as a step's tokens hold, one at least, and keeps what they became while it
 -- runs the text. What reads images by cross-attention has no such tokens.
 CREATE OR REPLACE MACRO reads_images_in_vllm(x) AS coalesce(starts_with(x.engine_id, 'vllm') AND x.images > 0, false);
-CREATE OR REPLACE MACRO largest_tiles(t) AS CASE
-    WHEN t.processor.rule IN ('ratio', 'canvas') THEN t.processor.max_tiles + 1
-    WHEN t.processor.rule = 'sides' THEN t.processor.side_tiles * t.processor.side_tiles + 1
-    WHEN t.processor.rule = 'pinpoints' THEN list_max(list_transform(t.processor.grids, lambda g: g.high * g.wide)) + 1
-END;
-CREATE OR REPLACE MACRO largest_image_tokens(t) AS CASE
-    WHEN t.processor.rule IN ('area', 'aligned', 'padded') THEN t.processor.most
-    WHEN t.processor.rule IN ('longest-edge', 'longest-patch') THEN
-        ceil(t.side_pixels / token_side(t)) * (ceil(t.side_pixels / token_side(t)) + t.processor.row_extra)
-    WHEN t.processor.rule IN ('budget', 'fixed') THEN t.text_tokens
-    WHEN t.processor.rule = 'pinpoints' THEN least(largest_tiles(t), coalesce(t.processor.max_tiles + 1, largest_tiles(t))) * t.text_tokens
-    ELSE largest_tiles(t) * t.text_tokens
-END;
-CREATE OR REPLACE MACRO profiled_images(t, k) AS greatest(1, floor(k.vllm_batched_tokens / largest_image_tokens(t)));
-CREATE OR REPLACE MACRO profiled_tower_tokens(t, k) AS profiled_images(t, k) * CASE t.grid
-    WHEN 'dynamic' THEN t.class_tokens + largest_image_tokens(t) * greatest(t.merged, 1)
-    WHEN 'tiles' THEN largest_tiles(t) * (t.class_tokens + t.tokens)
+CREATE OR REPLACE MACRO profiled_images(m, k) AS greatest(1, floor(k.vllm_batched_tokens / m.largest_image_tokens));
+CREATE OR REPLACE MACRO profiled_tower_tokens(t, m, k) AS profiled_images(m, k) * CASE t.grid
+    WHEN 'dynamic' THEN t.class_tokens + m.largest_image_tokens * greatest(t.merged, 1)
+    WHEN 'tiles' THEN m.largest_image_tiles * (t.class_tokens + t.tokens)
     ELSE t.class_tokens + t.tokens
 END;
-CREATE OR REPLACE MACRO encoder_cache_bytes(t, m, x, k) AS coalesce(try_cast(ceil(x.compute_bytes * profiled_images(t, k) * largest_image_tokens(t)
+CREATE OR REPLACE MACRO encoder_cache_bytes(t, m, x, k) AS coalesce(try_cast(ceil(x.compute_bytes * profiled_images(m, k) * m.largest_image_tokens
     * (m.hidden_size + t.kept * greatest(t.merged, 1))) AS BIGINT), 0);
-CREATE OR REPLACE MACRO profiled_tower_bytes(t, x, k) AS x.compute_bytes * profiled_tower_tokens(t, k) * (t.inputs + t.kept + greatest(
+CREATE OR REPLACE MACRO profiled_tower_bytes(t, m, x, k) AS x.compute_bytes * profiled_tower_tokens(t, m, k) * (t.inputs + t.kept + greatest(
     wide_tensors(t.activation, t.is_gated) * t.width + t.hidden_tensors * t.hidden + t.tables,
     iif(x.compute_bytes = 2, t.rotary_tensors * t.hidden + t.tables, 0),
     t.stem));
@@ -129,7 +136,7 @@ CREATE OR REPLACE MACRO profiled_tower_bytes(t, x, k) AS x.compute_bytes * profi
 -- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
 CREATE OR REPLACE MACRO stage_activations_bytes(m, x, k, held) AS greatest(
     inference_activations_bytes(m, x, k) + iif(reads_images_in_vllm(x), encoder_cache_bytes(m.tower, m, x, k), 0),
-    iif(reads_images_in_vllm(x), try_cast(ceil(profiled_tower_bytes(m.tower, x, k)) AS BIGINT), NULL),
+    iif(reads_images_in_vllm(x), try_cast(ceil(profiled_tower_bytes(m.tower, m, x, k)) AS BIGINT), NULL),
     iif(x.engine_id IN ('llama.cpp', 'mlx-lm') OR x.tower_tokens = 0, NULL,
         try_cast(ceil(tower_bytes_of(m.tower, m, x)) AS BIGINT) - iif(is_server(x), 0, held)));
 

@@ -118,9 +118,15 @@ in_columns AS (
     SELECT * EXCLUDE (t), image_columns(t, t.processor, picture_width, picture_height, token_pixels, grid_rank, picture_rows) AS picture_columns
     FROM in_rows
 ),
+counted AS (
+    SELECT x.*, tower_tokens(m.tower, x, k) AS tower_tokens, prompt_image_tokens(m.tower, x) AS prompt_image_tokens
+    FROM (SELECT in_columns AS x FROM in_columns)
+    LEFT JOIN shape_row ON shape_row.model_id = x.model_id
+    CROSS JOIN constants_row
+),
 resolved AS (
     SELECT
-        x.*,
+        x.* EXCLUDE (prompt_image_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
         rule.bucket_elements, rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
         expert_padding(rule, m, x) AS expert_padding, coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
@@ -144,10 +150,9 @@ resolved AS (
         run.process_context_bytes AS engine_context_bytes,
         run.unknown_reason AS engine_reason,
         has_adapted_experts(m, x) AS has_adapted_experts,
-        k.loss_chunks, tower_tokens(m.tower, x, k) AS tower_tokens,
-        iif(m.tower.reader = 'cross-attention', tower_tokens(m.tower, x, k), x.context_tokens) AS cross_tokens,
-        input_reason(m, x, prompt_image_tokens(m.tower, x)) AS input_reason
-    FROM (SELECT in_columns AS x FROM in_columns)
+        k.loss_chunks, iif(m.tower.reader = 'cross-attention', x.tower_tokens, x.context_tokens) AS cross_tokens,
+        input_reason(m, x, x.prompt_image_tokens) AS input_reason
+    FROM (SELECT counted AS x FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = x.kv_dtype_id
     LEFT JOIN engine AS run ON run.engine_id = x.engine_id
     LEFT JOIN shape_row ON shape_row.model_id = x.model_id
