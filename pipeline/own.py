@@ -39,6 +39,8 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
         raise OwnModelError(f"{config_path.name} is no config: a JSON object was expected")
     if database is not None and database.exists():
         raise OwnModelError(f"{database} is there already")
+    if database is not None and not database.parent.is_dir():
+        raise OwnModelError(f"{database.parent} is no folder")
     record = Record(MODEL_ID, config=config, config_kind="verbatim")
     frames = anatomise(Snapshot(config_path.parent, datetime.date.today(), "own", (record,), {}))
     if rejected := frames["rejected"]["reason"].to_list():

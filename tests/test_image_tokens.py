@@ -75,6 +75,15 @@ def test_what_is_not_known_is_null_with_its_reason(ask, model_id, reason):
     assert said["prompt_tokens"] is None and said["tower_tokens"] is None and said["tiles"] is None
 
 
+def test_a_picture_without_pixels_has_a_reason(ask):
+    for sides in ((0, 1080), (640, -1), (0, None)):
+        said = ask("Qwen/Qwen2.5-VL-7B-Instruct", *sides)
+        assert "start at 1" in said.pop("unknown_reason") and set(said.values()) == {
+            None,
+            "Qwen/Qwen2.5-VL-7B-Instruct",
+        }
+
+
 def test_a_picture_of_which_nobody_says_the_size_is_a_square_of_1024(ask):
     assert ask("Qwen/Qwen2.5-VL-7B-Instruct") == ask("Qwen/Qwen2.5-VL-7B-Instruct", 1024, 1024)
 

@@ -54,6 +54,7 @@ def test_what_is_kept_can_be_asked(config_path, tmp_path, capsys):
         ('{"model_type": "llama"}', [], "Config has no hidden_size"),
         (None, ["--gpu", "4090"], "no such GPU: 4090 (nearest: rtx-4090"),
         (None, ["--context", "12"], "--context starts at 512"),
+        (None, ["--keep", "no-such-folder/own.duckdb"], "no-such-folder is no folder"),
     ],
 )
 def test_bad_input_is_one_line(config_path, tmp_path, capsys, text, arguments, reason):

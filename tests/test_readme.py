@@ -46,6 +46,8 @@ def test_queries_give_rows(tables, query):
     rows = cursor.execute(query.replace("'build/", f"'{folder}/build/")).fetchall()
     assert rows
     assert all(value is not None for value in rows[0][:2])
+    named = dict(zip((column[0] for column in cursor.description), rows[0], strict=True))
+    assert named.get("unknown_reason") is None
 
 
 @pytest.mark.parametrize("script", blocks("python"), ids=["polars"])

@@ -39,6 +39,7 @@ class GpuPages:
         self.ranked = {s: self._ranked(s) for s in self.inference}
         self.by_task = self._by_task()
         self._stored: dict[tuple, Ranked] = {}
+        self._told: dict[tuple[Scenario, int], bool] = {}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
 
     def _scenario(self, phase: str, dtype: str) -> Scenario | None:
@@ -74,6 +75,21 @@ class GpuPages:
         number = Counter(task for _s, parts in rows for task, part in parts.items() for _row in part)
         tasks = [task for task, _n in number.most_common(TASKS)]
         return [(task, [(s, Ranked(parts.get(task, []), self._size)) for s, parts in rows]) for task in tasks]
+
+    def _fit(self, gpu: dict, scenario: Scenario, place: int) -> tuple[int | None, int | None]:
+        """How many models fit on so many cards, and the largest; None where that is not known of any."""
+        ranked = self._that_run(gpu, scenario, place)
+        if not ranked.rows or not self._is_told(scenario, place):
+            return None, None
+        fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+        return fit, largest
+
+    def _is_told(self, scenario: Scenario, place: int) -> bool:
+        """Whether the scenario is published on so many cards."""
+        if (scenario, place) not in self._told:
+            column = self.book.scenario_array(self.book.index[scenario])[place :: self.book.width]
+            self._told[scenario, place] = min(column) != UNKNOWN_KIB
+        return self._told[scenario, place]
 
     def _that_run(self, gpu: dict, scenario: Scenario, place: int) -> Ranked:
         """The ranking on so many cards of the models that this card runs in this format."""
@@ -146,11 +162,11 @@ class GpuPages:
         ]
         for scenario in self.inference:
             for place, n in enumerate(self.counts):
-                fit, largest, _popular = self._that_run(gpu, scenario, place).at(gpu["capacity_bytes"] // 1024)
+                fit, largest = self._fit(gpu, scenario, place)
                 size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
                 no = self._word(scenario, gpu)
                 group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
-                rows.append((group, self.book.formats[scenario], no or f"{fit:,}{size}"))
+                rows.append((group, self.book.formats[scenario], no or ("–" if fit is None else f"{fit:,}{size}")))
         order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
         return sorted(rows, key=lambda row: order[row[0]])
 
@@ -186,14 +202,12 @@ class GpuPages:
         return [("does not run" if certain else "not known to run", why, names) for (certain, why), names in order]
 
     def _format(self, scenario: Scenario, gpu: dict) -> dict:
-        capacity = gpu["capacity_bytes"] // 1024
-        found = [self._that_run(gpu, scenario, place).at(capacity) for place in range(len(self.counts))]
+        found = [self._fit(gpu, scenario, place) for place in range(len(self.counts))]
         return {
             "label": self.book.formats[scenario],
             "refused": self._word(scenario, gpu),
             "cells": [
-                {"fit": fit, "largest": None if largest is None else self.entries[largest]}
-                for fit, largest, _popular in found
+                {"fit": fit, "largest": None if largest is None else self.entries[largest]} for fit, largest in found
             ],
         }
 

@@ -22,7 +22,10 @@ const asked = new URLSearchParams(location.search);
 const told = models.task.values.indexOf("text-generation"); // what most people come for
 const opening = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
 const state = { model: asked.get("model") ?? opening ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
-for (const key of ORDER) state[key] = asked.get(key) ?? FIELDS[key].start ?? "";
+if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+// the front page's address says dtype, context, phase
+for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
+if (state.phase_id === "qlora" && !asked.has("dtype_id") && !asked.has("dtype")) state.dtype_id = "nf4"; // as usual_dtype
 
 const boxes = {};
 function field(key) {
@@ -62,6 +65,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
   state[key] = value;
+  if (key === "phase_id" && value === "qlora" && state.dtype_id === "bf16") state.dtype_id = boxes.dtype_id.querySelector("select").value = "nf4";
   calculate();
 }
 

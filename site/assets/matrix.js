@@ -24,6 +24,7 @@ const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get
 const pins = () => state.pins.split(",").filter(Boolean);
 for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+if (!world.phases.some(([id]) => id === state.phase)) state.phase = defaults.phase;
 const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
 if (!asked.has("context")) state.context = opening().context ?? state.context;
 
@@ -46,7 +47,7 @@ function settle() {
     const values = [...new Set(left.map((s) => s[key]))];
     const nearest = typeof values[0] === "number"
       ? [...values].sort((x, y) => Math.abs(Math.log(x / (state[key] || 1))) - Math.abs(Math.log(y / (state[key] || 1))))[0]
-      : ["bf16", "nf4", opening()[key]].find((v) => values.includes(v)) ?? values[0];
+      : [opening()[key], "bf16", "nf4"].find((v) => values.includes(v)) ?? values[0];
     if (!values.includes(state[key])) state[key] = nearest;
     left = left.filter((s) => s[key] === state[key]);
   }

@@ -14,8 +14,9 @@ WITH asked AS (FROM query_table(relation)),
 sized AS (
     SELECT
         asked.model_id, m.tower AS t, m.model_id IS NOT NULL AS is_known, k, 1 AS images, NULL AS audio_seconds, NULL AS context_tokens,
-        picture_side(m.tower, asked.image_width, k) AS picture_width, picture_side(m.tower, asked.image_height, k) AS picture_height,
-        token_side(m.tower) AS token_pixels
+        coalesce(least(asked.image_width, asked.image_height) < 1, false) AS is_nothing,
+        picture_side(m.tower, iif(asked.image_width < 1, NULL, asked.image_width), k) AS picture_width,
+        picture_side(m.tower, iif(asked.image_height < 1, NULL, asked.image_height), k) AS picture_height, token_side(m.tower) AS token_pixels
     FROM asked
     LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
     CROSS JOIN constants_row
@@ -32,11 +33,12 @@ counted AS (
     FROM (SELECT in_columns AS x FROM in_columns)
 )
 SELECT
-    model_id, picture_width::BIGINT AS image_width, picture_height::BIGINT AS image_height,
-    CASE WHEN t.component = 'vision' THEN prompt_tokens::BIGINT END AS prompt_tokens,
-    CASE WHEN t.component = 'vision' AND prompt_tokens IS NOT NULL THEN tower_tokens::BIGINT END AS tower_tokens,
-    CASE WHEN prompt_tokens IS NOT NULL THEN tiles::BIGINT END AS tiles,
+    model_id, iif(is_nothing, NULL, picture_width)::BIGINT AS image_width, iif(is_nothing, NULL, picture_height)::BIGINT AS image_height,
+    CASE WHEN t.component = 'vision' AND NOT is_nothing THEN prompt_tokens::BIGINT END AS prompt_tokens,
+    CASE WHEN t.component = 'vision' AND NOT is_nothing AND prompt_tokens IS NOT NULL THEN tower_tokens::BIGINT END AS tower_tokens,
+    CASE WHEN prompt_tokens IS NOT NULL AND NOT is_nothing THEN tiles::BIGINT END AS tiles,
     CASE
+        WHEN is_nothing THEN 'image_width and image_height start at 1'
         WHEN NOT is_known THEN 'no such model in this snapshot'
         WHEN coalesce(t.component <> 'vision', true) OR prompt_tokens IS NULL THEN 'how many tokens an image takes is not known for this architecture'
     END AS unknown_reason

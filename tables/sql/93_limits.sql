@@ -7,7 +7,7 @@
 --     ..._bound           what ends it: 'card'; 'model' (its own longest context, or max_context_tokens := n); 'engine' (vLLM runs no more by
 --                         default); 'search' (1,048,576, beyond which nobody looked)
 --
--- Takes what footprint_of takes. The forward formula is asked twice: at 4096 places of the whole range, then at every step between the last
+-- Takes what footprint_of takes. The forward formula is asked twice: at 1024 places of the whole range, then at every step between the last
 -- place that fits and the first one that does not. The limits of the view `compatibility` lie on lines between points that are published:
 -- never above these, often below.
 -- Units: tokens of each sequence, sequences. Source: footprints, gpu, runs_on; constant.csv for vLLM's default.
@@ -53,7 +53,7 @@ limit_axis AS MATERIALIZED (
     SELECT 'sequences', 1, 1048576
 ),
 limit_places AS (
-    SELECT axis, least(place * ceil(steps / 4096)::BIGINT, steps) * step AS tried FROM limit_axis CROSS JOIN unnest(range(1, 4097)) AS places(place)
+    SELECT axis, least(place * ceil(steps / 1024)::BIGINT, steps) * step AS tried FROM limit_axis CROSS JOIN unnest(range(1, 1025)) AS places(place)
 ),
 limit_far AS MATERIALIZED (
     SELECT DISTINCT base.* EXCLUDE (step, longest)

@@ -84,6 +84,12 @@ def test_unknown_is_a_word_with_a_reason(open_page):
     )
 
 
+def test_a_phase_that_is_none_leaves_the_opening_scenario(open_page):
+    page = open_page("?phase=foo")
+    assert "phase=foo" in page.locator("#note").inner_text()
+    assert page.get_by_label("Context").input_value() == open_page("").get_by_label("Context").input_value()
+
+
 def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
     page = open_page("?find=embed-small&context=8192")
     assert page.locator(f"{ROW} td.n").nth(1).inner_text().endswith("at 2k")

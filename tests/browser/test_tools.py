@@ -52,6 +52,13 @@ def test_the_calculator_names_what_is_near(open_page):
     assert "context_tokens=1000" in page.url
 
 
+def test_the_calculator_reads_addresses_of_the_front_page(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=nf4&context=2000&gpu=rtx-9999")
+    assert page.locator("select[name=dtype_id]").input_value() == "nf4"
+    assert page.get_by_label("My card").input_value() == ""
+    assert "context_tokens := 2000" in page.locator("#calculated pre code").inner_text()
+
+
 def test_the_calculator_opens_on_a_model_that_generates(open_page):
     page = open_page("calculator/")
     assert page.get_by_label("Model", exact=True).input_value() == "acme/Alpha-7B-Instruct"
