@@ -33,10 +33,10 @@ def counted(book):
     """Each row of the oracle beside what the formula says."""
     rows = [{k: int(v) if v.isdigit() else v or None for k, v in row.items()} for row in ROWS]
     book.register("real", pl.DataFrame(rows, infer_schema_length=None).to_arrow())
-    book.execute("CREATE OR REPLACE TEMP TABLE pictured AS SELECT model_id, image_width, image_height FROM real")
+    book.execute("CREATE OR REPLACE TEMP TABLE oracle_pictures AS SELECT model_id, image_width, image_height FROM real")
     result = book.execute(
         "SELECT real.*, p.prompt_tokens AS said_prompt, p.tower_tokens AS said_tower, p.tiles AS said_tiles "
-        "FROM real JOIN pictures('pictured') AS p USING (model_id, image_width, image_height)"
+        "FROM real JOIN pictures('oracle_pictures') AS p USING (model_id, image_width, image_height)"
     )
     return [dict(zip([column[0] for column in result.description], row, strict=True)) for row in result.fetchall()]
 
@@ -130,5 +130,5 @@ def test_vllm_profiles_several_images_where_they_are_small(footprint_of):
 
 def test_vllm_is_told_which_images_it_gets(book):
     query = "SELECT engine_setting FROM fits_on('h100-sxm', 'Qwen/Qwen2.5-VL-7B-Instruct', engine_id := 'vllm', context_tokens := 8192, images := $1)"
-    said = {images: book.execute(query, [images]).fetchone()[0] for images in (0, 3)}
+    said = {images: book.execute(query, [images]).fetchall()[0][0] for images in (0, 3)}
     assert '"image": 0, "video": 0' in said[0] and '"image": 3, "video": 0' in said[3]
