@@ -63,7 +63,7 @@ def test_a_share_that_sglang_is_told_holds_weights_and_cache_and_leaves_the_rest
     row = footprint_of("Qwen/Qwen3-8B", engine_id="sglang", context_tokens=8192)
     share = float(told.split()[-1])
     # a share of what is free when the process has started, before anything is loaded
-    (context,) = book.execute("SELECT process_context_bytes FROM constants").fetchone()
+    [(context,)] = book.execute("SELECT process_context_bytes FROM constants").fetchall()
     assert row["weights_bytes"] + row["kv_cache_bytes"] <= share * (capacity - context)
     assert (1 - share) * (capacity - context) > row["activations_bytes"] + row["overhead_bytes"] - context
 

@@ -57,13 +57,13 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
 def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """What `footprint_of` can be asked, where the database holds it: the fields that the page shows."""
     query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
-    found = connection.execute(query).fetchone()
-    return {"arguments": list(found[0])} if found else {}
+    found = connection.execute(query).fetchall()
+    return {"arguments": list(found[0][0])} if found else {}
 
 
 def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
     """Formats of the KV cache that a card is not known to read: format → card → reason, as `fits_on` gives it."""
-    if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'kv_reason' LIMIT 1").fetchone():
+    if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'kv_reason' LIMIT 1").fetchall():
         return {}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     query = """
