@@ -34,7 +34,13 @@ def limits_on(book):
 
 
 @pytest.mark.parametrize(
-    ("gpu_id", "scenario"), ASKED, ids=lambda part: part if isinstance(part, str) else part["model_id"]
+    ("gpu_id", "scenario"),
+    # each takes seconds: one of training and one of inference here, all of them in `make check-full`
+    [
+        pytest.param(*one, marks=[] if place in (0, len(ASKED) - 1) else pytest.mark.full)
+        for place, one in enumerate(ASKED)
+    ],
+    ids=lambda part: part if isinstance(part, str) else part["model_id"],
 )
 def test_a_limit_fits_and_one_step_more_does_not(book, footprints, limits_on, gpu_id, scenario):
     capacity = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = ?", [gpu_id]).fetchall()[0][0]
