@@ -73,7 +73,7 @@ def _crawl_summary(done: Crawled, seconds: float) -> Iterator[str]:
     yield f"  requests     {sum(done.requests.values()):,} ({asked or 'none'}) in {seconds:.1f} s"
     if done.is_partial:
         yield f"  partial      {done.pending:,} models are left; the next crawl goes on with them"
-    for problem in done.problems[:5]:
+    for problem in [*done.problems[:5], *done.notes[:5]]:
         yield f"               {problem}"
 
 
