@@ -37,7 +37,7 @@ def stages(monkeypatch, tmp_path):
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
     monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release: None)
-    monkeypatch.setattr(publishing.checks, "run_checks", lambda database: [])
+    monkeypatch.setattr(publishing.checks, "run_checks", lambda database, progress: [])
     monkeypatch.setattr(publishing.render, "render", render)
     root = tmp_path / "root"
     for name in ("tables/facts/gpu.csv", "pipeline/build.py", "requirements.lock", "site/docs/index.md", "mkdocs.yml"):
@@ -106,7 +106,7 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
         raise RuntimeError("no space left")
 
     if stage == "checks":
-        monkeypatch.setattr(publishing.checks, "run_checks", lambda database: ["gpu: key is unique: ('a', 2)"])
+        monkeypatch.setattr(publishing.checks, "run_checks", lambda database, progress: ["gpu: key is unique: ('a', 2)"])
         with pytest.raises(publishing.PublishError, match="key is unique"):
             run(root, output)
     else:

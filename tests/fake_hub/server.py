@@ -19,9 +19,39 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 # Fields of `expand` for one model: ExpandModelProperty_T in huggingface_hub 2.4.0, hf_api.py.
-ONE = """author baseModels cardData childrenModelCount config createdAt disabled downloads downloadsAllTime evalResults gated gguf
-    inference inferenceProviderMapping lastModified library_name likes mask_token model-index pipeline_tag private resourceGroup
-    safetensors sha siblings spaces tags transformersInfo trendingScore usedStorage widgetData""".split()
+ONE = [
+    "author",
+    "baseModels",
+    "cardData",
+    "childrenModelCount",
+    "config",
+    "createdAt",
+    "disabled",
+    "downloads",
+    "downloadsAllTime",
+    "evalResults",
+    "gated",
+    "gguf",
+    "inference",
+    "inferenceProviderMapping",
+    "lastModified",
+    "library_name",
+    "likes",
+    "mask_token",
+    "model-index",
+    "pipeline_tag",
+    "private",
+    "resourceGroup",
+    "safetensors",
+    "sha",
+    "siblings",
+    "spaces",
+    "tags",
+    "transformersInfo",
+    "trendingScore",
+    "usedStorage",
+    "widgetData",
+]
 # Lists know three fewer: github.com/huggingface/huggingface_hub, pull request 3182, whose review names the server's own two lists.
 LISTED = [name for name in ONE if name not in ("baseModels", "childrenModelCount", "usedStorage")]
 # The Hub's words by status and code. 401 without a code is what it says of a repository that is gone or private to whoever sends no
