@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -18,15 +18,13 @@ import duckdb
 @contextmanager
 def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that cannot write. Raises duckdb.Error where the file is no database."""
-    try:
-        connection = duckdb.connect(str(database), read_only=True)
-    except duckdb.IOException as error:
-        if "lock" not in str(error).lower():
-            raise
-        with tempfile.TemporaryDirectory() as scratch:
-            copy = Path(shutil.copyfile(database, Path(scratch) / database.name))
-            with duckdb.connect(str(copy), read_only=True) as connection:
-                yield connection
-        return
-    with connection:
-        yield connection
+    with ExitStack() as held:
+        try:
+            connection = duckdb.connect(str(database), read_only=True)
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise
+            scratch = Path(held.enter_context(tempfile.TemporaryDirectory()))
+            copy = shutil.copyfile(database, scratch / database.name)
+            connection = duckdb.connect(str(copy), read_only=True)
+        yield held.enter_context(connection)
