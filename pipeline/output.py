@@ -59,7 +59,7 @@ def refuse(output: Path) -> None:
         _refuse_kind(beside)
         if beside.exists() and any(beside.iterdir()) and not _is_marked(beside) and _foreign(beside):
             raise PublishError(
-                f"{beside} is in the way: it is none of ours, and publishing to {output.name} would delete it"
+                f"{beside} is in the way: it is none of ours, and publishing to {output.name} would delete it; move it away"
             )
 
 

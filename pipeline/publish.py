@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipeline import build, changes, checks, manifest, output, render
@@ -107,8 +107,8 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
     site.mkdir()
     render.render(tables, site, progress)
     with step(progress, "manifest"):
-        known = addresses.known()
-        manifest.write_site(site, tables, fingerprint, {"site_url": known.site, "tables_url": known.large_tables})
+        where = addresses.known()
+        manifest.write_site(site, tables, fingerprint, {"site_url": where.site, "tables_url": where.large_tables})
     output.make_readonly(site)
 
 
@@ -131,7 +131,7 @@ def _fingerprints(root: Path) -> dict[str, str]:
     except ValueError as error:
         raise PublishError(str(error)) from None
     # addresses stand on every page, and in no table
-    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), where.site, where.large_tables])
+    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), asdict(where)])
     return {"tables": tables, "site": hashlib.sha256(site.encode()).hexdigest()}
 
 
