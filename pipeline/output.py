@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline import manifest
+from pipeline.schema import PUBLISHED
 
 PARTS = ("tables", "site")
 _MARK = ".vram-almanac"  # says of a folder beside the output that it is ours to remove
@@ -26,6 +27,7 @@ _BEFORE = "fingerprints.json"  # of releases before 1.1
 _NOTHING_LOST = ("almanac.duckdb.wal", ".DS_Store")
 # what tells our folders from others of the same name where the manifest is lost
 _SIGNS = {"tables": "almanac.duckdb", "site": "assets/almanac"}
+_NOT_TABLES = ("almanac", "changes", "datapackage", "digest")
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE of <linux/fs.h>, AT_FDCWD of <fcntl.h>
 
 
@@ -93,13 +95,19 @@ def _foreign(output: Path) -> str:
     if held and not ours:
         return f"a folder {held[0]}"
     for part in held:
-        if manifest.read(output / part):
-            for name in manifest.unlisted(output / part):
-                if name.rpartition("/")[2] not in _NOTHING_LOST:
-                    return f"{part}/{name}"
+        for name in _unlisted(output / part):
+            if name.rpartition("/")[2] not in _NOTHING_LOST:
+                return f"{part}/{name}"
     if not held and (output / _BEFORE).exists():
         return _BEFORE
     return ""
+
+
+def _unlisted(part: Path) -> list[str]:
+    """Files that no release of ours has put there. Where the manifest is lost, tables are still known by their names."""
+    if manifest.read(part) or part.name != "tables":
+        return manifest.unlisted(part) if manifest.read(part) else []
+    return [name for name in manifest.unlisted(part) if name.partition(".")[0] not in {*PUBLISHED, *_NOT_TABLES}]
 
 
 def _is_marked(folder: Path) -> bool:

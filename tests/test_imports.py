@@ -27,7 +27,7 @@ ALLOWED = {
     "digest": set(),
     "changes": {"digest"},
     "manifest": {"schema", "hub", "compatibility"},
-    "output": {"manifest"},
+    "output": {"manifest", "schema"},
     "render": {"schema", "facts", "progress", "readonly"},
     "hosting": {"render"},
     "serve": set(),
