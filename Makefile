@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish crawl test check check-full accuracy lint serve bench lock clean browser release
+.PHONY: help publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ release: $(READY) ## Keep a digest of build/ in tables/release; the next builds 
 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
+
+mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="61 70" for some)
+	@$(BIN)/python -m tests.golden.mutants $(FILES)
 
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
