@@ -21,7 +21,7 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 	@$(BIN)/python -m pipeline crawl
 
 test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(READY) ## Check the published data: each check is a query that returns bad rows
 	@$(BIN)/python -m pipeline check
