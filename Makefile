@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(READY) ## Install what the other commands need, into .venv (each of them does so too)
 
 publish: $(READY) ## Build tables and site into build/, from the Hub where it answers, else from the newest snapshot
 	@$(BIN)/python -m pipeline publish
@@ -23,7 +25,7 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-check: $(READY) ## Check the published data: each check is a query that returns bad rows
+check: $(READY) ## Check what is published: every file by its checksum, and the data by queries that return bad rows
 	@$(BIN)/python -m pipeline check
 
 accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
@@ -46,6 +48,9 @@ lint: $(READY) ## Lint and check formatting
 
 serve: $(READY) ## Serve the built site on this machine
 	@$(BIN)/python -m pipeline serve
+
+hosting: $(READY) ## Say whether page hosts take the built site: bytes, files, the largest file
+	@$(BIN)/python -m pipeline hosting
 
 browser: $(READY)
 	@sh tests/browser/install.sh $(BIN)

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from pipeline import build, changes, console, own, publish, serve, sources
+from pipeline import build, changes, console, output, own, publish, serve, sources
 from pipeline.anatomy.describe import describe_file
 from pipeline.facts import FactError
 from pipeline.hub.journal import JournalError
@@ -21,7 +21,10 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("publish", help="build the tables and the site from the newest snapshot")
     make.add_argument(
-        "--output", type=Path, default=publish.ROOT / "build", help="folder to publish to (default: build)"
+        "--output",
+        type=Path,
+        default=publish.ROOT / "build",
+        help="folder to publish to, empty or a release of ours (default: build)",
     )
     make.add_argument(
         "--no-crawl",
@@ -69,13 +72,18 @@ def main(arguments: list[str] | None = None) -> int:
         help=f"keep the DuckDB file, to ask FROM footprint_of('{own.MODEL_ID}', ...)",
     )
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
-    commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
+    commands.add_parser("check", help="check the published files and tables: prints what is damaged, and the bad rows")
+    host_size = commands.add_parser(
+        "hosting", help="say whether page hosts take the built site: bytes, files, largest file"
+    )
+    host_size.add_argument("--site", type=Path, default=publish.ROOT / "build" / "site")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     asked = parser.parse_args(arguments)
     try:
         if asked.command == "crawl":
             return console.crawl(_settings(asked))
         if asked.command == "publish":
+            output.refuse(asked.output)
             if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
                 console.refresh(Settings())
             console.publish(newest_snapshot(), asked.output)
@@ -90,6 +98,8 @@ def main(arguments: list[str] | None = None) -> int:
             changes.keep(publish.ROOT / "build" / "tables", publish.ROOT / publish.RELEASE)
         elif asked.command == "check":
             return console.check(publish.ROOT / "build" / "tables" / build.DATABASE)
+        elif asked.command == "hosting":
+            return console.hosting_of(asked.site)
         elif asked.command == "accuracy":
             console.compare(newest_snapshot())
         else:
