@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.hub.traffic import HubError
+from pipeline.hub.errors import HubError
 
 DEEPEST = 40
 MOST_NODES = 500_000

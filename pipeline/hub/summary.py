@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL, MOST_TENSOR_ROWS
 from pipeline.hub.careful import Malformed
 
+DENOISERS = ("transformer", "unet", "prior")
 FORMATS = ("safetensors", "gguf")
 MOST_ROWS = 5000
 LARGEST_SUMMARY = 256 * 2**10  # bytes of JSON text that a record may keep

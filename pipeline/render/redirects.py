@@ -44,6 +44,7 @@ def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list
         page = GONE.format(name=words.shown(old), address=address, site=site_url)
         (target / "index.html").write_text(page, encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written
 
 
@@ -79,4 +80,5 @@ def write(folder: Path, site_url: str, paths: dict[str, str], moved: dict[str, s
         address = f"{site_url}models/{paths[new]}/"
         (target / "index.html").write_text(PAGE.format(name=words.shown(new), address=address), encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written
