@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
-from pipeline.anatomy.borrowing import with_borrowed
+from pipeline.anatomy.borrowing import Lenders, settled
 from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.grade import Graded
@@ -22,12 +22,15 @@ from pipeline.anatomy.header import Census
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
 from pipeline.facts import POLARS_TYPES
+from pipeline.hub.bounds import visible
+from pipeline.hub.careful import problem_of
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
 from pipeline.progress import Progress, quiet
+from pipeline.quarantine import UNREADABLE, guarded, hold
 from pipeline.schema import PUBLISHED
 
-UNREADABLE = "the reader of this architecture failed"
+__all__ = ["UNREADABLE", "anatomise"]
 
 _PARTS = (
     ("tensor", Tensor),
@@ -73,28 +76,41 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
     readable = []
     for record in progress(snapshot.records, desc="anatomy"):
         try:
-            readable.append((record, _read(record)))
+            readable.append((record, guarded(_read, record)))
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
-    for record, graded in with_borrowed(readable):
-        rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
-        if graded.anatomy:
-            for name, kind in _PARTS:
-                rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
-            rows["component"] += [
-                {"model_id": record.model_id, **vars(part)}
-                for part in components(Fields(record.config or {}), graded.anatomy)
-            ]
-        if graded.census:
-            rows["stored_tensor"] += _stored_rows(record.model_id, graded.census)
+    lenders = Lenders(readable)
+    for record, found in readable:
+        try:
+            own = guarded(_rows_of, record, found, lenders, snapshot)
+        except ContradictoryConfig as reason:
+            _reject(rows["rejected"], record, str(reason))
+            continue
+        for name, those in own.items():
+            rows[name] += those
         if record.header_problem:
             _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
     names = ("model", "rejected", "stored_tensor", "component", *(name for name, _ in _PARTS))
     return {name: _frame(name, rows[name]) for name in names}
 
 
+def _rows_of(record: Record, found: Graded, lenders: Lenders, snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:
+    """All that one model adds to the tables, held to their schema."""
+    record, graded = settled(lenders, record, found)
+    rows = {"model": [_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot)]}
+    if graded.anatomy:
+        rows |= {name: _part_rows(record.model_id, graded.anatomy, name, kind) for name, kind in _PARTS}
+        parts = components(Fields(record.config or {}), graded.anatomy)
+        rows["component"] = [{"model_id": record.model_id, **vars(part)} for part in parts]
+    if graded.census:
+        rows["stored_tensor"] = _stored_rows(record.model_id, graded.census)
+    hold(rows)
+    return rows
+
+
 def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
     """One row per model: a crawl may have rejected a newer commit of it already."""
+    reason = visible(reason)
     before = next((row for row in rows if row["model_id"] == record.model_id), None)
     if before:
         before["reason"] = f"{before['reason']}; {reason}"
@@ -103,15 +119,12 @@ def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
 
 
 def _read(record: Record) -> Graded:
+    if problem := problem_of(record.config):
+        raise ContradictoryConfig(f"its config is not used: {problem}")
     try:
         anatomy: Anatomy | UnknownAnatomy = read_config(record.config) if record.config else UnknownAnatomy("no config")
     except UnknownAnatomy as reason:
         anatomy = reason
-    except ContradictoryConfig:
-        raise
-    except Exception as bug:
-        # a reader's own mistake costs one model, not the build; the suite holds the bundled snapshot free of these
-        raise ContradictoryConfig(f"{UNREADABLE}: {type(bug).__name__}: {bug}") from bug
     return grade_with_header(record, anatomy)
 
 

@@ -12,13 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.failures import Failure
+
 PATH = Path(__file__).resolve().parent.parent / "tables" / "schema" / "column.csv"
 TYPES = ("string", "integer", "number", "boolean", "date")
 _FIELDS = ["name", "tables", "type", "least", "unit", "meaning"]
 _EVERYWHERE = ""
 
 
-class SchemaError(ValueError):
+class SchemaError(Failure):
     """Columns that contradict each other. The message lists each as 'file:line: what is wrong'."""
 
 

@@ -225,12 +225,17 @@ def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
     """The same records in the same order; what had no shape of its own has a relative's where its total confirms one."""
     lenders = Lenders(graded)
     for record, found in graded:
-        may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
-        may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
-        borrowed = lenders.borrow(record) if may_borrow else None
-        if borrowed and borrowed[1].anatomy is None and found.anatomy:
-            borrowed = None  # its tensor headers give more
-        yield borrowed or (record, found)
+        yield settled(lenders, record, found)
+
+
+def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
+    """The record and its grade, with a relative's shape where it has none of its own and its total confirms one."""
+    may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
+    may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
+    borrowed = lenders.borrow(record) if may_borrow else None
+    if borrowed and borrowed[1].anatomy is None and found.anatomy:
+        borrowed = None  # its tensor headers give more
+    return borrowed or (record, found)
 
 
 def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:
