@@ -82,8 +82,8 @@ def render(
             pass
 
     _share(tables_dir, site_dir / "tables")
-    search.extend_search(site_dir, _found(pages))
-    search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
+    search.write_index(site_dir, book, pages.paths)
+    search.replace_worker(site_dir, (TEMPLATES / "search_worker.js").read_text(), common["ALMANAC-VERSION"])
     addresses = search.write_sitemap(site_dir, site_url)
     # after the site map, which lists what is to be found
     redirects.write(site_dir, site_url, pages.paths, redirects.renamed(book["rejected"], pages.paths))
@@ -115,12 +115,6 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         told = f"What runs on {gpu['name']}, and the memory it really gives."
         files = prose.compare.of_card(gpu)
         write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
-
-
-def _found(pages: ModelPages) -> list[tuple[str, str]]:
-    """Models and cards for the search: address and name."""
-    models = [(f"models/{pages.paths[m['model_id']]}/", words.shown(m["model_id"])) for m in pages.book.models]
-    return models + [(f"gpus/{slug_gpu(g['gpu_id'])}/", words.shown(g["name"])) for g in pages.book.gpus]
 
 
 def _replace(html: str, values: dict[str, str]) -> str:
