@@ -47,7 +47,14 @@ def entries(book: Book, paths: dict[str, str]) -> dict:
             if n > 1 and names[folder]
         ],
         "cards": [
-            [slug_gpu(g["gpu_id"]), words.shown(g["name"]), _plain(g["short"]), _about(g), int(g["gpu_id"] in common)]
+            [
+                slug_gpu(g["gpu_id"]),
+                words.shown(g["name"]),
+                _plain(g["short"]),
+                _about(g),
+                g["architecture"],
+                int(g["gpu_id"] in common),
+            ]
             for g in book.gpus
         ],
     }

@@ -39,15 +39,16 @@ export function fold(name) {
 }
 
 // How a word is found in a name: whole, as the beginning of a word, inside of one, or not.
-export const [WHOLE, START, INSIDE, MISSED] = [0, 1, 2, 9];
+export const [WHOLE, COUNT, START, INSIDE, MISSED] = [0, 0.4, 1, 2, 9]; // COUNT: the number of a size, "8" of "8b"
 const SIZE = /^\d[\d.]*\p{L}+$/u; // "8b" begins "8bit" and means something else
 const inside = (sought) => sought.length > 2 && /\p{L}/u.test(sought);
 export function quality({ bare, edges }, sought) {
   let best = MISSED;
   for (let at = bare.indexOf(sought); at >= 0; at = bare.indexOf(sought, at + 1)) {
     if (edges[at]) {
-      if (edges[at + sought.length]) return WHOLE;
-      best = START;
+      const end = at + sought.length;
+      if (edges[end]) return WHOLE;
+      best = Math.min(best, edges[end + 1] && /\d\p{L}/u.test(bare.slice(end - 1, end + 1)) ? COUNT : START);
     } else if (best === MISSED && inside(sought)) best = INSIDE;
   }
   return best;
@@ -61,7 +62,7 @@ const spellings = (bare) => {
   if (/^(?:\p{L}{3,}|\p{L}*\d{3,})s$/u.test(bare)) out.push(bare.slice(0, -1)); // one of many: models, 3090s
   return out;
 };
-const apart = (bare) => bare.replace(/(\p{L}{2,})(?=\d)/gu, "$1 ").replace(/(\d)(?=\p{L}{3,})/gu, "$1 ").split(" ");
+const apart = (bare) => bare.replace(/(\p{L}{3,})(?=\d)/gu, "$1 ").replace(/(\d)(?=\p{L}{3,})/gu, "$1 ").split(" ");
 
 // The words of a query, each as a list of ways to say it; a way is a list of words that must all be found.
 // `said` is what people say otherwise (site/search_words.csv): { words: alternatives }, and what nobody need find is in it with none.
@@ -90,7 +91,7 @@ export function words(text, said = {}) {
     const [first] = bare;
     if (bare.length === 1) {
       const split = apart(first);
-      if (split.length > 1) ways.push(Object.assign(split, { cost: 0.5 })); // llama70b; as one word is better
+      if (split.length > 1) ways.push(split); // llama70b
       const [, cards] = /^\d{1,2}x(.{3,})$/.exec(first) ?? []; // 2x3090
       if (cards) ways.push([cards]);
     }
@@ -100,7 +101,7 @@ export function words(text, said = {}) {
       if (/\/|^$/.test(way)) opens.push(way);
       else ways.push(way.split(" ").map((piece) => fold(piece).bare));
     }
-    found.push({ ways, opens, idle: other?.length === 0 || /^(?:x\d{1,2}|\d{1,2}x)$/.test(first) });
+    found.push({ ways, opens, isAlike: ways.length > 1 && Boolean(other?.length), idle: other?.length === 0 || /^(?:x\d{1,2}|\d{1,2}x)$/.test(first) });
   }
   const needed = found.filter((part) => !part.idle);
   return needed.length ? needed : found;
@@ -111,7 +112,7 @@ const key = (pieces) => pieces.join(" ");
 export function found(name, part) {
   let best = MISSED;
   for (const way of part.ways) {
-    let worst = way.cost ?? WHOLE;
+    let worst = WHOLE;
     for (const sought of way) {
       worst = Math.max(worst, quality(name, sought));
       if (worst >= best) break;
@@ -146,8 +147,8 @@ export class Finder {
     this.said = index.words;
     const { models, levels, paths, organisations, cards, pages } = index;
     this.entries = [
-      ...cards.map(([path, name, plain, about, common], order) => ({
-        path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: fold(plain).bare.length * 1000 + order,
+      ...cards.map(([path, name, plain, about, architecture, common], order) => ({
+        path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${architecture} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: fold(plain).bare.length * 1000 + order,
       })),
       ...pages.map(([path, title, text], order) => ({
         path, title, note: "", text, kind: 0, name: fold(title), plain: fold(title).bare, body: fold(text), level: path.includes("#") ? 1 : 0, order,
@@ -176,7 +177,7 @@ export class Finder {
   // A word that nothing has: the words that differ from it by one letter.
   mistyped(part) {
     const [[sought]] = part.ways;
-    if (part.ways.length > 2 || !/^\p{L}{4,}/u.test(sought)) return part;
+    if (part.ways.length > 2 || !/^\p{L}{5,}/u.test(sought)) return part;
     this.known ??= new Set(this.entries.filter((entry) => !entry.body).flatMap((entry) => entry.title.toLowerCase().match(/\p{L}{4,}/gu) ?? []));
     const [letters, rest] = [sought.match(/^\p{L}+/u)[0], sought.replace(/^\p{L}+/u, "")];
     const near = [...this.known].filter((other) => oneApart(letters, other)).map((other) => (rest ? [other, rest] : [other]));
@@ -186,7 +187,9 @@ export class Finder {
   search(text) {
     const parts = words(text, this.said);
     if (!parts.length) return [];
-    const whole = fold(text).bare;
+    // what of the query an entry has, as one name
+    const said = new Map();
+    const told = (mask) => said.get(mask) ?? said.set(mask, fold(parts.flatMap((part, k) => (mask[k] === "1" ? part.ways[0] : [])).join(" ")).bare).get(mask);
     const graded = parts.map((part) => {
       const qualities = this.grade(part);
       if (qualities.some((q) => q !== MISSED)) return qualities;
@@ -194,22 +197,25 @@ export class Finder {
     });
     const hits = [];
     this.entries.forEach((entry, i) => {
-      let missing = 0, sum = 0;
+      let missing = 0, sum = 0, mask = "";
       for (const qualities of graded) {
-        if (qualities[i] === MISSED) missing++;
-        else if (qualities[i] === IN_TEXT) missing += TOLD;
-        else sum += qualities[i];
+        const isNamed = qualities[i] < IN_TEXT;
+        if (isNamed) sum += qualities[i];
+        else missing += qualities[i] === IN_TEXT ? TOLD : 1;
+        mask += isNamed ? "1" : "0";
       }
       if (missing >= parts.length) return;
       const opened = parts.every((part) => part.opens.includes(entry.path));
       // the whole of an id is that model; the whole of a name is the first of its kind
+      const whole = told(mask);
       const exact = entry.name.bare === whole || opened ? 0 : entry.plain === whole ? 1 : 2;
+      const begins = parts.length > 1 && parts.every((part) => !part.isAlike) && entry.plain.startsWith(whole) ? 0 : 1;
       const own = entry.organisation && entry.name.bare !== whole ? 1 : 0; // a part of an organisation's name says less
-      hits.push({ entry, missing, sum: sum + own, exact, kind: missing ? 1 - entry.kind : entry.kind });
+      hits.push({ entry, missing, sum: sum + own, exact, begins, kind: missing ? 1 - entry.kind : entry.kind });
     });
     // of cards and pages the one of just that name, of models the work before its copies
-    const rank = ({ entry, exact }) => (entry.kind ? [exact ? 1 : 0, entry.level, exact, entry.name.bare.includes(whole) ? 0 : 1, entry.order] : [exact, entry.level, entry.order]);
-    for (const hit of hits) hit.rank = [hit.missing, hit.sum, hit.kind, ...rank(hit)];
+    const rank = ({ entry, exact, begins, sum }) => (entry.kind ? [exact ? 1 : 0, entry.level, exact, sum, begins, entry.order] : [exact, sum, entry.level, entry.order]);
+    for (const hit of hits) hit.rank = [hit.missing, Math.floor(hit.sum), hit.kind, ...rank(hit)];
     hits.sort((x, y) => { for (let i = 0; i < x.rank.length; i++) if (x.rank[i] !== y.rank[i]) return x.rank[i] - y.rank[i]; return 0; });
     // who is named as a model is asked for by the model
     if (hits[0]?.entry.organisation && hits[1] && !hits[1].missing && !hits[1].entry.organisation && parts.every((part) => found(fold(hits[1].entry.plain), part) < INSIDE)) hits.unshift(...hits.splice(1, 1));
