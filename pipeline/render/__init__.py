@@ -64,6 +64,7 @@ def render(
             "support.json": slices.support(pages.support),
             "models.json": slices.models(book, pages.paths),
             "compare.json": prose.compare.data(),
+            "words.json": search.said_of_names(),
         } | pages.calculator.files()
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]

@@ -77,7 +77,8 @@ class _Names:
         for i, name in enumerate(self.names):
             same = self.of_stem[name.joined]
             is_shared = len({self.names[k].maker for k in same}) > 1
-            copies[name.maker] += name.has_base or (is_shared and (name.is_packed or same[0] != i))
+            plain = next((k for k in same if not self.names[k].is_packed), same[0])
+            copies[name.maker] += name.has_base or (is_shared and (name.is_packed or plain != i))
         return {maker: copies[maker] / n for maker, n in all_.items()}
 
     def _leaders(self, models: Sequence[dict]) -> dict[tuple[str, str | None], str]:

@@ -72,7 +72,19 @@ def _about(gpu: dict) -> str:
 def said(file: Path = WORDS) -> dict[str, list[str]]:
     """What people say, by what to look for instead: other words, or pages by their address. Nothing: it need not be found."""
     with file.open(encoding="utf-8", newline="") as lines:
-        return {row["said"]: [way for way in row["instead"].split(";") if way] for row in csv.DictReader(lines)}
+        # q8_0 is read as the browser reads it, with one number of two parts
+        key = lambda text: re.sub(r"(?<=\d)_(?=\d)", ".", text)  # noqa: E731
+        return {key(row["said"]): [way for way in row["instead"].split(";") if way] for row in csv.DictReader(lines)}
+
+
+def said_of_names() -> str:
+    """`data/words.json`: of what people say that which speaks of models, for the fields that filter them by name."""
+    names = {
+        text: [way for way in ways if "/" not in way]
+        for text, ways in said().items()
+        if not ways or any("/" not in way for way in ways)
+    }
+    return _json(names)
 
 
 def _prose(docs: list[dict]) -> list[list[str]]:

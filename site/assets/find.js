@@ -65,10 +65,10 @@ const spellings = (bare) => {
 const apart = (bare) => bare.replace(/(\p{L}{3,})(?=\d)/gu, "$1 ").replace(/(\d)(?=\p{L}{3,})/gu, "$1 ").split(" ");
 
 // The words of a query, each as a list of ways to say it; a way is a list of words that must all be found.
-// `said` is what people say otherwise (site/search_words.csv): { words: alternatives }, and what nobody need find is in it with none.
+// `said` is what people say otherwise (site/search_words.csv): alternatives by what is said; what need not be found has none.
 export function words(text, said = {}) {
   const joined = text.toLowerCase().replace(/(\d)[\s-]+(?=(?:gb|gib|bits?|b|bn|billion|m|k)(?![\p{L}\p{N}]))/gu, "$1").replace(/(\d)(?:bn|billion)(?![\p{L}\p{N}])/gu, "$1b")
-    .replace(/(\d)gib(?![\p{L}\p{N}])/gu, "$1gb").replaceAll("×", "x").replace(/(?<![\p{L}\p{N}.])\d{1,2}\s*x\s+(?=\S)/gu, ""); // 2 x 4090
+    .replace(/(\d)gib(?![\p{L}\p{N}])/gu, "$1gb").replaceAll("×", "x").replace(/(\d)_(?=\d)/g, "$1.").replace(/(?<![\p{L}\p{N}.])\d{1,2}\s*x\s+(?=\S)/gu, ""); // 2 x 4090
   const pieces = [];
   for (const chunk of joined.split(/[^\p{L}\p{N}._-]+/u)) {
     let glue = false;
@@ -98,7 +98,7 @@ export function words(text, said = {}) {
     const other = Object.hasOwn(said, key(own)) ? said[key(own)] : null;
     const opens = [];
     for (const way of other ?? []) {
-      if (/\/|^$/.test(way)) opens.push(way);
+      if (way.includes("/")) opens.push(way);
       else ways.push(way.split(" ").map((piece) => fold(piece).bare));
     }
     found.push({ ways, opens, isAlike: ways.length > 1 && Boolean(other?.length), idle: other?.length === 0 || /^(?:x\d{1,2}|\d{1,2}x)$/.test(first) });
@@ -188,7 +188,7 @@ export class Finder {
     const parts = words(text, this.said);
     if (!parts.length) return [];
     // what of the query an entry has, as one name
-    const said = new Map();
+    const typed = fold(text).bare, said = new Map();
     const told = (mask) => said.get(mask) ?? said.set(mask, fold(parts.flatMap((part, k) => (mask[k] === "1" ? part.ways[0] : [])).join(" ")).bare).get(mask);
     const graded = parts.map((part) => {
       const qualities = this.grade(part);
@@ -208,7 +208,8 @@ export class Finder {
       const opened = parts.every((part) => part.opens.includes(entry.path));
       // the whole of an id is that model; the whole of a name is the first of its kind
       const whole = told(mask);
-      const exact = entry.name.bare === whole || opened ? 0 : entry.plain === whole ? 1 : 2;
+      const is = (name) => name !== "" && (name === typed || name === whole);
+      const exact = is(entry.name.bare) || opened ? 0 : is(entry.plain) ? 1 : 2;
       const begins = parts.length > 1 && parts.every((part) => !part.isAlike) && entry.plain.startsWith(whole) ? 0 : 1;
       const own = entry.organisation && entry.name.bare !== whole ? 1 : 0; // a part of an organisation's name says less
       hits.push({ entry, missing, sum: sum + own, exact, begins, kind: missing ? 1 - entry.kind : entry.kind });

@@ -7,12 +7,13 @@ const status = document.getElementById("found");
 const heading = document.getElementById("most-downloaded");
 const [opening, title] = [[...list.children], heading.textContent];
 const MOST = 200;
-let models, finding, names;
+let models, finding, said, names;
 
 async function load() {
   models ??= a.models();
   finding ??= import(`./find.js${version}`);
-  [models, finding] = await Promise.all([models, finding]);
+  said ??= a.load("data/words.json");
+  [models, finding, said] = await Promise.all([models, finding, said]);
   names ??= models.id.map(finding.fold);
 }
 let turn = 0;
@@ -29,7 +30,7 @@ async function draw() {
     status.textContent = "";
     return;
   }
-  const isNamed = finding.filter(names, text);
+  const isNamed = finding.filter(names, text, said);
   const found = models.id.map((_, i) => i).filter(isNamed);
   const figure = (n) => n.toLocaleString("en");
   status.textContent = `${figure(found.length)} of ${figure(models.id.length)}${found.length > MOST ? `; the ${MOST} most downloaded are shown` : ""}`;

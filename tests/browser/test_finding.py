@@ -59,9 +59,11 @@ def test_what_people_type_opens_what_they_mean(open_page, real_index):
 def test_every_model_is_first_for_its_own_id_in_any_letters(open_page, real_index):
     ids = [i for i in real_index["models"][::7] if "\\u" not in i]
     found = open_page("about/").evaluate(ANSWER, [real_index, [i.upper() for i in ids]])
-    paths_of = {name: real_index["paths"].get(str(k), name) for k, name in enumerate(real_index["models"])}
-    same = lambda i, place: place.removeprefix("models/").lower().partition("~~")[0] == f"{paths_of[i].lower().partition('~~')[0]}/".removesuffix("/") + ("" if "~~" in place else "/")  # noqa: E731
-    wrong = [(i, places[:2]) for i, places in zip(ids, found, strict=True) if not places or not same(i, places[0])]
+    plain = lambda path: path.lower().partition("~~")[0].strip("/")  # noqa: E731  (two ids may differ by their capitals alone)
+    wanted = [plain(f"models/{real_index['paths'].get(str(real_index['models'].index(i)), i)}") for i in ids]
+    wrong = [
+        (i, places[:2]) for i, path, places in zip(ids, wanted, found, strict=True) if plain([*places, ""][0]) != path
+    ]
     assert not wrong, wrong[:5]
 
 
@@ -161,7 +163,7 @@ def test_a_hostile_name_is_found_as_text(open_page):
     assert "<script>alert(" in link.inner_text() and HOSTILE.partition("/")[0] in link.inner_text()
 
 
-FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7B-Instruct"]), ("camelcoder2", []),
+FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7B-Instruct"]), ("camelcoder2", ["acme/CamelCoder.2-405B"]), ("alpha 70b", []),
             ("camel coder.2", ["acme/CamelCoder.2-405B"]), ("30b a3b", ["acme/Beta-MoE-30B-A3B"])]  # fmt: skip
 
 
