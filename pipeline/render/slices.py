@@ -38,7 +38,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for s in book.scenarios
             ],
             "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
-            "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
+            "dtypes": [[d["dtype_id"], d["name"], d["engine_id"]] for d in book["dtype"]],
             "gpus": [
                 [
                     g["gpu_id"],

@@ -25,6 +25,14 @@ const state = { model: asked.get("model") ?? opening ?? models.id[0], gpu: asked
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
 // the front page's address says dtype, context, phase
 for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
+// a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
+const published = world.scenarios.filter((s) => s.phase === state.phase_id);
+const meant = published.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId) ??
+  ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, state.dtype_id, world.gpus.find((g) => g.id === state.gpu)));
+if (meant) {
+  state.dtype_id = meant.dtypeId;
+  if (!state.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) state.engine_id = meant.engine;
+}
 if (state.phase_id === "qlora" && !asked.has("dtype_id") && !asked.has("dtype")) state.dtype_id = "nf4"; // as usual_dtype
 
 const boxes = {};
