@@ -265,7 +265,7 @@ unit | string | Unit of the value
 applies_to | string | What the constant is for
 confidence | string | high, medium or low
 scenario_set_id | string | Name of a set of published scenarios
-purpose | string | lookup: published; ladder: points between which the longest context is found
+purpose | string | lookup: published; ladder: points between which the longest context is found; opening: what pages and the calculator take where nothing is chosen
 phase_ids | string | Phases of the set
 dtype_ids | string | Weight formats of the set
 engine_ids | string | Engines that it is for, separated by spaces; empty means each that there is, or each dtype's own

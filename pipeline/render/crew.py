@@ -46,6 +46,9 @@ def write_model(pages: ModelPages, shell: Shell, site_dir: Path, number: int) ->
     address = f"{pages.site_url}{path}/"
     html = shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, "preview.png")
     write_page(site_dir / path, html, files)
+    for shared, text in pages.shared(number).items():
+        (site_dir / shared).parent.mkdir(parents=True, exist_ok=True)
+        (site_dir / shared).write_text(text)
 
 
 class Crew:

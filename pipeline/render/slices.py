@@ -13,6 +13,7 @@ from array import array
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.render import limits
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
 from pipeline.render.support import ATTENTION, Support
@@ -54,6 +55,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},

@@ -108,6 +108,9 @@ export function short(number) {
   return String(number);
 }
 
+// A context rounded down to what people say: never more than there is.
+export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
+
 export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
 // Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
