@@ -51,6 +51,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                     g["memory_gib_nominal"],
                     g["capacity_bytes"] // 1024,
                     kinds[g["gpu_id"]],
+                    g["capacity_bytes"],
                 ]
                 for g in book.gpus
             ],

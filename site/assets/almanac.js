@@ -200,8 +200,8 @@ export function gpuHead(g, mine, base) {
 
 export async function world() {
   const w = await load("data/scenarios.json");
-  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind]) =>
-    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind }));
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes })); // capacity in KiB, and to the byte
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
       slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));

@@ -30,9 +30,8 @@ export function rows({ axes, rows: lines }) {
   return lines.map(([phase, dtypeId, engine, along, beside]) => ({ phase, dtypeId, engine, along: points(along), beside: points(beside) }));
 }
 
-// Of a row on a card that gives so many KiB: [longest context, most sequences].
-export function reach({ multiple, most }, row, capacity) {
-  const bytes = capacity * 1024;
+// Of a row on a card that gives so many bytes: [longest context, most sequences].
+export function reach({ multiple, most }, row, bytes) {
   const context = between(row.along, bytes, multiple[row.engine]);
   if (!row.beside) return [context, null];
   return [context, row.phase === "inference" ? beyond(row.beside, bytes, most[row.engine]) : between(row.beside, bytes)];

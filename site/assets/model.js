@@ -165,5 +165,8 @@ page.controls();
 page.tell();
 await page.draw();
 addEventListener("popstate", () => { page.read(); page.draw(); });
-addEventListener("beforeprint", () => { for (const table of page.tables) table.split(PAPER); });
-addEventListener("afterprint", () => { for (const table of page.tables) table.join(); });
+// some browsers tell only of the one, some only of the other
+const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? table.split(PAPER) : table.join(); };
+addEventListener("beforeprint", () => paper(true));
+addEventListener("afterprint", () => paper(false));
+matchMedia("print").addEventListener("change", (event) => paper(event.matches));

@@ -7,7 +7,7 @@ const base = a.address("");
 // `page` says which cards are shown (`cards`), whose is the reader's and what was chosen (`state`), and holds the `world`.
 class CardTable {
   constructor(page, table, fixed) {
-    Object.assign(this, { page, table, fixed });
+    Object.assign(this, { page, table, fixed, copies: [] });
   }
 
   draw() {
@@ -25,22 +25,22 @@ class CardTable {
   // On paper so many cards stand beside each other: the others follow in tables of their own.
   split(most) {
     const cards = this.page.cards();
-    if (cards.length <= most || (this.needsPoints && !this.page.points)) return;
+    if (cards.length <= most || this.copies.length || (this.needsPoints && !this.page.points)) return;
     this.fill(this.table, cards.slice(0, most));
     let last = this.table.parentNode;
     for (let i = most; i < cards.length; i += most) {
       const copy = this.table.cloneNode(true);
-      copy.removeAttribute("data-matrix");
+      for (const name of ["data-matrix", "data-reach", "data-pipeline"]) copy.removeAttribute(name);
       this.fill(copy, cards.slice(i, i + most));
       const box = a.h("div", { class: "scroll printed" }, copy);
       last.after(box);
-      last = box;
+      this.copies.push(last = box);
     }
   }
 
   join() {
-    if (!this.table.parentNode.nextElementSibling?.matches(".printed")) return;
-    while (this.table.parentNode.nextElementSibling?.matches(".printed")) this.table.parentNode.nextElementSibling.remove();
+    if (!this.copies.length) return;
+    for (const copy of this.copies.splice(0)) copy.remove();
     this.draw();
   }
 
@@ -115,7 +115,7 @@ export class Reach extends CardTable {
     for (const row of mine) far.set(row.phase, Math.max(far.get(row.phase) ?? 0, ...row.along.at));
     const rows = mine.map((row) => [row, list.map((g) => {
       const refusal = a.refusal(world, row, article.dataset.held, g);
-      return refusal ? { refusal } : { limits: limits.reach(world.limits, row, g.capacity) };
+      return refusal ? { refusal } : { limits: limits.reach(world.limits, row, g.bytes) };
     })]).filter(([, cells]) => cells.some((cell) => cell.limits?.[0]));
     if (!rows.length) return [a.h("tr", {}, a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, a.h("span", { class: "why" }, "Not on one of these cards, error band included")))];
     const name = (phase) => world.phases.find(([id]) => id === phase)?.[1] ?? phase;
