@@ -64,7 +64,7 @@ def render(
             "support.json": slices.support(pages.support),
             "models.json": slices.models(book, pages.paths),
             "compare.json": prose.compare.data(),
-        } | pages.calculator.files()
+        } | pages.calculator.files(book)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):

@@ -9,11 +9,12 @@ on one GPU is unknown, the first band's place holds the number of the reason, fr
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from pipeline.render import openings
+from pipeline.render import openings, plain
 
 UNKNOWN_KIB = float("inf")
 BANDS = 2
@@ -129,6 +130,16 @@ class Book:
         for column in range(width):
             out[column::width] = self.array[scenario * width + column :: step]
         return out
+
+    @cached_property
+    def word_rules(self) -> plain.Rules:
+        """How a reason of the tables is said to a reader, here and in the browser."""
+        return plain.rules(self.tables)
+
+    @cached_property
+    def plainly(self) -> Callable[[str], str]:
+        """A reason of the tables in a reader's words."""
+        return plain.teller(self.word_rules)
 
     @cached_property
     def openings(self) -> dict[str, dict]:

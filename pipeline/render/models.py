@@ -61,7 +61,7 @@ class ModelPages:
             "parts": components(book.folder, self.shown) if self.shown else {},
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
-            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]})),
+            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
         } | reach.read(book, self.contexts, self.lengths, self.trained)
 
@@ -180,7 +180,7 @@ class ModelPages:
         formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
             "model.json": modelfiles.as_json(
-                model, self.paths[model["model_id"]], self._answer(number), tables, limits
+                model, self.paths[model["model_id"]], self._said(number), tables, limits
             ),
             "badge.svg": modelfiles.badge(where, known),
             "totals.bin": self.book.model_bytes(number),
@@ -215,6 +215,11 @@ class ModelPages:
         if self._answered[0] != number:  # a page, its description and its files ask in turn
             self._answered = number, answer(self.book, number, *self._opening(self.book.models[number]))
         return self._answered[1]
+
+    def _said(self, number: int) -> tuple[str, str]:
+        """The answer, that of a pipeline too, and the scenarios that it speaks of."""
+        said = self._answer(number)
+        return said if said[0] else (self._of_pipeline(number), "")
 
     def _opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pipeline.render.book import Book
-
 # argument of the macros: what people call it
 LABELS = {
     "context_tokens": "context",
@@ -56,7 +54,7 @@ RULES = (
     ),
     (
         r"a diffusion pipeline runs in stages: .*",
-        "this is a pipeline of several models that runs in stages: it is not asked by tokens, and its page says what it holds",
+        "this is a pipeline of several models that run in stages: it is asked by the size of a picture, not by tokens",
     ),
     (r"expert_parallel (\d+) does not divide", "$1 expert-parallel GPUs do not divide"),
     (
@@ -87,12 +85,12 @@ GROUPED = re.compile(r"(?<![\d.])\d{5,}(?![\d.]*\d)")
 Rules = list[tuple[str, str]]
 
 
-def rules(book: Book) -> Rules:
+def rules(tables: dict[str, list[dict]]) -> Rules:
     """All pairs of a pattern and what stands for it, in the order that they are applied in."""
     named = [
         (row[key], row["name"])
         for table, key in (("engine", "engine_id"), ("dtype", "dtype_id"), ("optimizer", "optimizer_id"))
-        for row in book[table]
+        for row in tables.get(table, ())
         # an id that is a word of its own, as `stored` or `bf16`, is one in a sentence too; so is what names formats on every page
         if table == "engine" or "_" in row[key] or (table == "optimizer" and "-" in row[key])
     ]

@@ -83,11 +83,13 @@ def models(book: Book, places: dict[str, str]) -> str:
     """One array per column; words that repeat are looked up."""
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
+    pipelines = {c["model_id"] for c in book["component"]}
     paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
             "id": [m["model_id"] for m in rows],
             "size": [_millions(size) for size in sizes],
+            "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],

@@ -69,7 +69,9 @@ def read(folder: Path) -> Book:
     counts = sorted(set(pairs["gpu_count"]))
     reasons = _reasons(lazy)
     totals = _dense(lazy, small["model"], scenarios, counts, reasons)
-    return Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    book = Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    book.reasons = [book.plainly(reason) for reason in reasons]  # their places are their numbers
+    return book
 
 
 def _dense(
