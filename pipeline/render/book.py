@@ -207,7 +207,9 @@ class Book:
 
     def default(self, phase: str, **wanted) -> dict:
         """The scenario that a page shows first: what the book opens a phase with, or the nearest below it that is published."""
-        preferred = {k: v for k, v in self.openings.get(phase, self.openings["lora"]).items() if k != "dtype_id"} | wanted
+        preferred = {
+            k: v for k, v in self.openings.get(phase, self.openings["lora"]).items() if k != "dtype_id"
+        } | wanted
         chosen = {}
         for name, value in preferred.items():
             values = self.axis({phase}, name)

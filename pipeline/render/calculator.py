@@ -105,7 +105,9 @@ class Calculator:
         """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
         shared = self.shared | {"opening": book.openings, "words": book.word_rules}
         if "without_cache" in shared:
-            said = {card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()}
+            said = {
+                card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()
+            }
             shared["without_cache"] = said
         return {"formulas.js": self.module, "calculator.json": _json(shared)} if self.module else {}
 

@@ -72,9 +72,7 @@ def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dic
     )
 
 
-def most(
-    known: pl.DataFrame, capacities: dict[str, int], constants: list[dict], goes_on: bool = True
-) -> pl.DataFrame:
+def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict], goes_on: bool = True) -> pl.DataFrame:
     """Most sequences by format, context and card. In inference the line `goes_on` beyond the last point, up to the engine's own limit;
     micro-batches of training are told up to the last point."""
     limit = (
@@ -83,7 +81,9 @@ def most(
         .otherwise(pl.lit(UNBOUNDED))
     )
     lists = _lists(known, "sequences", "context_tokens")
-    found = {gpu: _beyond(capacity, limit) if goes_on else _between(capacity, 1.0) for gpu, capacity in capacities.items()}
+    found = {
+        gpu: _beyond(capacity, limit) if goes_on else _between(capacity, 1.0) for gpu, capacity in capacities.items()
+    }
     return lists.select(*WHO, "context_tokens", *(value.alias(gpu) for gpu, value in found.items()))
 
 

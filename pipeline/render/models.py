@@ -179,9 +179,7 @@ class ModelPages:
             where = smallest_for_badge(self.book, number, context) if known else None
         formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
-            "model.json": modelfiles.as_json(
-                model, self.paths[model["model_id"]], self._said(number), tables, limits
-            ),
+            "model.json": modelfiles.as_json(model, self.paths[model["model_id"]], self._said(number), tables, limits),
             "badge.svg": modelfiles.badge(where, known),
             "totals.bin": self.book.model_bytes(number),
             "preview.png": self._preview(number),

@@ -36,9 +36,7 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         }
 
 
-def _rows(
-    connection: duckdb.DuckDBPyConnection, macro: str, model: str, plainly: Callable[[str], str]
-) -> list[dict]:
+def _rows(connection: duckdb.DuckDBPyConnection, macro: str, model: str, plainly: Callable[[str], str]) -> list[dict]:
     query = f"FROM {macro}($model, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS})"
     result = connection.execute(query, {"model": model})
     names = [column[0] for column in result.description]

@@ -74,8 +74,10 @@ def _points(one: pl.DataFrame, there: pl.DataFrame, largest: int) -> list[tuple]
     in bytes and error bands."""
 
     def lists(frame: pl.DataFrame, axis: str, name: str) -> pl.DataFrame:
-        whole = frame.sort(axis).group_by(*limits.WHO).agg(
-            at=pl.col(axis), total=pl.col("total_bytes"), band=pl.col("error_band"), need=pl.col("need")
+        whole = (
+            frame.sort(axis)
+            .group_by(*limits.WHO)
+            .agg(at=pl.col(axis), total=pl.col("total_bytes"), band=pl.col("error_band"), need=pl.col("need"))
         )
         # beyond the first point that no card holds, none is asked
         kept = pl.col("need").list.eval(pl.element() <= largest).list.eval(pl.element().arg_true()).list.max() + 2
@@ -85,7 +87,11 @@ def _points(one: pl.DataFrame, there: pl.DataFrame, largest: int) -> list[tuple]
 
     both = lists(one, "context_tokens", "along").join(lists(there, "sequences", "beside"), on=limits.WHO, how="left")
     return [
-        (*row[:3], [row[3][c] for c in ("at", "total", "band")], row[4] and [row[4][c] for c in ("at", "total", "band")])
+        (
+            *row[:3],
+            [row[3][c] for c in ("at", "total", "band")],
+            row[4] and [row[4][c] for c in ("at", "total", "band")],
+        )
         for row in both.sort(limits.WHO).rows()
     ]
 

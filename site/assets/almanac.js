@@ -139,6 +139,28 @@ export function select(name, label, options, value, change) {
 }
 const option = ([value, text]) => h("option", { value: String(value) }, text);
 
+// ---- what an address asks for
+// Keys that are not ours: the theme's search, and what other sites add to a link.
+const FOREIGN = /^(?:q|h|fbclid|gclid|utm_.*)$/;
+// A value as a list has it, whatever the case of its letters; null where it is none of them.
+export const listed = (value, values) => values.find((v) => String(v) === value) ?? values.find((v) => String(v).toLowerCase() === value.toLowerCase()) ?? null;
+// A number as people write it: 8192, 8k; null where it is none.
+export function number(text) {
+  const [, digits, thousands] = /^\s*(\d+(?:\.\d+)?)\s*(k?)\s*$/i.exec(text) ?? [];
+  return digits === undefined ? null : +digits * (thousands ? 1024 : 1);
+}
+export const foreign = (asked, known) => [...new Set(asked.keys())].filter((key) => !known.includes(key) && !FOREIGN.test(key)).map((key) => `${key}=${asked.get(key)}`);
+export const refused = (list) => (list.length ? `The address asks for what is not here: ${list.map(shown).join(", ")}. What the fields show is used instead.` : "");
+
+// The scenario of a format that is meant where only its name is given, as SQL and the JSON do: that of its own engine, unless the
+// chosen card does not run that and runs the format with another.
+export function ofFormat(world, scenarios, dtypeId, gpu) {
+  const own = world.dtypes.find(([id]) => id === dtypeId)?.[2];
+  const left = scenarios.filter((s) => s.dtypeId === dtypeId).sort((x, y) => (y.engine === own) - (x.engine === own));
+  const runs = (s) => !gpu || !refusal(world, s, "", gpu);
+  return left.find(runs) ?? left[0];
+}
+
 export const memory = {
   get(key) {
     try { return localStorage.getItem(`almanac:${key}`); } catch { return null; }

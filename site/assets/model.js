@@ -8,6 +8,7 @@ const PAPER = 13; // cards beside each other on a printed page
 // ---- the address: the front page's keys. Context, sequences, optimizer and checkpointing are those of the phase that it names; what is
 // chosen for the other table stands under the same key with its name before it (`training.context`).
 const KINDS = { inference: ["context", "sequences"], training: ["context", "sequences", "optimizer", "checkpointing"] };
+const KEYS = ["gpu", "phase", "dtype", "engine", "cards", "figure", ...Object.entries(KINDS).flatMap(([kind, keys]) => [...keys, ...keys.map((key) => `${kind}.${key}`)])];
 const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
 class Page {
@@ -32,8 +33,8 @@ class Page {
 
   // The rows that the address asks for by phase or format.
   isAsked(s) {
-    const { phase, dtype, isPhaseAsked } = this.state;
-    return (isPhaseAsked || Boolean(dtype)) && s.phase === phase && (!dtype || dtype === s.dtype || dtype === s.dtypeId);
+    const { phase, dtype, engine, isPhaseAsked } = this.state;
+    return (isPhaseAsked || Boolean(dtype || engine)) && s.phase === phase && (!dtype || dtype === s.dtype || dtype === s.dtypeId) && (!engine || engine === s.engine);
   }
 
   cards() {
@@ -46,12 +47,18 @@ class Page {
 
   read() {
     const asked = new URLSearchParams(location.search);
-    const refused = [];
+    // the tables, the calculator and the JSON name some columns longer
+    for (const key of [...asked.keys()]) {
+      const short = key.replace(/_(?:id|tokens)$/, "");
+      if (short !== key && KEYS.includes(short) && !asked.has(short)) { asked.set(short, asked.get(key)); asked.delete(key); }
+    }
+    const refused = a.foreign(asked, KEYS);
     const one = (key, options, otherwise) => {
       const value = asked.get(key);
-      if (value === null || options.includes(value)) return value ?? otherwise;
-      refused.push(`${key}=${value}`);
-      return otherwise;
+      if (!value) return otherwise;
+      const found = a.listed(value, options);
+      if (found === null) refused.push(`${key}=${value}`);
+      return found ?? otherwise;
     };
     const sets = a.sets(this.world).flatMap((o) => (o.group ? o.options : [o])).map(([id]) => id);
     const remembered = (key, options, otherwise) => (options.includes(a.memory.get(key)) ? a.memory.get(key) : otherwise);
@@ -63,20 +70,22 @@ class Page {
       figure: one("figure", figures, remembered("figure", figures, "full")),
       phase: one("phase", phases, "inference"),
     };
-    state.isPhaseAsked = asked.get("phase") === state.phase;
+    state.isPhaseAsked = Boolean(asked.get("phase")) && !refused.some((said) => said.startsWith("phase="));
     const formats = (this.scenarios[kindOf(state.phase)] ?? []).filter((s) => s.phase === state.phase).flatMap((s) => [s.dtype, s.dtypeId]);
     state.dtype = one("dtype", formats, "");
+    state.engine = one("engine", [...new Set(this.world.scenarios.map((s) => s.engine))], "");
     for (const [kind, keys] of Object.entries(KINDS)) {
       if (!this.scenarios[kind]) continue;
       state[kind] = { ...this.start[kind] };
       for (const key of keys) {
         const name = [`${kind}.${key}`, ...(kindOf(state.phase) === kind ? [key] : [])].find((each) => asked.has(each));
-        if (!name) continue;
+        if (!name || !asked.get(name)) continue;
         const values = this.values(kind, key), wanted = asked.get(name);
-        const found = values.find((value) => String(value) === wanted);
-        if (found === undefined) refused.push(`${name}=${wanted}`);
-        const near = (v) => Math.abs(Math.log(v / +wanted)); // a context that is not published: the nearest that is
-        state[kind][key] = found ?? (typeof values[0] === "number" && +wanted > 0 && Number.isFinite(+wanted) ? [...values].sort((x, y) => near(x) - near(y))[0] : state[kind][key]);
+        const isNumber = typeof values[0] === "number", number = a.number(wanted);
+        const found = isNumber ? values.find((value) => value === number) : a.listed(wanted, values);
+        if (found == null) refused.push(`${name}=${wanted}`);
+        const near = (v) => Math.abs(Math.log(v / number)); // a context that is not published: the nearest that is
+        state[kind][key] = found ?? (isNumber && number > 0 ? [...values].sort((x, y) => near(x) - near(y))[0] : state[kind][key]);
       }
     }
     this.state = state;
@@ -88,7 +97,7 @@ class Page {
     this.told?.remove();
     if (!refused.length) return;
     const first = forms.find((form) => article.contains(form));
-    this.told = a.h("p", { class: "status told", role: "status" }, `The address asks for what is not here: ${a.shown(refused.join(", "))}. What is shown instead stands in the fields below.`);
+    this.told = a.h("p", { class: "status told", role: "status" }, a.refused(refused));
     first.before(this.told);
   }
 
@@ -99,6 +108,7 @@ class Page {
     put("gpu", state.gpu, "");
     put("phase", state.isPhaseAsked ? state.phase : "inference", "inference");
     put("dtype", state.dtype, "");
+    put("engine", state.engine, "");
     for (const [kind, keys] of Object.entries(KINDS))
       if (state[kind]) for (const key of keys) put(kindOf(state.phase) === kind ? key : `${kind}.${key}`, state[kind][key], this.start[kind][key]);
     put("cards", state.cards, "common");
