@@ -28,7 +28,7 @@ ENUMS = {
     "reader": READERS,
     "grid": GRIDS,
     "norm_kind": ("rms", "layer"),
-    "purpose": ("lookup", "ladder"),
+    "purpose": ("lookup", "ladder", "opening"),
     "gap": ("load", "memory", "packing"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),

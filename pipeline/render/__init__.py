@@ -62,7 +62,7 @@ def render(
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
-            } | pages.calculator.files()
+            } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
