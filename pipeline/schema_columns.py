@@ -131,6 +131,7 @@ latent_elements | integer>=0 | Elements of the latent behind one token
 token_pixels | integer>=1 | Pixels of the picture behind one token
 plan | string | What tells apart the layouts that one class can have, any where nothing does: the first block of a U-Net
 stage | string | encode, denoise or decode
+side_multiple | integer>=1 | Width and height of a picture are multiples of it: other sizes the pipeline refuses, or rounds
 token_frames | integer>=1 | Frames of a video behind one token, beside the first frame
 hidden_16 | number>=0 | Tensors of the hidden size for each token at the peak, 16-bit precision
 hidden_32 | number>=0 | Tensors of the hidden size for each token at the peak, fp32
