@@ -136,7 +136,7 @@ FACTS = _tables(
         "pipeline_stage",
         "What a stage of a diffusion pipeline holds at its peak, by the class that runs it: tensors of its widths for each token.",
         "class_name plan",
-        "class_name plan stage token_frames hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
+        "class_name plan stage token_frames side_multiple? hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
         "attention_scores block_scores sequences_each text_tokens note? source",
     ),
     _table(

@@ -69,8 +69,8 @@ def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str,
         return {}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     query = """
-        SELECT kv_dtype_id, gpu_id, kv_reason(kv_dtype_id, vendor, compute_capability) AS reason
-        FROM kv_dtype CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv, vendor, compute_capability) AS reason
+        FROM kv_dtype AS kv CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
     """
     for held, card, reason in connection.execute(query).fetchall():
         found[held][card] = reason
