@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.anatomy.filling import NAMED_FORMAT, fillings, wholes, without
+from pipeline.anatomy.filling import NAMED_FORMAT, fillings, may_be_quantised, wholes, without
 from pipeline.anatomy.formats import (
     bytes_by_counts,
     declared_format,
@@ -86,8 +86,9 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     is_gguf = record.parameters_kind == "exact_gguf"  # a file whose tensors count by element, whatever their type
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
     is_repack = is_repack and may_be_packed and not is_gguf
+    how = {"is_repack": is_repack, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
     for what, held, is_own in candidates(record, anatomy):
-        explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
+        explanation = explain_total(held, total, declared, **how)
         if explanation is None and is_repack:
             explanation = explain_recipe(held, total, record.config)
         if explanation is None and is_repack and is_own and record.parameters_kind == "exact_packed_elements":
@@ -96,7 +97,7 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
             if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
                 separate = with_own_head(held)
-                explanation = explain_total(separate, total, declared, is_repack=is_repack) or explanation
+                explanation = explain_total(separate, total, declared, **how) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
                 what = ". ".join(
                     filter(None, (what, "The total holds a head beside the embedding: counted as its own"))
@@ -110,7 +111,9 @@ def _completed(record: Record) -> Graded | None:
     """A config that quotes only some of a model's parts, with the others filled in where the total is then its count."""
     total = record.stored_parameter_count
     for what, held in wholes(record):
-        if explanation := total and explain_total(held, total, declared_format(record.config, None), is_repack=False):
+        named = declared_format(record.config, None)
+        how = {"is_repack": False, "is_quantised": may_be_quantised(record)}
+        if explanation := total and explain_total(held, total, named, **how):
             found = _confirmed(record, held, f"{FILLED}: {what}", explanation, None)
             return replace(found, grade="matched")
     return None
