@@ -21,6 +21,7 @@ from pipeline.anatomy.grade import Graded
 from pipeline.anatomy.header import Census
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
+from pipeline.anatomy.ties import with_ties
 from pipeline.facts import POLARS_TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
@@ -76,7 +77,7 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
             readable.append((record, _read(record)))
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
-    for record, graded in with_borrowed(readable):
+    for record, graded in with_ties(list(with_borrowed(readable))):
         rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
         if graded.anatomy:
             for name, kind in _PARTS:

@@ -32,6 +32,8 @@ from pipeline.hub.record import Record
 OWN_CONFIG = ("verbatim", "quoted")
 FILLED = "Not listed by its source, but what gives the total"
 TIED_AGAIN = "tied head stored again"
+IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
+COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
@@ -63,10 +65,17 @@ class Graded:
     census: Census | None = None  # what the tensor headers hold, where they are at hand
 
 
-def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True) -> Graded:
+def grade(
+    record: Record,
+    anatomy: Anatomy | UnknownAnatomy,
+    *,
+    may_be_packed: bool = True,
+    is_tie_known: bool = False,
+) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 
-    Without `may_be_packed` the total has to come out with no arithmetic of packed formats. Raises ContradictoryConfig
+    Without `may_be_packed` the total has to come out with no arithmetic of packed formats. A tied head that a sibling's total holds
+    again is counted as its own unless `is_tie_known` (ties.py decides about those). Raises ContradictoryConfig
     where the published total is a hundred times the count, or the reverse.
     """
     if record.config is None:
@@ -94,14 +103,12 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
         if explanation is None and is_repack and is_own and record.parameters_kind == "exact_packed_elements":
             explanation = explain_mlx(held, total)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
-            if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
+            if not is_tie_known and record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
                 separate = with_own_head(held)
                 explanation = explain_total(separate, total, declared, **how) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
-                what = ". ".join(
-                    filter(None, (what, "The total holds a head beside the embedding: counted as its own"))
-                )
+                what = ". ".join(filter(None, (what, COUNTED_AS_OWN)))
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
     return _contradicted(record, anatomy, declared)
@@ -167,9 +174,7 @@ def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
 
 def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanation, declared: str | None) -> Graded:
     own = record.config_kind in OWN_CONFIG
-    agrees = "and the published total is its count"
-    if explanation.parts:
-        agrees += " with what the checkpoint holds besides"
+    agrees = IS_COUNT + (BESIDES if explanation.parts else "")
     note = [f"{basis(record)}, {agrees}"]
     if what:
         note.append(what)
