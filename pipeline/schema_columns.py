@@ -42,6 +42,7 @@ anatomy_note | string | Why the grade is what it is
 stored_parameter_note | string | How stored_parameter_count and parameter_count relate
 stored_format | string | dtype_id that the checkpoint is published in, where known
 stored_bytes | integer>=0 | Bytes of the checkpoint's tensors as published, where known
+stored_unknown_reason | string | Why it is not known what of a quantised checkpoint is held in which format
 storage | string | How the files hold it: a dtype of safetensors, a type of GGUF, or the format that packs it with its scales
 is_in_layers | boolean | Whether it lies in the repeated layers
 not_loaded_reason | string | Why no engine loads it: prediction layers, buffers, a head that is stored again

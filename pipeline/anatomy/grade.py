@@ -12,6 +12,7 @@ alone leave the feed-forward and the embeddings open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,8 @@ from pipeline.anatomy.formats import (
     plain_format,
 )
 from pipeline.anatomy.header import Census
+from pipeline.anatomy.left_out import Undecided
+from pipeline.anatomy.parts import Part, main_format, parts
 from pipeline.anatomy.recipes import explain_mlx, explain_recipe
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
@@ -42,6 +45,16 @@ NEVER = {
 }
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
+# How names of repositories speak of a format.
+_FORMAT_WORDS = {
+    "nvfp4": r"nv-?fp4",
+    "mxfp4": r"mx-?fp4",
+    "fp8": r"fp8|w8a8-fp",
+    "awq-int4": r"awq",
+    "gptq-int4": r"gptq|w4a16",
+    "nf4": r"nf4|bnb",
+    "int8": r"int8|w8a8(?!-fp)",
+}
 _BASIS = {
     "verbatim": "Its own config",
     "quoted": "Its own config, quoted by a third party",
@@ -63,6 +76,8 @@ class Graded:
     stored_bytes: int | None = None
     anatomy: Anatomy | None = None
     census: Census | None = None  # what the tensor headers hold, where they are at hand
+    parts: tuple[Part, ...] | None = None  # what is held in which format, where config or total say so
+    stored_unknown_reason: str | None = None  # why nothing can be said of a checkpoint that is quantised
 
 
 def grade(
@@ -189,7 +204,7 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
         held = replace(held, towers=())
     if record.config_inferred_fields:
         note.append(f"In no source: {', '.join(record.config_inferred_fields)}")
-    return Graded(
+    graded = Graded(
         "exact" if own else "matched",
         ". ".join(note),
         _stored_note(held, explanation),
@@ -198,6 +213,27 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
         or _stored_bytes(record, explanation),
         held,
     )
+    return with_parts(graded, record, explanation)
+
+
+def _is_named(record: Record, dtype_id: str) -> bool:
+    """Whether name or tag of a repository speak of this format, and of no other: several give the same total."""
+    words = f"{record.model_id} {record.quantization_hint or ''}"
+    return {kind for kind, pattern in _FORMAT_WORDS.items() if re.search(pattern, words, re.IGNORECASE)} == {dtype_id}
+
+
+def with_parts(graded: Graded, record: Record, explanation: Explanation | None) -> Graded:
+    """With what of the checkpoint is held in which format, where it is quantised."""
+    try:
+        found = parts(graded.anatomy, record.config, explanation, record.storage_bytes)
+    except Undecided as reason:
+        if not is_quantised(record.config) and not _is_named(record, reason.dtype_id):
+            return graded
+        stored = reason.dtype_id or graded.stored_format
+        return replace(graded, stored_format=stored, stored_unknown_reason=str(reason))
+    if found is None or not (is_quantised(record.config) or _is_named(record, main_format(found))):
+        return graded
+    return replace(graded, parts=found, stored_format=graded.stored_format or main_format(found))
 
 
 def scope(anatomy: Anatomy) -> tuple[str, ...]:
@@ -211,17 +247,19 @@ def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Gr
     if record.config_kind not in OWN_CONFIG:
         return Graded("unknown", f"{basis(record)}, and no exact total is published that could confirm it")
     note = ". ".join((f"{basis(record)}; no exact total is published to compare with", *scope(anatomy)))
-    return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
+    return with_parts(
+        Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy), record, None
+    )
 
 
 def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     total, count = record.stored_parameter_count, anatomy.parameter_count
-    parts, rest = _nearest(anatomy, total)
+    known, rest = _nearest(anatomy, total)
     share = f"{rest / count:+.3%}" if abs(rest) >= count / 1e5 else "less than 0.001 %"
     off = f"The published total is {total:,}, which leaves {rest:+,} elements ({share}) unexplained"
     if record.config_kind in OWN_CONFIG and abs(rest) < NEGLIGIBLE * count:
-        explanation = Explanation((*parts, ("not explained", rest)))
-        return Graded(
+        explanation = Explanation((*known, ("not explained", rest)))
+        graded = Graded(
             "derived",
             f"{basis(record)}. {off}",
             _stored_note(anatomy, explanation),
@@ -229,6 +267,7 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
             bytes_by_counts(record.parameters_by_dtype, total),
             anatomy,
         )
+        return with_parts(graded, record, None)
     packed = record.parameters_kind == "exact_packed_elements"
     why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
     return Graded("unknown", f"{basis(record)}. {off}{why}")

@@ -66,13 +66,14 @@ def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
             per_layer, out = per_layer * 2, out // 2
         is_input = tensor.role.startswith(("attention_q", "attention_k", "attention_v"))
         has_bias = is_input and (tensor.component, tensor.out_features) in biased
-        groups[_group(tensor)].append(
+        groups[group_of(tensor)].append(
             _Matrices(per_layer * tensor.layer_count, per_layer, out, tensor.in_features, has_bias)
         )
     return groups
 
 
-def _group(tensor: Tensor) -> str:
+def group_of(tensor: Tensor) -> str:
+    """The group of matrices that quantisers take or leave together."""
     if tensor.role in ("compressor", "indexer_compressor"):
         return "compressor"  # of keys: left in 16 bits
     if tensor.role.startswith("indexer"):
