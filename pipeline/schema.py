@@ -249,7 +249,7 @@ PUBLISHED = _tables(
         "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
         "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
         "trained_context_tokens? anatomy_grade anatomy_note? stored_parameter_note? stored_format? "
-        "stored_bytes? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
+        "stored_bytes? stored_unknown_reason? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
         "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
         "config_source? sources",
     ),
@@ -266,6 +266,14 @@ PUBLISHED = _tables(
         "model_id component tensor_class storage is_in_layers not_loaded_reason",
         "model_id component tensor_class storage is_in_layers not_loaded_reason? element_count stored_element_count "
         "stored_bytes",
+    ),
+    _table(
+        "stored_part",
+        "The format that each part of a quantised checkpoint is held in, as its quantisation config or its published total says; what is "
+        "not quantised is bf16. Models whose files say it themselves (stored_tensor) and models in one format throughout may have none.",
+        "model_id component tensor_class role operator dtype_id layer_count in_features out_features",
+        "model_id component tensor_class role operator dtype_id layer_count per_layer_count is_in_layers out_features in_features? "
+        "element_count",
     ),
     _table(
         "tensor_class",
