@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy lint serve bench lock clean browser release hosting
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,7 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 	@$(BIN)/python -m pipeline crawl
 
 test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(READY) ## Check what is published: every file by its checksum, and the data by queries that return bad rows
 	@$(BIN)/python -m pipeline check
@@ -39,6 +39,9 @@ release: $(READY) ## Keep a digest of build/ in tables/release; the next builds 
 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
+
+mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="61 70" for some)
+	@$(BIN)/python -m tests.golden.mutants $(FILES)
 
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -8,10 +8,11 @@ from pathlib import Path
 PIPELINE = Path(__file__).resolve().parent.parent / "pipeline"
 # What each room may read from; a room may always read itself.
 ALLOWED = {
-    "schema_columns": set(),
+    "failures": {"hub"},
+    "schema_columns": {"failures"},
     "schema": {"schema_columns", "anatomy"},
     "progress": set(),
-    "anatomy": {"schema", "hub"},
+    "anatomy": {"schema", "hub", "failures"},
     "hub": {"schema"},
     "facts": {"schema"},
     "sources": {"schema", "facts", "hub"},
@@ -21,7 +22,7 @@ ALLOWED = {
     "accuracy": {"scenarios"},
     "lookup": {"scenarios", "schema", "progress"},
     "build": {"schema", "facts", "hub", "anatomise", "compatibility", "accuracy", "lookup", "progress"},
-    "own": {"anatomise", "build", "facts", "hub", "lookup"},
+    "own": {"failures", "anatomise", "build", "facts", "hub", "lookup"},
     "readonly": set(),
     "checks": {"schema", "facts", "progress", "readonly"},
     "digest": set(),

@@ -41,16 +41,17 @@ def _canonical(site_url: str, path: str) -> Markup:
 
 def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list[str]) -> list[str]:
     """A page for each model of the last release that has none now."""
-    written = []
+    written, taken = [], {path.lower() for path in paths.values()}
     for old in removed:
         target = folder / "models" / words.slug(old)
-        if old in paths or (target / "index.html").exists():
+        if old in paths or words.slug(old).lower() in taken or (target / "index.html").exists():
             continue
         target.mkdir(parents=True, exist_ok=True)
         canonical = _canonical(site_url, words.slug(old))
         page = GONE.format(name=words.shown(old), canonical=canonical, site=ROOT_FROM_MODEL)
         (target / "index.html").write_text(page, encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written
 
 
@@ -76,14 +77,16 @@ def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> d
 
 def write(folder: Path, site_url: str, paths: dict[str, str], moved: dict[str, str]) -> list[str]:
     """A page at every old address. An old id that is a model again keeps its page."""
-    written = []
+    written, taken = [], {path.lower() for path in paths.values()}
     for old, new in sorted(moved.items()):
         target = folder / "models" / words.slug(old)
-        if old in paths or target.exists():
+        # where file systems do not tell upper from lower case, a page at the old spelling would be written over the model's own
+        if old in paths or words.slug(old).lower() in taken or target.exists():
             continue
         target.mkdir(parents=True)
         address, canonical = f"{ROOT_FROM_MODEL}models/{paths[new]}/", _canonical(site_url, paths[new])
         page = PAGE.format(name=words.shown(new), address=address, canonical=canonical)
         (target / "index.html").write_text(page, encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written
