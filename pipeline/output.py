@@ -10,13 +10,12 @@ import ctypes
 import errno
 import os
 import shutil
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline import manifest
+from pipeline.failures import stoppable
 from pipeline.schema import PUBLISHED
 
 PARTS = ("tables", "site")
@@ -119,7 +118,7 @@ def building(output: Path) -> Iterator[Path]:
     """An empty folder beside the output, to build in; removed at the end, however it comes: SIGTERM and SIGHUP too."""
     folder = following(output)
     _remove(folder)
-    with _ended_as_by_hand():
+    with stoppable():
         try:
             _marked(folder)
             yield folder
@@ -188,22 +187,3 @@ def _exchanged(one: Path, other: Path) -> bool:
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False
     raise OSError(code, os.strerror(code), str(other))
-
-
-@contextmanager
-def _ended_as_by_hand() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a build as Ctrl-C does, so that it cleans up. Whoever handles them already goes on doing so."""
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        kinds = []
-    for kind in kinds:
-        signal.signal(kind, end)
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            signal.signal(kind, signal.SIG_DFL)

@@ -75,7 +75,12 @@ def publish(
                 _build_tables(following / "tables", snapshot, wanted["tables"], progress, root)
                 output.put_in_place(following / "tables", folder)
                 say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
-            _render_site(tables, following / "site", wanted["site"], progress)
+            try:
+                _render_site(tables, following / "site", wanted["site"], progress)
+            except BaseException:
+                if not has_tables:
+                    say("The new tables stay where they are; the site is as it was, of the tables before.")
+                raise
             output.put_in_place(following / "site", folder)
         return Published(("site",) if has_tables else ("tables", "site"), folder, damaged or ())
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from pipeline.render.shell import ROOT
+from pipeline.render.shell import ROOT, repository
 
 HOSTS = ROOT / "site" / "hosts.csv"
 RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml keeps the large tables in
@@ -22,7 +22,7 @@ RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Addresses end with a slash; an empty one is not known."""
+    """An empty address is not known. `site` and `large_tables` end with a slash, `repository` does not."""
 
     site: str = ""
     repository: str = ""
@@ -38,13 +38,10 @@ class Addresses:
 def known(site_url: str | None = None) -> Addresses:
     """What is given, else what the environment says. Raises ValueError for what is no address."""
     site = _address("SITE_URL", site_url or os.environ.get("SITE_URL") or "")
-    server, name = os.environ.get("GITHUB_SERVER_URL") or "https://github.com", os.environ.get("GITHUB_REPOSITORY")
-    of_workflow = f"{server}/{name}" if name else ""
-    repository = _address("REPO_URL", os.environ.get("REPO_URL") or of_workflow)
-    large = os.environ.get("TABLES_URL") or ""
-    if not large and repository and urlsplit(repository).netloc in ("github.com", urlsplit(of_workflow).netloc):
-        large = f"{repository}releases/download/{RELEASE}"
-    return Addresses(site, repository, _address("TABLES_URL", large))
+    code, large = repository(), os.environ.get("TABLES_URL") or ""
+    if not large and urlsplit(code).netloc in ("github.com", urlsplit(os.environ.get("GITHUB_SERVER_URL", "")).netloc):
+        large = f"{code}/releases/download/{RELEASE}" if code else ""
+    return Addresses(site, code, _address("TABLES_URL", large))
 
 
 def is_beside_site(file: Path) -> bool:
