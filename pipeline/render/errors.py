@@ -89,7 +89,11 @@ def scatters(rows: list[dict]) -> list[tuple[str, Markup, str]]:
         whole = [r for r in rows if r["phase"] == phase]
         drawn = [r for r in whole if r["measured"]]
         left = len(whole) - len(drawn)
-        why = f"{left} of {len(whole)} are left out: what was measured is 0, which has no place on this axis." if left else ""
+        why = (
+            f"{left} of {len(whole)} are left out: what was measured is 0, which has no place on this axis."
+            if left
+            else ""
+        )
         if drawn:
             out.append((phase, _scatter(phase, drawn), why))
     return out

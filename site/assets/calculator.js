@@ -23,16 +23,17 @@ const told = models.task.values.indexOf("text-generation"); // what most people 
 const opening = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
 const state = { model: asked.get("model") ?? opening ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+// A format as the front page names it, "bf16 (vLLM)", tells its engine; by its id alone it is meant with the one that the card runs.
+const format = asked.get("dtype_id") ?? asked.get("dtype");
+if (format && !asked.get("engine_id") && !asked.get("engine")) {
+  const ofPhase = world.scenarios.filter((s) => s.phase === (asked.get("phase_id") ?? asked.get("phase") ?? FIELDS.phase_id.start));
+  const meant = ofPhase.find((s) => s.dtype === format && s.dtypeId !== format) ?? a.ofFormat(world, ofPhase, format, world.gpus.find((g) => g.id === state.gpu));
+  const own = world.dtypes.find(([id]) => id === meant?.dtypeId)?.[2];
+  if (meant && (meant.engine !== own || meant.dtypeId !== format)) asked.set("engine_id", meant.engine);
+  if (meant) asked.set("dtype_id", meant.dtypeId);
+}
 // the front page's address says dtype, context, phase
 for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
-// a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
-const published = world.scenarios.filter((s) => s.phase === state.phase_id);
-const meant = published.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId) ??
-  ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, state.dtype_id, world.gpus.find((g) => g.id === state.gpu)));
-if (meant) {
-  state.dtype_id = meant.dtypeId;
-  if (!state.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) state.engine_id = meant.engine;
-}
 if (state.phase_id === "qlora" && !asked.has("dtype_id") && !asked.has("dtype")) state.dtype_id = "nf4"; // as usual_dtype
 
 const boxes = {};
