@@ -240,8 +240,9 @@ def test_a_chart_draws_as_many_marks_as_its_title_tells(site):
 
 def test_a_measurement_that_cannot_be_drawn_is_told(site):
     page = html.unescape((site / "accuracy" / "index.html").read_text())
-    assert "1 of 3 are left out: what was measured is 0" in page  # of LoRA
-    assert page.count("are left out: what was measured") == 1
+    assert "2 of 4 are left out: 1 are measured as nothing, 0 bytes, 1 are measured in params and not in bytes." in page
+    assert page.count("are left out:") == 1  # all others are drawn
+    assert '<td class="n">7B params</td><td class="n">2.15B params</td>' in page  # a count is no size in GiB
     for _id, _phase, _engine, _measured, told, source in MEASURED:
         assert told is None or source in page
 

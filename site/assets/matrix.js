@@ -200,7 +200,8 @@ function filter() {
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
-  note.textContent = (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
+  const needsCard = !own && ["fits", "several"].includes(state.only);
+  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");

@@ -151,3 +151,11 @@ def test_the_list_of_models_reads_its_address(open_page):
     page.locator("#find-model").fill("beta")
     page.wait_for_url("**find=beta")
     assert not page.locator("#refused").is_visible()
+
+
+@pytest.mark.parametrize("only", ["fits", "several"])
+def test_what_fits_mine_waits_for_a_card(open_page, only):
+    page = open_page(f"?only={only}")
+    assert "choose your card" in page.locator("#note").inner_text()
+    page.locator("select[name=gpu]").select_option("rtx-4090")
+    expect(page.locator("#note")).not_to_contain_text("choose your card")
