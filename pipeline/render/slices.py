@@ -2,7 +2,7 @@
 
 `data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
 a model that reads less is in it with the longest context it has, which the matrix names beside the number;
-`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
+`data/totals/<digest>.bin` holds every scenario of one model (its page), and of all that have the same. Both are little-endian float32.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from array import array
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.render import limits
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
 from pipeline.render.support import ATTENTION, Support
@@ -50,10 +51,12 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                     g["memory_gib_nominal"],
                     g["capacity_bytes"] // 1024,
                     kinds[g["gpu_id"]],
+                    g["capacity_bytes"],
                 ]
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
@@ -80,11 +83,13 @@ def models(book: Book, places: dict[str, str]) -> str:
     """One array per column; words that repeat are looked up."""
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
+    pipelines = {c["model_id"] for c in book["component"]}
     paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
             "id": [m["model_id"] for m in rows],
             "size": [_millions(size) for size in sizes],
+            "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],

@@ -108,6 +108,9 @@ export function short(number) {
   return String(number);
 }
 
+// A context rounded down to what people say: never more than there is.
+export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
+
 export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
 // Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
@@ -219,8 +222,8 @@ export function gpuHead(g, mine, base) {
 
 export async function world() {
   const w = await load("data/scenarios.json");
-  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind]) =>
-    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind }));
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes })); // capacity in KiB, and to the byte
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
       slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));

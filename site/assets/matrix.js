@@ -326,7 +326,7 @@ function fill(p, model, position) {
   const unknown = totals[at] === UNKNOWN;
   p.link.textContent = a.shown(models.id[model]);
   p.link.title = p.link.textContent;
-  p.link.href = `${base}models/${path(model)}/`;
+  p.link.href = `${base}models/${path(model)}/${carried()}`;
   p.facts[0].textContent = a.short(models.size[model]);
   const shorter = unknown ? null : a.shorterContext(world, scenario, models.context[model]);
   p.facts[1].replaceChildren(unknown ? "–" : a.gib(totals[at]), ...(shorter ? [a.h("small", { title: `All that it reads: ${models.context[model].toLocaleString("en")} tokens` }, ` at ${a.tokens(shorter)}`)] : []));
@@ -404,6 +404,13 @@ async function refresh({ slice, rebuild }) {
   }
   clearTimeout(telling);
   telling = setTimeout(tell, 60); // not at every key: the browser takes its time to change an address
+}
+// A model's page opens with the card and the scenario that were chosen here.
+const CARRIED = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "cards", "figure"];
+function carried() {
+  const isOwn = (key) => state[key] !== defaults[key] || (key === "context" && state.phase !== "inference"); // training begins elsewhere
+  const given = CARRIED.filter((key) => state[key] != null && state[key] !== "" && isOwn(key)).map((key) => [key, state[key]]);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 let telling;
 function tell() {
