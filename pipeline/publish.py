@@ -104,7 +104,7 @@ def _recover(output: Path) -> None:
 def _alone(output: Path) -> Iterator[None]:
     """Two builds at once would undo each other: the second is told so."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.with_name(f".{output.name}.lock").open("w") as lock:
+    with output.with_name(f".{output.name}.lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -68,13 +68,13 @@ def render(
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):
-            file.write_text(_replace(file.read_text(), common))
+            file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
         slice_bytes = slices.write_slices(book, site_dir)
         for name, text in data.items():
-            (site_dir / "data" / name).write_text(text)
+            (site_dir / "data" / name).write_text(text, encoding="utf-8")
         for file in sorted(site_dir.rglob("*.html")):
-            file.write_text(prose.fill(secure(file.read_text())))
+            file.write_text(prose.fill(secure(file.read_text(encoding="utf-8"))), encoding="utf-8")
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
             crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
@@ -83,7 +83,7 @@ def render(
 
     _share(tables_dir, site_dir / "tables")
     search.extend_search(site_dir, _found(pages))
-    search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
+    search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"))
     addresses = search.write_sitemap(site_dir, site_url)
     # after the site map, which lists what is to be found
     redirects.write(site_dir, site_url, pages.paths, redirects.renamed(book["rejected"], pages.paths))
@@ -139,7 +139,7 @@ def _version(book, data: dict[str, str]) -> str:
 
 def _manifest(folder: Path) -> dict:
     file = folder / "manifest.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def _snapshot(book, manifest: dict) -> str:

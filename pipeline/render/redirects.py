@@ -32,6 +32,10 @@ GONE = Markup(
 )
 
 
+class RedirectError(ValueError):
+    """A line of the file leads to no model."""
+
+
 def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list[str]) -> list[str]:
     """A page for each model of the last release that has none now."""
     written, taken = [], {path.lower() for path in paths.values()}
@@ -55,7 +59,7 @@ def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> d
     }
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
         if row["new_id"] not in paths:
-            raise ValueError(f"{file.name}: {row['new_id']!r} is no model of this snapshot")
+            raise RedirectError(f"{file.name}: {row['new_id']!r} is no model of this snapshot")
         new_of[row["old_id"]] = row["new_id"]
     found = {}
     for old, new in new_of.items():
