@@ -50,7 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline", description="VRAM Almanac: tables and site.")
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("publish", help="build the tables and the site from the newest snapshot")
-    make.add_argument("--output", type=Path, default=ROOT / "build", help="folder to publish to (default: build)")
+    make.add_argument(
+        "--output",
+        type=Path,
+        default=ROOT / "build",
+        help="folder to publish to, empty or a release of ours (default: build)",
+    )
     make.add_argument(
         "--no-crawl",
         action="store_true",
@@ -97,7 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         help="keep the DuckDB file, to ask its macros: the answer says under which id",
     )
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
-    commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
+    commands.add_parser("check", help="check the published files and tables: prints what is damaged, and the bad rows")
+    host_size = commands.add_parser(
+        "hosting", help="say whether page hosts take the built site: bytes, files, largest file"
+    )
+    host_size.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     return parser
 
@@ -111,10 +120,11 @@ def _run(asked: argparse.Namespace) -> int | None:
 
         return console.crawl(_settings(asked))
     if asked.command == "publish":
-        from pipeline import console
+        from pipeline import console, output
         from pipeline.hub.settings import Settings
         from pipeline.hub.snapshot import newest_snapshot
 
+        output.refuse(asked.output)
         if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
             console.refresh(Settings())
         console.publish(newest_snapshot(), asked.output)
@@ -138,6 +148,10 @@ def _run(asked: argparse.Namespace) -> int | None:
         from pipeline import build, console
 
         return console.check(ROOT / "build" / "tables" / build.DATABASE)
+    elif asked.command == "hosting":
+        from pipeline import console
+
+        return console.hosting_of(asked.site)
     elif asked.command == "accuracy":
         from pipeline import console
         from pipeline.hub.snapshot import newest_snapshot

@@ -42,9 +42,10 @@ def fill_footprints(
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}_of_first AS FROM {table} LIMIT 0")
     for first, last in progress(_steps(connection), desc="footprints"):
         _work_out(connection, first, last)
-    for table in ("footprint", "ladder"):
-        _write_for_twins(connection, table)
-        connection.execute(f"DROP TABLE {table}_of_first")
+    portions = [(table, models) for table in ("footprint", "ladder") for models in _portions(connection)]
+    for table, models in progress(portions, desc="models alike"):
+        _write_for_twins(connection, table, models)
+    connection.execute("DROP TABLE footprint_of_first; DROP TABLE ladder_of_first")
     for name in (
         "twin",
         *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
@@ -148,19 +149,22 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
         )
 
 
-def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+def _portions(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
     """A few models at a time, in order: what is published is sorted."""
     models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
-    for start in range(0, len(models), _MODELS_PER_STEP):
-        connection.execute(
-            f"""
-            INSERT INTO {table} BY NAME
-            FROM (
-                SELECT f.* REPLACE (twin.model_id AS model_id)
-                FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
-                WHERE list_contains($models, twin.model_id)
-            )
-            ORDER BY {_ORDER}
-            """,
-            {"models": models[start : start + _MODELS_PER_STEP]},
+    return [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
+
+
+def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str, models: list[str]) -> None:
+    connection.execute(
+        f"""
+        INSERT INTO {table} BY NAME
+        FROM (
+            SELECT f.* REPLACE (twin.model_id AS model_id)
+            FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
+            WHERE list_contains($models, twin.model_id)
         )
+        ORDER BY {_ORDER}
+        """,
+        {"models": models},
+    )

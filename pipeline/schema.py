@@ -1,7 +1,7 @@
-"""Every column that the almanac reads from its book or publishes, declared once: type, unit, meaning, what it may hold.
+"""Every table that the almanac reads from its book or publishes: its columns, its key, what may be null.
 
-A table names its columns; `name?` marks one that may be null (unknown, or not applicable). One quantity has one name
-everywhere. Types: string, integer (signed 64 bit), number (double), boolean, date. The unit of a column is its suffix.
+A table names its columns; `name?` marks one that may be null (unknown, or not applicable). Type, unit and meaning of each name
+are declared once, in tables/schema/column.csv. Types: string, integer (signed 64 bit), number (double), boolean, date.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
-from pipeline.schema_columns import COLUMNS, Column
+from pipeline.schema_columns import COLUMNS, Column, SchemaError
 
-__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "Table"]
+__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
 
 DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
 
@@ -49,7 +49,7 @@ ENUMS = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table by name: what a row is, its key, its columns in order (all of COLUMNS), which of them may be null."""
+    """A table by name: what a row is, its key, its columns in order, which of them may be null."""
 
     name: str
     meaning: str
@@ -69,7 +69,7 @@ def _table(name: str, meaning: str, key: str, columns: str) -> Table:
         name,
         meaning,
         tuple(key.split()),
-        tuple(COLUMNS[n] for n in bare),
+        tuple(COLUMNS.of(n, name) for n in bare),
         frozenset(b for b, n in zip(bare, names, strict=True) if n.endswith("?")),
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.readonly import reading
 from pipeline.render.mirror import Mirror, Untranslatable
 
 KEY = "model_id"
@@ -81,7 +82,7 @@ class Calculator:
     def __init__(self, folder: Path) -> None:
         self.database = folder / "almanac.duckdb"
         self.module, self.shared, self.tables = "", {}, set()
-        with duckdb.connect(str(self.database), read_only=True) as connection:
+        with reading(self.database) as connection:
             mirror = Mirror(connection)
             try:
                 self.module = mirror.module()
@@ -97,7 +98,7 @@ class Calculator:
     @cached_property
     def own(self) -> dict[str, dict[str, list[dict]]]:
         """The rows of every model by table, read when the first is asked for."""
-        with duckdb.connect(str(self.database), read_only=True) as connection:
+        with reading(self.database) as connection:
             return model_tables(connection, self.tables)
 
     def files(self) -> dict[str, str]:

@@ -29,11 +29,15 @@ def widen_search(folder: Path, wrapper: str) -> None:
 
 
 def write_sitemap(folder: Path, site_url: str) -> int:
-    """Every page that the folder holds. No dates: the same tables give the same file."""
+    """Every page that the folder holds; returns how many. No dates: the same tables give the same file. A site that does not know its
+    address has no site map."""
     pages = sorted(p.parent.relative_to(folder).as_posix() for p in folder.rglob("index.html"))
+    (folder / "sitemap.xml.gz").unlink(missing_ok=True)  # MkDocs writes both; this one holds the time of writing
+    if not site_url:
+        (folder / "sitemap.xml").unlink(missing_ok=True)
+        return len(pages)
     addresses = [site_url + ("" if page == "." else f"{page}/") for page in pages]
     rows = "".join(f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     (folder / "sitemap.xml").write_text(f"{head}{rows}</urlset>\n", encoding="utf-8")
-    (folder / "sitemap.xml.gz").unlink(missing_ok=True)  # holds the time of writing
     return len(addresses)

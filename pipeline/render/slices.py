@@ -2,7 +2,7 @@
 
 `data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
 a model that reads less is in it with the longest context it has, which the matrix names beside the number;
-`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
+`data/totals/<digest>.bin` holds every scenario of one model (its page), and of all that have the same. Both are little-endian float32.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ const base = a.address("");
 let world, totals;
 
 async function data() {
-  if (!world) [world, totals] = await Promise.all([a.world(), a.load(`models/${article.dataset.model}/totals.bin`, "binary")]);
+  if (!world) [world, totals] = await Promise.all([a.world(), a.load(`data/totals/${article.dataset.totals}.bin`, "binary")]);
 }
 
 const isKnown = (s) => totals.subarray(s.index * world.width, s.index * world.width + world.counts.length).some((kib) => kib !== Infinity);
