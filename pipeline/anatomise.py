@@ -20,7 +20,9 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.grade import Graded
 from pipeline.anatomy.header import Census
 from pipeline.anatomy.header_grade import grade_with_header
+from pipeline.anatomy.parts import Part
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
+from pipeline.anatomy.ties import Kin, kin_of, with_tie
 from pipeline.facts import POLARS_TYPES
 from pipeline.hub.bounds import visible
 from pipeline.hub.careful import problem_of
@@ -80,23 +82,30 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
     lenders = Lenders(readable)
+    own = []
     for record, found in readable:
         try:
-            own = guarded(_rows_of, record, found, lenders, snapshot)
+            own.append(guarded(settled, lenders, record, found))
+        except ContradictoryConfig as reason:
+            _reject(rows["rejected"], record, str(reason))
+    kin = kin_of(own)
+    for record, found in own:
+        try:
+            held = guarded(_rows_of, record, found, kin, snapshot)
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
             continue
-        for name, those in own.items():
+        for name, those in held.items():
             rows[name] += those
         if record.header_problem:
             _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
-    names = ("model", "rejected", "stored_tensor", "component", *(name for name, _ in _PARTS))
+    names = ("model", "rejected", "stored_tensor", "stored_part", "component", *(name for name, _ in _PARTS))
     return {name: _frame(name, rows[name]) for name in names}
 
 
-def _rows_of(record: Record, found: Graded, lenders: Lenders, snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:
+def _rows_of(record: Record, found: Graded, kin: Kin, snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:
     """All that one model adds to the tables, held to their schema."""
-    record, graded = settled(lenders, record, found)
+    graded = with_tie(record, found, kin)
     rows = {"model": [_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot)]}
     if graded.anatomy:
         rows |= {name: _part_rows(record.model_id, graded.anatomy, name, kind) for name, kind in _PARTS}
@@ -104,6 +113,7 @@ def _rows_of(record: Record, found: Graded, lenders: Lenders, snapshot: Snapshot
         rows["component"] = [{"model_id": record.model_id, **vars(part)} for part in parts]
     if graded.census:
         rows["stored_tensor"] = _stored_rows(record.model_id, graded.census)
+    rows["stored_part"] = _held_rows(record.model_id, graded.parts or ())
     hold(rows)
     return rows
 
@@ -149,6 +159,7 @@ def _model_row(
         "stored_parameter_note": graded.stored_note,
         "stored_format": graded.stored_format,
         "stored_bytes": graded.stored_bytes,
+        "stored_unknown_reason": graded.stored_unknown_reason,
         "downloads_30d": popularity.downloads_30d if popularity else None,
         "likes": popularity.likes if popularity else None,
         "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
@@ -192,6 +203,34 @@ def _stored_rows(model_id: str, census: Census) -> list[dict[str, Any]]:
         {"model_id": model_id, **dict(zip(names, key, strict=True)), **dict(zip(counted, counts, strict=True))}
         for key, counts in sums.items()
     ]
+
+
+def _held_rows(model_id: str, parts: Iterable[Part]) -> list[dict[str, Any]]:
+    """What the checkpoint holds in which format, as its config or its total says."""
+    counts: dict[tuple, int] = defaultdict(int)
+    for part in parts:
+        t = part.tensor
+        place = (t.component, t.tensor_class, t.role, t.operator, part.dtype_id, part.layer_count, t.layer_count > 1)
+        counts[*place, t.out_features, t.in_features] += t.per_layer_count
+    names = (
+        "component",
+        "tensor_class",
+        "role",
+        "operator",
+        "dtype_id",
+        "layer_count",
+        "is_in_layers",
+        "out_features",
+        "in_features",
+    )
+    rows = [
+        {"model_id": model_id, **dict(zip(names, key, strict=True)), "per_layer_count": n} for key, n in counts.items()
+    ]
+    for row in rows:
+        row["element_count"] = (
+            row["layer_count"] * row["per_layer_count"] * row["out_features"] * (row["in_features"] or 1)
+        )
+    return rows
 
 
 def _merged(tensors: Iterable[Tensor]) -> list[Tensor]:

@@ -17,6 +17,20 @@ from pipeline.hub.snapshot import newest_snapshot
 from pipeline.scenarios import TYPES
 
 Asked = dict[str, object]
+NO_BROWSER = "no browser, and none could be installed"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The last line of a run without a browser says so, and how many tests that is: nobody takes it for a whole one."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.section("not a whole run", sep="=", red=True, bold=True)
+        terminalreporter.line(
+            f"{count} browser tests were left out: {NO_BROWSER}. Install Chromium (apt-get install chromium, or "
+            "`python -m playwright install chromium`), or name one: CHROMIUM=/path/to/chrome.",
+            red=True,
+        )
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.completing import KIN, completions, other_parts, over, text_place, typed
 from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.filling import may_be_quantised
 from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import Anatomy
@@ -216,7 +217,8 @@ def _counts(record: Record) -> bool:
     try:
         anatomy = read_config(record.config)
         total, is_gguf = record.stored_parameter_count, record.parameters_kind == "exact_gguf"
-        return any(explain_total(held, total, is_repack=False, is_gguf=is_gguf) for _, held in variants(anatomy))
+        how = {"is_repack": False, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
+        return any(explain_total(held, total, **how) for _, held in variants(anatomy))
     except Exception:
         return False
 

@@ -61,7 +61,8 @@ def render(
                 "support.json": slices.support(pages.support),
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
-            } | pages.calculator.files()
+                "words.json": search.said_of_names(),
+            } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
@@ -82,8 +83,10 @@ def render(
 
     _share(tables_dir, site_dir / "tables")
     with step(progress, "search"):
-        search.extend_search(site_dir, _found(pages))
-        search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"))
+        search.write_index(site_dir, book, pages.paths)
+        search.replace_worker(
+            site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"), common["ALMANAC-VERSION"]
+        )
         page_count = search.write_sitemap(site_dir, where.site)
         # after the site map, which lists what is to be found
         redirects.write(site_dir, where.site, pages.paths, redirects.renamed(book["rejected"], pages.paths))
@@ -115,12 +118,6 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         told = f"What runs on {gpu['name']}, and the memory it really gives."
         files = prose.compare.of_card(gpu)
         write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
-
-
-def _found(pages: ModelPages) -> list[tuple[str, str]]:
-    """Models and cards for the search: address and name."""
-    models = [(f"models/{pages.paths[m['model_id']]}/", words.shown(m["model_id"])) for m in pages.book.models]
-    return models + [(f"gpus/{slug_gpu(g['gpu_id'])}/", words.shown(g["name"])) for g in pages.book.gpus]
 
 
 def _replace(html: str, values: dict[str, str]) -> str:

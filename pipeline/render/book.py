@@ -9,12 +9,16 @@ on one GPU is unknown, the first band's place holds the number of the reason, fr
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from pipeline.render import openings, plain
+
 UNKNOWN_KIB = float("inf")
 BANDS = 2
+UNPUBLISHED = "no footprint was published"
 COMMON = 0.1  # a context is common where it is known for so many of the models that the commonest is known for
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
 KEYS = ("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences", "optimizer_id", "checkpointing")
@@ -128,6 +132,21 @@ class Book:
         return out
 
     @cached_property
+    def word_rules(self) -> plain.Rules:
+        """How a reason of the tables is said to a reader, here and in the browser."""
+        return plain.rules(self.tables)
+
+    @cached_property
+    def plainly(self) -> Callable[[str], str]:
+        """A reason of the tables in a reader's words."""
+        return plain.teller(self.word_rules)
+
+    @cached_property
+    def openings(self) -> dict[str, dict]:
+        """By phase what is taken where a reader has chosen nothing (scenario_set.csv)."""
+        return openings.read(self["scenario_set"])
+
+    @cached_property
     def gpus(self) -> list[dict]:
         segments = ["consumer", "workstation", "datacenter", "unified", "embedded", "tpu"]
         order = {name: i for i, name in enumerate(segments)}
@@ -149,9 +168,20 @@ class Book:
         code = totals[-BANDS] if totals[0] == UNKNOWN_KIB else 0
         if 0 < code < UNKNOWN_KIB:
             return self.reasons[int(code) - 1]
-        if model["anatomy_grade"] != "unknown" and (model["max_context_tokens"] or 0) < scenario.context_tokens:
-            return f"the model's own context ends at {model['max_context_tokens'] or 0:,} tokens"
-        return (model["anatomy_note"] if model["anatomy_grade"] == "unknown" else None) or "no footprint was published"
+        if model["anatomy_grade"] == "unknown":
+            return model["anatomy_note"] or UNPUBLISHED
+        if not model["max_context_tokens"]:  # what reads no text is published at one length, whatever was asked
+            return self._reason_at_any_length(number, scenario) or UNPUBLISHED
+        if model["max_context_tokens"] < scenario.context_tokens:
+            return f"the model's own context ends at {model['max_context_tokens']:,} tokens"
+        return UNPUBLISHED
+
+    def _reason_at_any_length(self, number: int, scenario: Scenario) -> str | None:
+        for other in self.rows([scenario.phase_id], dtype_id=scenario.dtype_id, engine_id=scenario.engine_id):
+            totals = self.totals(number, self.index[other])
+            if totals[0] == UNKNOWN_KIB and 0 < totals[-BANDS] < UNKNOWN_KIB:
+                return self.reasons[int(totals[-BANDS]) - 1]
+        return None
 
     def axis(self, phases: set[str], name: str) -> list:
         """The values that a set of phases is published for."""
@@ -176,12 +206,9 @@ class Book:
         return sorted(c for c, n in known.items() if n >= COMMON * most)
 
     def default(self, phase: str, **wanted) -> dict:
-        """The scenario that a page shows first: a middling context, one sequence, what most people train with."""
+        """The scenario that a page shows first: what the book opens a phase with, or the nearest below it that is published."""
         preferred = {
-            "context_tokens": 8192 if phase == "inference" else 2048,
-            "sequences": 1,
-            "optimizer_id": "adamw",
-            "checkpointing": "full",
+            k: v for k, v in self.openings.get(phase, self.openings["lora"]).items() if k != "dtype_id"
         } | wanted
         chosen = {}
         for name, value in preferred.items():

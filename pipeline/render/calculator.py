@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.readonly import reading
+from pipeline.render.book import Book
 from pipeline.render.mirror import Mirror, Untranslatable
 
 KEY = "model_id"
@@ -68,8 +69,8 @@ def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str,
         return {}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     query = """
-        SELECT kv_dtype_id, gpu_id, kv_reason(kv_dtype_id, vendor, compute_capability) AS reason
-        FROM kv_dtype CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv, vendor, compute_capability) AS reason
+        FROM kv_dtype AS kv CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
     """
     for held, card, reason in connection.execute(query).fetchall():
         found[held][card] = reason
@@ -101,9 +102,15 @@ class Calculator:
         with reading(self.database) as connection:
             return model_tables(connection, self.tables)
 
-    def files(self) -> dict[str, str]:
-        """What all scenarios share, by name."""
-        return {"formulas.js": self.module, "calculator.json": _json(self.shared)} if self.module else {}
+    def files(self, book: Book) -> dict[str, str]:
+        """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
+        shared = self.shared | {"opening": book.openings, "words": book.word_rules}
+        if "without_cache" in shared:
+            said = {
+                card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()
+            }
+            shared["without_cache"] = said
+        return {"formulas.js": self.module, "calculator.json": _json(shared)} if self.module else {}
 
 
 def of_model(tables: dict[str, list[dict]] | None) -> str | None:

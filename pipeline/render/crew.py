@@ -50,6 +50,8 @@ def write_model(pages: ModelPages, shell: Shell, site_dir: Path, number: int) ->
     write_page(site_dir / path, html, files)
     if totals := pages.totals(number):
         write_once(site_dir / TOTALS / f"{totals[0]}.bin", totals[1])
+    for shared, text in pages.shared(number).items():
+        write_once(site_dir / shared, text.encode())
 
 
 def write_once(file: Path, content: bytes) -> None:

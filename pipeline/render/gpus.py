@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 
+import polars as pl
 from markupsafe import Markup
 
-from pipeline.render import words
+from pipeline.render import limits, words
 from pipeline.render.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
 from pipeline.render.models import ModelPages
@@ -25,6 +26,7 @@ COLUMNS = (
     ("qlora", "nf4"),
     ("full-finetune", "bf16"),
 )
+FAR = "gguf-q4_k_m"  # the format that the longest context is told in
 
 
 class GpuPages:
@@ -41,10 +43,31 @@ class GpuPages:
         self._stored: dict[tuple, Ranked] = {}
         self._told: dict[tuple[Scenario, int], bool] = {}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
+        self.far = self._scenario("inference", FAR)
+        self.longest = self._longest()
 
     def _scenario(self, phase: str, dtype: str) -> Scenario | None:
         rows = self.book.rows([phase], dtype_id=dtype, **self.book.default(phase))
         return rows[0] if rows else None
+
+    def _longest(self) -> dict[str, dict[str, int]]:
+        """Of the listed models the longest context of one sequence by card, in one format: the limits of `compatibility`."""
+        if not self.far:
+            return {}
+        cards = {g["gpu_id"]: g["capacity_bytes"] for g in self.book.gpus}
+        listed = [self.book.models[i]["model_id"] for i in self.listed]
+        known = limits.points(self.book.folder).filter(
+            pl.col("model_id").is_in(listed), dtype_id=self.far.dtype_id, engine_id=self.far.engine_id, sequences=1
+        )
+        rows = limits.longest(known, cards, self.book["constant"]).to_dicts()
+        return {row["model_id"]: row for row in rows}
+
+    def _reach(self, model: int, gpu: dict) -> Markup:
+        """How far the card goes with a model, as a cell."""
+        row = self.book.models[model]
+        runs = self.pages.support.refusal(self.far, self.far.dtype_id, gpu["gpu_id"]) is None
+        found = self.longest.get(row["model_id"], {}).get(gpu["gpu_id"]) if runs else None
+        return words.limit_cell(found, None, row["max_context_tokens"])
 
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
@@ -115,6 +138,7 @@ class GpuPages:
             steps=_steps(gpu),
             rows=[self._row(i, gpu) for i in self.listed],
             columns=[self._head(s, gpu) for s in self.columns],
+            far=self.far and self._head(self.far, gpu),
             caption=f"Inference {at}{then}",
             caption_tasks=at,
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
@@ -188,6 +212,8 @@ class GpuPages:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
             cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
+        if self.far:
+            cells.append(self._reach(model, gpu))
         return self.entries[model] | {"cells": Markup("".join(cells))}
 
     def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:

@@ -54,6 +54,13 @@ def multiples(constants: list[dict]) -> dict[str, float]:
     }
 
 
+def of_engines(constants: list[dict]) -> dict[str, dict[str, float]]:
+    """The same for the browser: by engine the `multiple` that contexts are allocated in, and the `most` sequences."""
+    value = multiples(constants)
+    most = {} if value["most"] == UNBOUNDED else {e: value["most"] for e in BLOCK_ENGINES}
+    return {"multiple": {e: n for e, n in value.items() if e != "most" and n != 1}, "most": most}
+
+
 def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict]) -> pl.DataFrame:
     """Longest context by format, sequences and card (a column each): 0 where nothing fits."""
     by_engine = multiples(constants)
@@ -66,17 +73,19 @@ def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dic
     )
 
 
-def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict]) -> pl.DataFrame:
-    """Most sequences by format, context and card; beyond the last point the line goes on, up to the engine's own limit."""
+def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict], goes_on: bool = True) -> pl.DataFrame:
+    """Most sequences by format, context and card. In inference the line `goes_on` beyond the last point, up to the engine's own limit;
+    micro-batches of training are told up to the last point."""
     limit = (
         pl.when(pl.col("engine_id").is_in(BLOCK_ENGINES))
         .then(pl.lit(int(multiples(constants)["most"])))
         .otherwise(pl.lit(UNBOUNDED))
     )
     lists = _lists(known, "sequences", "context_tokens")
-    return lists.select(
-        *WHO, "context_tokens", *(_beyond(capacity, limit).alias(gpu) for gpu, capacity in capacities.items())
-    )
+    found = {
+        gpu: _beyond(capacity, limit) if goes_on else _between(capacity, 1.0) for gpu, capacity in capacities.items()
+    }
+    return lists.select(*WHO, "context_tokens", *(value.alias(gpu) for gpu, value in found.items()))
 
 
 def _lists(known: pl.DataFrame, axis: str, other: str) -> pl.DataFrame:

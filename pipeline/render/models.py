@@ -10,7 +10,7 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from pipeline.render import modelfiles, paths, pipelines, plot, reach, words
+from pipeline.render import modelfiles, openings, paths, pipelines, plot, reach, words
 from pipeline.render.answer import SINGLE_GIB, answer, ladder, smallest_for_badge
 from pipeline.render.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.calculator import Calculator, of_model
@@ -20,9 +20,6 @@ from pipeline.render.reach import Reach
 from pipeline.render.relatives import Relatives, packed
 from pipeline.render.support import Support
 from pipeline.render.tables import components
-
-DEFAULT_CONTEXT = 8192
-DEFAULT_LENGTH = 2048
 
 
 class ModelPages:
@@ -38,6 +35,7 @@ class ModelPages:
         self.phases = {p["phase_id"]: p["name"] for p in book["phase"]}
         self.engines = {e["engine_id"]: e for e in book["engine"]}
         self.trained = [p for p in self.phases if p != "inference"]
+        self.wanted = tuple(book.openings[p]["context_tokens"] for p in ("inference", "lora"))
         self.paths = paths.assign(book.models)
         self.contexts = book.axis({"inference"}, "context_tokens")
         self.sequences = book.axis({"inference"}, "sequences")
@@ -64,7 +62,7 @@ class ModelPages:
             "parts": components(book.folder, self.shown) if self.shown else {},
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
-            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]})),
+            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
         } | reach.read(book, self.contexts, self.lengths, self.trained)
 
@@ -114,9 +112,9 @@ class ModelPages:
             name=name,
             answer=self._answer(number) if known else ("", ""),
             reason=self._reason(number),
-            short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < DEFAULT_CONTEXT),
-            context=context or DEFAULT_CONTEXT,
-            length=length or DEFAULT_LENGTH,
+            short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
+            context=context or self.wanted[0],
+            length=length or self.wanted[1],
             gpus=book.common,
             heads=self.heads,
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
@@ -135,18 +133,31 @@ class ModelPages:
             layers=self.held["layers"].get(model["model_id"], []),
             whole=self._of_pipeline(number),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
+            whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
             if pipeline
             else [],
             reach=known and self.reach.rows(number, inference),
             far=known and training and self.reach.training_rows(number, training, self.phases),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
+            points=reach.name_of(points) if known and (points := self._points(number)) else "",
             plot=self.reach.plot(number) if known else "",
             relatives=self._relatives(number),
             page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/" if self.site_url else "",
             totals=(self.totals(number) or ("",))[0],
             told=self.is_told(number),
         )
+
+    def shared(self, number: int) -> dict[str, str]:
+        """Files of the site by their path that pages of models alike share: the points that limits of any card are read off."""
+        text = self._points(number)
+        return {f"data/limits/{reach.name_of(text)}.json": text} if text else {}
+
+    def _points(self, number: int) -> str | None:
+        model = self.book.models[number]
+        context, length = self._opening(model)
+        scenarios = self.inference.get(context, []) + self.training.get(length, [])
+        return reach.as_file(self.held["points"].get(model["model_id"], {}), scenarios)
 
     def description(self, number: int) -> str:
         """For search engines and previews: the answer itself, where there is one."""
@@ -173,9 +184,7 @@ class ModelPages:
             where, fits = smallest_for_badge(self.book, number, context) if known else None, known
         formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
-            "model.json": modelfiles.as_json(
-                model, self.paths[model["model_id"]], self._answer(number), tables, limits
-            ),
+            "model.json": modelfiles.as_json(model, self.paths[model["model_id"]], self._said(number), tables, limits),
             "badge.svg": modelfiles.badge(where, fits),
             "preview.png": self._preview(number),
         }
@@ -230,9 +239,15 @@ class ModelPages:
             self._answered = number, answer(self.book, number, *self._opening(self.book.models[number]))
         return self._answered[1]
 
+    def _said(self, number: int) -> tuple[str, str]:
+        """The answer, that of a pipeline too, and the scenarios that it speaks of."""
+        said = self._answer(number)
+        return said if said[0] else (self._of_pipeline(number), "")
+
     def _opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]
-        return opening(self.contexts, DEFAULT_CONTEXT, limit), opening(self.lengths, DEFAULT_LENGTH, limit)
+        context, length = self.wanted
+        return openings.longest(self.contexts, context, limit), openings.longest(self.lengths, length, limit)
 
     def _relatives(self, number: int) -> list[tuple[str, list[dict], int]]:
         models = self.book.models
@@ -351,12 +366,6 @@ def _grouped(rows: list[dict]) -> dict[str, list[dict]]:
     for row in rows:
         groups[row["model_id"]].append(row)
     return groups
-
-
-def opening(published: list[int], wanted: int, limit: int | None) -> int | None:
-    """The context to show first: the one wanted, or the longest published that the model reads where that is less."""
-    most = min(wanted, limit or wanted)
-    return max((c for c in published if c <= most), default=published[0] if published else None)
 
 
 def _recipe(training: list[Scenario]) -> str:

@@ -3,6 +3,7 @@ of 1024 × 1024 pixels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -20,26 +21,31 @@ PLACED = {
 }
 
 
-def read(folder: Path, models: list[str]) -> dict[str, dict[str, list[dict]]]:
-    """By model its `parts` and the whole under each of the `placements`; none where the file has no such formulas."""
+def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -> dict[str, dict[str, list[dict]]]:
+    """By model its `parts` and the whole under each of the `placements`; none where the file has no such formulas.
+    Reasons are said `plainly`."""
     with reading(folder / "almanac.duckdb") as connection:
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name IN ('pipeline_of', 'pipeline_stages')"
         if len(connection.execute(query).fetchall()) < 2:
             return {}
         return {
             model: {
-                "parts": _rows(connection, "pipeline_stages", model),
-                "placements": _rows(connection, "pipeline_of", model),
+                "parts": _rows(connection, "pipeline_stages", model, plainly),
+                "placements": _rows(connection, "pipeline_of", model, plainly),
             }
             for model in models
         }
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, macro: str, model: str) -> list[dict]:
+def _rows(connection: duckdb.DuckDBPyConnection, macro: str, model: str, plainly: Callable[[str], str]) -> list[dict]:
     query = f"FROM {macro}($model, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS})"
     result = connection.execute(query, {"model": model})
     names = [column[0] for column in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    for row in rows:
+        if row.get("unknown_reason"):
+            row["unknown_reason"] = plainly(row["unknown_reason"])
+    return rows
 
 
 def told(pipeline: dict | None) -> dict | None:

@@ -22,6 +22,7 @@ from pipeline.schema import PUBLISHED
 
 SQL = ROOT / "tables" / "sql"
 FRONT_ROWS = 40
+LISTED_MODELS = 200  # on the page of all models; the others are found by name, or on the pages of their organisations
 FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
 
 
@@ -69,15 +70,16 @@ class Prose:
         )
 
     def slot_models(self, _argument) -> str:
-        entries = [self.pages.entry(m) for m in self.book.models]
-        entries.sort(key=lambda e: (e["path"].lower(), e["path"]))
+        """The models that most people look for, and every organisation: its page lists all that it has."""
+        first = [self.pages.entry(m) for m in self.book.models[:LISTED_MODELS]]
+        entries = sorted(self.pages.paths.items(), key=lambda item: (item[1].lower(), item[1]))
         groups = []
-        for folder, rows in groupby(entries, key=lambda e: e["path"].partition("/")[0]):
+        for folder, rows in groupby(entries, key=lambda item: item[1].partition("/")[0]):
             rows = list(rows)
-            name = rows[0]["name"].rpartition("/")[0] or "(no organisation)"
-            groups.append({"id": f"org-{folder}", "path": folder, "name": name, "rows": rows})
+            name = rows[0][0].rpartition("/")[0] or "(no organisation)"
+            groups.append({"path": folder, "name": name, "number": len(rows)})
         known = sum(1 for i in range(len(self.book.models)) if self._known(i))
-        return self._render("models.html", groups=groups, total=len(entries), known=known)
+        return self._render("models.html", groups=groups, first=first, total=len(entries), known=known)
 
     def _known(self, model: int) -> bool:
         book = self.book

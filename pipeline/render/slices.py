@@ -13,6 +13,7 @@ from array import array
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.render import limits
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import slug_gpu
 from pipeline.render.support import ATTENTION, Support
@@ -38,7 +39,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for s in book.scenarios
             ],
             "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
-            "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
+            "dtypes": [[d["dtype_id"], d["name"], d["engine_id"]] for d in book["dtype"]],
             "gpus": [
                 [
                     g["gpu_id"],
@@ -50,10 +51,12 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                     g["memory_gib_nominal"],
                     g["capacity_bytes"] // 1024,
                     kinds[g["gpu_id"]],
+                    g["capacity_bytes"],
                 ]
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
@@ -80,11 +83,13 @@ def models(book: Book, places: dict[str, str]) -> str:
     """One array per column; words that repeat are looked up."""
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
+    pipelines = {c["model_id"] for c in book["component"]}
     paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
             "id": [m["model_id"] for m in rows],
             "size": [_millions(size) for size in sizes],
+            "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],

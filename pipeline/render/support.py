@@ -31,7 +31,7 @@ class Support:
         self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
         for row in book["runs_on"]:
-            refusal = None if row["runs"] else Refusal(row["runs"] is False, row["how"] or UNTOLD)
+            refusal = None if row["runs"] else Refusal(row["runs"] is False, book.plainly(row["how"] or UNTOLD))
             self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = refusal
 
     def format(self, scenario: Scenario, model: int) -> str | None:

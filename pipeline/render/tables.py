@@ -51,10 +51,14 @@ def read(folder: Path) -> Book:
     small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
     lazy = pl.scan_parquet(folder / "footprint.parquet")
     keys = lazy.select(KEYS).unique().collect()
-    rank = {"phase_id": _order(PHASE_ORDER), "dtype_id": _order(DTYPE_ORDER)}
+    phases, dtypes = _order(PHASE_ORDER), _order(DTYPE_ORDER)
+    own = {(d["dtype_id"], d["engine_id"]) for d in small["dtype"]}  # a format's own engine stands before others
     scenarios = sorted(
         (Scenario(**row) for row in keys.to_dicts()),
-        key=lambda s: tuple(rank[k](getattr(s, k)) if k in rank else (getattr(s, k) or "",) for k in KEYS),
+        key=lambda s: (
+            *(phases(s.phase_id), dtypes(s.dtype_id), (s.dtype_id, s.engine_id) not in own, s.engine_id),
+            *(s.context_tokens, s.sequences, s.optimizer_id or "", s.checkpointing or ""),
+        ),
     )
     pairs = lazy.group_by("phase_id", "gpu_count").agg(models=pl.col("model_id").n_unique()).collect()
     asked_of_all = pairs.filter(pl.col("models") == pl.col("models").max().over("phase_id"))
@@ -65,7 +69,9 @@ def read(folder: Path) -> Book:
     counts = sorted(set(pairs["gpu_count"]))
     reasons = _reasons(lazy)
     totals = _dense(lazy, small["model"], scenarios, counts, reasons)
-    return Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    book = Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    book.reasons = [book.plainly(reason) for reason in reasons]  # their places are their numbers
+    return book
 
 
 def _dense(

@@ -108,6 +108,9 @@ export function short(number) {
   return String(number);
 }
 
+// A context rounded down to what people say: never more than there is.
+export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
+
 export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
 // Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
@@ -135,6 +138,28 @@ export function select(name, label, options, value, change) {
   return h("label", {}, h("span", {}, label), box);
 }
 const option = ([value, text]) => h("option", { value: String(value) }, text);
+
+// ---- what an address asks for
+// Keys that are not ours: the theme's search, and what other sites add to a link.
+const FOREIGN = /^(?:q|h|fbclid|gclid|utm_.*)$/;
+// A value as a list has it, whatever the case of its letters; null where it is none of them.
+export const listed = (value, values) => values.find((v) => String(v) === value) ?? values.find((v) => String(v).toLowerCase() === value.toLowerCase()) ?? null;
+// A number as people write it: 8192, 8k; null where it is none.
+export function number(text) {
+  const [, digits, thousands] = /^\s*(\d+(?:\.\d+)?)\s*(k?)\s*$/i.exec(text) ?? [];
+  return digits === undefined ? null : +digits * (thousands ? 1024 : 1);
+}
+export const foreign = (asked, known) => [...new Set(asked.keys())].filter((key) => !known.includes(key) && !FOREIGN.test(key)).map((key) => `${key}=${asked.get(key)}`);
+export const refused = (list) => (list.length ? `The address asks for what is not here: ${list.map(shown).join(", ")}. What the fields show is used instead.` : "");
+
+// The scenario of a format that is meant where only its name is given, as SQL and the JSON do: that of its own engine, unless the
+// chosen card does not run that and runs the format with another.
+export function ofFormat(world, scenarios, dtypeId, gpu) {
+  const own = world.dtypes.find(([id]) => id === dtypeId)?.[2];
+  const left = scenarios.filter((s) => s.dtypeId === dtypeId).sort((x, y) => (y.engine === own) - (x.engine === own));
+  const runs = (s) => !gpu || !refusal(world, s, "", gpu);
+  return left.find(runs) ?? left[0];
+}
 
 export const memory = {
   get(key) {
@@ -197,8 +222,8 @@ export function gpuHead(g, mine, base) {
 
 export async function world() {
   const w = await load("data/scenarios.json");
-  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind]) =>
-    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind }));
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes })); // capacity in KiB, and to the byte
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
       slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));

@@ -5,7 +5,7 @@ const [{ footprints }, shared, world, models, support] = await Promise.all([
   import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(), a.load("data/support.json"),
 ]);
 world.support = support; // of every engine and attention, not only of what is published
-const { GROUPS, FIELDS, applies, label, value } = await import(`./scenario_fields.js${search}`);
+const { GROUPS, FIELDS, applies, hint, label, problem, value } = await import(`./scenario_fields.js${search}`);
 const root = document.getElementById("calc");
 const form = root.querySelector("form");
 const shown = document.getElementById("calculated");
@@ -16,28 +16,74 @@ const PARTS = [
 ];
 const GIB = 2 ** 30;
 
-// ---- the scenario: in the address, so that it can be sent; an empty field is the default
+// ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
 const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key));
 const asked = new URLSearchParams(location.search);
 const told = models.task.values.indexOf("text-generation"); // what most people come for
-const opening = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
-const state = { model: asked.get("model") ?? opening ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
+const first = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
+const state = { model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
+const noCard = world.gpus.some((g) => g.id === state.gpu) ? "" : asked.get("gpu");
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
 // the front page's address says dtype, context, phase
 for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
-if (state.phase_id === "qlora" && !asked.has("dtype_id") && !asked.has("dtype")) state.dtype_id = "nf4"; // as usual_dtype
+// a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
+const published = world.scenarios.filter((s) => s.phase === state.phase_id);
+const meant = published.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId) ??
+  ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, state.dtype_id, world.gpus.find((g) => g.id === state.gpu)));
+if (meant) {
+  state.dtype_id = meant.dtypeId;
+  if (!state.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) state.engine_id = meant.engine;
+}
 
-const boxes = {};
+// What is taken where nothing was chosen, equal to what a model's page opens with (scenario_set.csv); the rest the formulas fill in.
+const opening = (phase) => shared.opening?.[phase] ?? {};
+const faulty = (key) => problem(key, state[key], options[key]);
+const sound = () => (faulty("phase_id") ? { ...state, phase_id: FIELDS.phase_id.start } : state); // what decides which fields there are
+function assumed(key) {
+  const wanted = opening(sound().phase_id)[key] ?? FIELDS[key].start;
+  const limit = models.context[models.id.indexOf(state.model)];
+  if (key !== "context_tokens" || !limit || limit >= wanted) return wanted;
+  const published = world.scenarios.filter((s) => s.phase === sound().phase_id && s.context <= limit).map((s) => s.context);
+  return published.length ? Math.max(...published) : limit;
+}
+// What a field shows that the formulas leave to the model.
+function ofModel(key, own) {
+  const tower = own?.shape?.[0]?.tower;
+  if (key === "images" || key === "audio_seconds") return 0;
+  if (key === "max_context_tokens") return models.context[models.id.indexOf(state.model)];
+  if (key === "image_width" || key === "image_height") return tower?.default_pixels > 0 ? Math.round(Math.sqrt(tower.default_pixels)) : shared.constants?.[0]?.default_image_side_pixels;
+  return null;
+}
+
+const boxes = {}, options = {}, beside = {};
 function field(key) {
-  const { choices, start, step = "1" } = FIELDS[key];
+  const { choices, step = "1" } = FIELDS[key];
+  beside[key] = a.h("small", { class: "told-beside", role: "status", hidden: true });
+  options[key] = choices?.(shared, world);
   if (choices) {
-    const first = start ? [] : [["", "default"]];
-    return a.select(key, label(key, state), [...first, ...choices(shared, world)], state[key], (text) => change(key, text));
+    const box = a.select(key, label(key, state), options[key], state[key], (text) => change(key, text));
+    box.append(beside[key]);
+    return box;
   }
-  const input = a.h("input", { type: "number", name: key, min: "0", step, placeholder: "default", inputmode: "numeric" });
-  input.value = state[key];
-  input.addEventListener("input", () => change(key, input.value));
-  return a.h("label", {}, a.h("span", {}, label(key, state)), input);
+  const input = a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" });
+  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : input.value));
+  input.addEventListener("blur", () => calculate());
+  return a.h("label", {}, a.h("span", {}, label(key, state)), input, beside[key]);
+}
+// Each field shows the value that is taken, and beside it what is wrong with what was asked for.
+function show(row, own) {
+  for (const key of ORDER) {
+    const control = boxes[key].querySelector("select, input");
+    const taken = state[key] !== "" ? state[key] : String(row?.[key] ?? assumed(key) ?? ofModel(key, own) ?? "");
+    const isTyping = control === document.activeElement && control.type === "number";
+    const emptied = isTyping && control.value === "" && state[key] === "";
+    const wrong = faulty(key) || hint(key, state[key]) || (emptied && taken !== "" ? `Empty: ${(+taken).toLocaleString("en")} is taken.` : "");
+    if (!isTyping && control.value !== taken) control.value = taken;
+    boxes[key].classList.toggle("assumed", state[key] === "");
+    beside[key].textContent = a.shown(wrong);
+    beside[key].hidden = !wrong;
+    control.setAttribute("aria-invalid", String(Boolean(faulty(key))));
+  }
 }
 function modelField() {
   const list = a.h("datalist", { id: "model-names" });
@@ -55,6 +101,8 @@ function modelField() {
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
 }
 const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); change("gpu", value); });
+if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `“${a.shown(noCard)}” is not a card here.`));
+card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const groups = GROUPS.map(([name, fields]) => {
   const keys = Object.keys(fields).filter((key) => ORDER.includes(key));
   const set = a.h("fieldset", { class: "controls" }, a.h("legend", {}, name), ...keys.map((key) => (boxes[key] = field(key))));
@@ -64,8 +112,8 @@ form.append(a.h("div", { class: "controls" }, modelField(), card), ...groups.map
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
+  if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
   state[key] = value;
-  if (key === "phase_id" && value === "qlora" && state.dtype_id === "bf16") state.dtype_id = boxes.dtype_id.querySelector("select").value = "nf4";
   calculate();
 }
 
@@ -78,7 +126,10 @@ async function anatomy(number) {
 }
 function scenario() {
   const out = { model_id: state.model };
-  for (const key of ORDER) if (state[key] !== "" && applies(key, state)) out[key] = value(key, state[key]);
+  for (const key of ORDER) {
+    const text = state[key] !== "" && !faulty(key) ? state[key] : assumed(key);
+    if (text != null && applies(key, sound())) out[key] = value(key, String(text));
+  }
   return out;
 }
 let turn = 0;
@@ -89,19 +140,33 @@ async function calculate() {
   const own = known ? await anatomy(number) : null;
   if (mine !== turn) return;
   state.reads = own ? own.shape?.[0]?.tower != null : true;
-  const wanted = scenario();
+  const isPipeline = models.pipelines?.includes(number);
   for (const key of ORDER) {
-    boxes[key].hidden = !applies(key, state);
-    boxes[key].firstChild.textContent = label(key, state);
+    boxes[key].hidden = !applies(key, sound());
+    boxes[key].firstChild.textContent = label(key, sound());
   }
-  for (const { set, keys } of groups) set.hidden = keys.every((key) => boxes[key].hidden);
+  for (const { set, keys } of groups) set.hidden = isPipeline || (number >= 0 && !own) || keys.every((key) => boxes[key].hidden);
   form.hidden = false;
   const query = new URLSearchParams({ model: state.model });
   for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
   history.replaceState(null, "", `?${query}`);
-  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`, -1, wanted, nearest(state.model));
-  if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`);
-  say(footprints({ ...shared, ...own }, wanted), "", number, wanted);
+  const wanted = scenario();
+  const row = own && footprints({ ...shared, ...own }, wanted);
+  show(row, own);
+  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`, -1, null, nearest(state.model));
+  if (isPipeline) return sayPipeline(number, mine);
+  if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`, number);
+  const wrong = ORDER.filter((key) => !boxes[key].hidden && faulty(key));
+  if (wrong.length) return say(null, `No answer. ${wrong.map((key) => `${label(key, sound())}: ${a.shown(faulty(key))}`).join(" ")}`, number);
+  say(row, "", number, wanted);
+}
+// A pipeline of several models is asked by the size of a picture: its page and pipeline_of have the answer.
+async function sayPipeline(number, mine) {
+  const { answer } = await a.load(`models/${models.paths[number] ?? models.id[number]}/model.json`);
+  if (mine !== turn) return;
+  say(null, `${a.shown(state.model)} is a pipeline of several models that makes pictures or films: it is not asked by tokens. ${answer || "What the whole of it takes is not known; its page says what is known of its parts."}`, number);
+  shown.querySelector("pre code").textContent = `FROM pipeline_of(${text(state.model)}, dtype_id := 'bf16', width := 1024, height := 1024);`;
+  for (const part of asSql) part.hidden = false;
 }
 // The listed models that share most words with a name, the most downloaded first.
 function nearest(name, most = 5) {
@@ -110,25 +175,33 @@ function nearest(name, most = 5) {
   const places = shared.map((_, i) => i).filter((i) => shared[i]).sort((x, y) => shared[y] - shared[x] || x - y);
   return places.slice(0, most).map((i) => models.id[i]);
 }
+const asSql = shown.querySelectorAll("#as-sql, #as-sql ~ *");
+// A reason of the formulas in a reader's words, as pipeline/render/plain.py has it.
+const rules = (shared.words ?? []).map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
+const grouped = new RegExp("(?<![\\d.])\\d{5,}(?![\\d.]*\\d)", "g");
+const plain = (reason) => rules.reduce((said, [pattern, text]) => said.replace(pattern, text), reason).replace(grouped, (n) => BigInt(n).toLocaleString("en"));
 const gib = (bytes) => a.gib(bytes / 1024);
-function say(row, text, number, wanted, near = []) {
+function say(row, said, number, wanted, near = []) {
   shown.hidden = false;
   const known = row?.total_bytes != null;
   const answer = shown.querySelector(".answer"), fine = shown.querySelector(".fine");
   answer.classList.toggle("unknown", !known);
   shown.querySelector(".scroll").hidden = !known;
-  const { model_id: _, ...rest } = wanted ?? {};
+  const rest = Object.fromEntries(ORDER.filter((key) => state[key] !== "" && state[key] !== FIELDS[key].start).map((key) => [key, state[key]]));
   fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(state.gpu && { gpu: state.gpu }), ...rest })}` }, a.shown(id))]));
+  const page = number >= 0 ? a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/${state.gpu ? `?${new URLSearchParams({ gpu: state.gpu })}` : ""}`) }, a.shown(state.model)) : "";
+  if (page && !row) fine.append("Its page: ", page, ".");
   if (row) {
-    const settled = ORDER.filter((key) => !FIELDS[key].start && key !== "gpu_count" && row[key] != null && applies(key, { ...state, ...row }))
+    const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...state, ...row }))
       .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);
-    fine.append(a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model)), `: ${settled.join(", ")}.`);
+    fine.append(page, `: ${settled.join(", ")}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }
-  shown.querySelector("pre code").textContent = sql(wanted ?? scenario());
+  for (const part of asSql) part.hidden = !wanted;
+  if (wanted) shown.querySelector("pre code").textContent = sql(wanted);
   if (!known) {
-    answer.textContent = text || `Unknown: ${row.unknown_reason}.`;
+    answer.textContent = said || `Unknown: ${row.unknown_reason ? plain(row.unknown_reason) : "the numbers are larger than can be worked out"}.`;
     return;
   }
   const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
@@ -163,8 +236,8 @@ function bar(id, share) {
   svg.append(rect);
   return svg;
 }
+const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
 function sql({ model_id, ...rest }) {
-  const text = (value) => (typeof value !== "string" ? value : `'${String(value).replaceAll("'", "''")}'`);
   return `FROM footprint_of(${[text(model_id), ...Object.entries(rest).map(([key, value]) => `${key} := ${text(value)}`)].join(", ")});`;
 }
 await calculate();

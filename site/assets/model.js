@@ -1,92 +1,182 @@
-// A model's page: any published scenario and any card, from the model's own totals.
-const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
+// A model's page: any published scenario and any card in every table, and what was chosen in the address, so that it can be sent.
+const search = new URL(import.meta.url).search;
+const [a, tables, limits] = await Promise.all([import(`./almanac.js${search}`), import(`./model_tables.js${search}`), import(`./limits.js${search}`)]);
 const article = document.querySelector("article.model");
-const base = a.address("");
-let world, totals;
+const forms = [...document.querySelectorAll("[data-controls]")];
+const PAPER = 13; // cards beside each other on a printed page
 
-async function data() {
-  if (!world) [world, totals] = await Promise.all([a.world(), a.load(`data/totals/${article.dataset.totals}.bin`, "binary")]);
-}
+// ---- the address: the front page's keys. Context, sequences, optimizer and checkpointing are those of the phase that it names; what is
+// chosen for the other table stands under the same key with its name before it (`training.context`).
+const KINDS = { inference: ["context", "sequences"], training: ["context", "sequences", "optimizer", "checkpointing"] };
+const KEYS = ["gpu", "phase", "dtype", "engine", "cards", "figure", ...Object.entries(KINDS).flatMap(([kind, keys]) => [...keys, ...keys.map((key) => `${kind}.${key}`)])];
+const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
-const isKnown = (s) => totals.subarray(s.index * world.width, s.index * world.width + world.counts.length).some((kib) => kib !== Infinity);
-
-class Matrix {
-  constructor(form) {
-    this.form = form;
-    this.training = form.dataset.controls === "training";
-    this.table = article.querySelector(`[data-matrix="${form.dataset.controls}"]`);
-    const ofKind = world.scenarios.filter((s) => (s.phase !== "inference") === this.training);
-    const contexts = new Set(ofKind.filter((s) => isKnown(s)).map((s) => s.context)); // the model's own
-    this.scenarios = ofKind.filter((s) => contexts.has(s.context));
-    const start = this.training ? { ...world.opening.training, context: +article.dataset.length } : { ...world.opening.inference, context: +article.dataset.context };
-    this.state = { ...start, set: a.memory.get("cards") ?? "common", mine: a.memory.get("gpu") ?? "", figure: a.memory.get("figure") ?? "full" };
-    this.controls();
-    if (this.state.mine || this.state.set !== "common" || this.state.figure !== "full") this.draw();
-  }
-
-  values(key) {
-    return [...new Set(this.scenarios.map((s) => s[key]))].filter((v) => v != null).sort((x, y) => (x > y ? 1 : -1));
-  }
-
-  controls() {
-    const pick = (key, label, text = String) => {
-      const values = this.values(key);
-      if (values.length < 2) return [];
-      return [a.select(key, label, values.map((v) => [v, text(v)]), this.state[key], (v) => this.set(key, typeof values[0] === "number" ? +v : v))];
-    };
-    this.form.append(
-      ...pick("context", "Context", (v) => `${a.tokens(v)} tokens`),
-      ...pick("sequences", this.training ? "Micro-batch" : "Sequences"),
-      ...pick("optimizer", "Optimizer"),
-      ...pick("checkpointing", "Checkpointing"),
-      a.select("gpu", "My card", a.gpuOptions(world), this.state.mine, (v) => { a.memory.set("gpu", v); this.set("mine", v); }),
-      a.select("figure", "Figure", a.FIGURES, this.state.figure, (v) => { a.memory.set("figure", v); this.set("figure", v); }),
-      a.select("cards", "Cards", a.sets(world), this.state.set, (v) => { a.memory.set("cards", v); this.set("set", v); }),
-    );
-    this.form.addEventListener("submit", (event) => event.preventDefault());
-    this.form.hidden = false;
-  }
-
-  set(key, value) {
-    this.state[key] = value;
-    this.draw();
-  }
-
-  draw() {
-    const { state } = this;
-    const list = a.cards(world, state.set, state.mine);
-    const head = this.table.tHead.rows[0];
-    while (head.cells.length > 2) head.lastChild.remove();
-    head.append(...list.map((g) => a.gpuHead(g, state.mine, base)));
-    const rows = this.scenarios.filter((s) => s.context === state.context && s.sequences === state.sequences &&
-      (s.optimizer ?? state.optimizer) === state.optimizer && (s.checkpointing ?? state.checkpointing) === state.checkpointing);
-    this.table.tBodies[0].replaceChildren(...rows.map((s) => this.row(s, list)));
-    const what = this.training
-      ? `Training, ${a.tokens(state.context)} tokens, micro-batch ${state.sequences}, ${state.optimizer}, activation checkpointing: ${state.checkpointing}.`
-      : `Inference, ${a.tokens(state.context)} tokens, ${state.sequences} ${state.sequences === 1 ? "sequence" : "sequences"}.`;
-    if (!this.training) for (const code of document.querySelectorAll("[data-sql]"))
-      code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.sequences}`);
-    this.table.caption.textContent = `${what} GiB on one card; then ${this.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
-  }
-
-  row(s, list) {
-    const at = s.index * world.width;
-    const name = (kind, id) => world[kind].find((p) => p[0] === id)?.[1] ?? id;
-    const row = a.h("tr", {}, this.training
-      ? a.h("th", { scope: "row" }, name("phases", s.phase), a.h("small", {}, s.dtypeId))
-      : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, s.dtypeId, a.h("small", {}, s.engine)));
-    if (!isKnown(s)) {
-      row.append(a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
-      return row;
+class Page {
+  constructor(world, totals) {
+    Object.assign(this, { world, totals, tables: [], boxes: [], scenarios: {}, start: {} });
+    for (const kind of Object.keys(KINDS)) {
+      if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
+      const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
+      const contexts = new Set(ofKind.filter((s) => this.isKnown(s)).map((s) => s.context)); // the model's own
+      this.scenarios[kind] = ofKind.filter((s) => contexts.has(s.context));
+      this.start[kind] = { ...world.opening[kind], context: +(kind === "training" ? article.dataset.length : article.dataset.context) };
+      this.tables.push(new tables.Matrix(this, kind, this.scenarios[kind]));
     }
-    row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
-      const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at) }, a.verdictText(verdict, this.state.figure, g.capacity));
-    }));
-    return row;
+    for (const table of article.querySelectorAll("[data-reach]")) this.tables.push(new tables.Reach(this, table.dataset.reach));
+    for (const table of article.querySelectorAll("[data-pipeline]")) this.tables.push(new tables.Pipeline(this, table));
   }
 
+  isKnown(s) {
+    const { world, totals } = this;
+    return totals.subarray(s.index * world.width, s.index * world.width + world.counts.length).some((kib) => kib !== Infinity);
+  }
+
+  // The rows that the address asks for by phase or format.
+  isAsked(s) {
+    const { phase, dtype, engine, isPhaseAsked } = this.state;
+    return (isPhaseAsked || Boolean(dtype || engine)) && s.phase === phase && (!dtype || dtype === s.dtype || dtype === s.dtypeId) && (!engine || engine === s.engine);
+  }
+
+  cards() {
+    return a.cards(this.world, this.state.cards, this.state.gpu);
+  }
+
+  values(kind, key) {
+    return [...new Set(this.scenarios[kind].map((s) => s[key]))].filter((v) => v != null).sort((x, y) => (x > y ? 1 : -1));
+  }
+
+  read() {
+    const asked = new URLSearchParams(location.search);
+    // the tables, the calculator and the JSON name some columns longer
+    for (const key of [...asked.keys()]) {
+      const short = key.replace(/_(?:id|tokens)$/, "");
+      if (short !== key && KEYS.includes(short) && !asked.has(short)) { asked.set(short, asked.get(key)); asked.delete(key); }
+    }
+    const refused = a.foreign(asked, KEYS);
+    const one = (key, options, otherwise) => {
+      const value = asked.get(key);
+      if (!value) return otherwise;
+      const found = a.listed(value, options);
+      if (found === null) refused.push(`${key}=${value}`);
+      return found ?? otherwise;
+    };
+    const sets = a.sets(this.world).flatMap((o) => (o.group ? o.options : [o])).map(([id]) => id);
+    const remembered = (key, options, otherwise) => (options.includes(a.memory.get(key)) ? a.memory.get(key) : otherwise);
+    const cards = ["", ...this.world.gpus.map((g) => g.id)], figures = a.FIGURES.map(([id]) => id);
+    const phases = this.world.phases.map(([id]) => id).filter((id) => this.scenarios[kindOf(id)]);
+    const state = {
+      gpu: one("gpu", cards, remembered("gpu", cards, "")),
+      cards: one("cards", sets, remembered("cards", sets, "common")),
+      figure: one("figure", figures, remembered("figure", figures, "full")),
+      phase: one("phase", phases, "inference"),
+    };
+    state.isPhaseAsked = Boolean(asked.get("phase")) && !refused.some((said) => said.startsWith("phase="));
+    const formats = (this.scenarios[kindOf(state.phase)] ?? []).filter((s) => s.phase === state.phase).flatMap((s) => [s.dtype, s.dtypeId]);
+    state.dtype = one("dtype", formats, "");
+    state.engine = one("engine", [...new Set(this.world.scenarios.map((s) => s.engine))], "");
+    for (const [kind, keys] of Object.entries(KINDS)) {
+      if (!this.scenarios[kind]) continue;
+      state[kind] = { ...this.start[kind] };
+      for (const key of keys) {
+        const name = [`${kind}.${key}`, ...(kindOf(state.phase) === kind ? [key] : [])].find((each) => asked.has(each));
+        if (!name || !asked.get(name)) continue;
+        const values = this.values(kind, key), wanted = asked.get(name);
+        const isNumber = typeof values[0] === "number", number = a.number(wanted);
+        const found = isNumber ? values.find((value) => value === number) : a.listed(wanted, values);
+        if (found == null) refused.push(`${name}=${wanted}`);
+        const near = (v) => Math.abs(Math.log(v / number)); // a context that is not published: the nearest that is
+        state[kind][key] = found ?? (isNumber && number > 0 ? [...values].sort((x, y) => near(x) - near(y))[0] : state[kind][key]);
+      }
+    }
+    this.state = state;
+    this.say(refused);
+  }
+
+  // What the address asks for and does not get, said until something is chosen.
+  say(refused) {
+    this.told?.remove();
+    if (!refused.length) return;
+    const first = forms.find((form) => article.contains(form));
+    this.told = a.h("p", { class: "status told", role: "status" }, a.refused(refused));
+    first.before(this.told);
+  }
+
+  tell() {
+    const { state } = this;
+    const query = new URLSearchParams();
+    const put = (key, value, otherwise) => { if (value !== otherwise) query.set(key, value); };
+    put("gpu", state.gpu, "");
+    put("phase", state.isPhaseAsked ? state.phase : "inference", "inference");
+    put("dtype", state.dtype, "");
+    put("engine", state.engine, "");
+    for (const [kind, keys] of Object.entries(KINDS))
+      if (state[kind]) for (const key of keys) put(kindOf(state.phase) === kind ? key : `${kind}.${key}`, state[kind][key], this.start[kind][key]);
+    put("cards", state.cards, "common");
+    put("figure", state.figure, "full");
+    const text = query.size ? `?${query}` : "";
+    if (text !== location.search) history.replaceState(history.state, "", `${location.pathname}${text}${location.hash}`);
+  }
+
+  // ---- controls: every form that asks for the card says the same one
+  controls() {
+    for (const form of forms) {
+      const kind = form.dataset.controls;
+      const pick = (key, label, text = String) => {
+        const values = this.values(kind, key);
+        return values.length < 2 ? [] : [this.box(kind, key, label, values.map((v) => [v, text(v)]))];
+      };
+      form.append(
+        ...(this.scenarios[kind] ? [
+          ...pick("context", "Context", (v) => `${a.tokens(v)} tokens`),
+          ...pick("sequences", kind === "training" ? "Micro-batch" : "Sequences"),
+          ...(kind === "training" ? [...pick("optimizer", "Optimizer"), ...pick("checkpointing", "Checkpointing")] : []),
+        ] : []),
+        this.box(null, "gpu", "My card", a.gpuOptions(this.world)),
+        ...(kind === "reach" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
+        this.box(null, "cards", "Cards", a.sets(this.world)),
+      );
+      form.addEventListener("submit", (event) => event.preventDefault());
+      form.hidden = false;
+    }
+  }
+
+  box(kind, key, label, options) {
+    const of = () => (kind ? this.state[kind] : this.state);
+    const found = a.select(key, label, options, of()[key], (value) => {
+      of()[key] = typeof of()[key] === "number" ? +value : value;
+      if (!kind) a.memory.set(key, value);
+      this.say([]);
+      this.tell();
+      this.draw();
+    });
+    const select = found.querySelector("select");
+    this.boxes.push(() => { select.value = String(of()[key]); });
+    return found;
+  }
+
+  async draw() {
+    for (const show of this.boxes) show();
+    const { state } = this;
+    for (const table of this.tables) if (this.points || !table.needsPoints) table.draw();
+    if (state.inference)
+      for (const code of document.querySelectorAll("[data-sql]"))
+        code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
+    const isAsIs = !state.gpu && state.cards === "common"; // the page says it of the common cards as it comes
+    if (isAsIs || this.points || !article.dataset.points) return;
+    this.points = limits.rows(await a.load(`data/limits/${article.dataset.points}.json`));
+    for (const table of this.tables) if (table.needsPoints) table.draw();
+  }
 }
 
-await data();
-for (const form of document.querySelectorAll("[data-controls]")) new Matrix(form);
+const [world, totals] = await Promise.all([a.world(), article.querySelector("[data-matrix]") ? a.load(`data/totals/${article.dataset.totals}.bin`, "binary") : null]);
+const page = new Page(world, totals);
+page.read();
+page.controls();
+page.tell();
+await page.draw();
+addEventListener("popstate", () => { page.read(); page.draw(); });
+// some browsers tell only of the one, some only of the other
+const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? table.split(PAPER) : table.join(); };
+addEventListener("beforeprint", () => paper(true));
+addEventListener("afterprint", () => paper(false));
+matchMedia("print").addEventListener("change", (event) => paper(event.matches));

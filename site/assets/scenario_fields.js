@@ -13,7 +13,7 @@ const YES = () => [["true", "yes"], ["false", "no"]];
 export const GROUPS = [
   ["Scenario", {
     phase_id: { label: "Phase", choices: (_shared, world) => world.phases, start: "inference" },
-    dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]), start: "bf16" },
+    dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]) },
     context_tokens: { label: "Context, tokens" },
     sequences: { label: "Sequences at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Sequences at once") },
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
@@ -21,8 +21,8 @@ export const GROUPS = [
     kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },
     image_width: { label: "Image width, pixels", when: reads },
     image_height: { label: "Image height, pixels", when: reads },
-    images: { label: "Images in a sequence", when: reads },
-    audio_seconds: { label: "Audio, seconds", step: "any", when: reads },
+    images: { label: "Images in a sequence", least: 0, when: reads },
+    audio_seconds: { label: "Audio, seconds", step: "any", least: 0, when: reads },
     max_context_tokens: { label: "Positions stretched to, tokens" },
   }],
   ["Training", {
@@ -53,6 +53,20 @@ export const FIELDS = Object.assign({}, ...GROUPS.map(([, fields]) => fields));
 
 export const label = (key, scenario) => FIELDS[key].of?.(scenario) ?? FIELDS[key].label;
 export const applies = (key, scenario) => FIELDS[key].when?.(scenario) ?? true;
+
+// What is wrong with what was typed or came with the address, in a sentence; nothing where the formulas can be asked.
+const MOST = 1e9;
+export function problem(key, text, options) {
+  const { choices, step } = FIELDS[key];
+  if (text === "") return "";
+  if (choices) return options.some(([id]) => id === text) ? "" : `“${text}” is not one of these.`;
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text.trim())) return `“${text}” is not a number.`;
+  if (Math.abs(+text) > MOST) return `At most ${MOST.toLocaleString("en")} can be worked out.`;
+  if (!step && !Number.isInteger(+text)) return `${text} is not a whole number.`;
+  return +text < 0 ? "This cannot be negative." : "";
+}
+// What is not wrong, but has no answer.
+export const hint = (key, text) => (text !== "" && +text < (FIELDS[key].least ?? 1) && !FIELDS[key].choices ? `This starts at ${FIELDS[key].least ?? 1}.` : "");
 
 // What is typed or chosen, as the formulas take it.
 export function value(key, text) {

@@ -1,0 +1,153 @@
+// The tables of a model's page that have a column for each card: verdicts by scenario, how far a card goes, and pipelines as a whole.
+const search = new URL(import.meta.url).search;
+const [a, limits] = await Promise.all([import(`./almanac.js${search}`), import(`./limits.js${search}`)]);
+const article = document.querySelector("article.model");
+const base = a.address("");
+
+// `page` says which cards are shown (`cards`), whose is the reader's and what was chosen (`state`), and holds the `world`.
+class CardTable {
+  constructor(page, table, fixed) {
+    Object.assign(this, { page, table, fixed, copies: [] });
+  }
+
+  draw() {
+    this.fill(this.table, this.page.cards());
+  }
+
+  fill(table, list) {
+    const head = table.tHead.rows[0];
+    while (head.cells.length > this.fixed) head.lastChild.remove();
+    head.append(...list.map((g) => a.gpuHead(g, this.page.state.gpu, base)));
+    table.tBodies[0].replaceChildren(...this.rows(list));
+    if (this.caption) table.caption.textContent = this.caption();
+  }
+
+  // On paper so many cards stand beside each other: the others follow in tables of their own.
+  split(most) {
+    const cards = this.page.cards();
+    if (cards.length <= most || this.copies.length || (this.needsPoints && !this.page.points)) return;
+    this.fill(this.table, cards.slice(0, most));
+    let last = this.table.parentNode;
+    for (let i = most; i < cards.length; i += most) {
+      const copy = this.table.cloneNode(true);
+      for (const name of ["data-matrix", "data-reach", "data-pipeline"]) copy.removeAttribute(name);
+      this.fill(copy, cards.slice(i, i + most));
+      const box = a.h("div", { class: "scroll printed" }, copy);
+      last.after(box);
+      this.copies.push(last = box);
+    }
+  }
+
+  join() {
+    if (!this.copies.length) return;
+    for (const copy of this.copies.splice(0)) copy.remove();
+    this.draw();
+  }
+
+  unknown(list, why) {
+    return a.h("td", { class: "v-unknown", colSpan: list.length + this.fixed - 1 }, a.h("span", { class: "why" }, why));
+  }
+}
+
+// Verdicts of inference or training, for one context and number of sequences.
+export class Matrix extends CardTable {
+  constructor(page, kind, scenarios) {
+    super(page, article.querySelector(`[data-matrix="${kind}"]`), 2);
+    Object.assign(this, { kind, scenarios });
+  }
+
+  rows(list) {
+    const chosen = this.page.state[this.kind];
+    const matches = (s, key) => s[key] == null || s[key] === chosen[key];
+    return this.scenarios.filter((s) => ["context", "sequences", "optimizer", "checkpointing"].every((key) => matches(s, key))).map((s) => this.row(s, list));
+  }
+
+  row(s, list) {
+    const { world, totals, state } = this.page;
+    const at = s.index * world.width;
+    const name = (kind, id) => world[kind].find((p) => p[0] === id)?.[1] ?? id;
+    const known = this.page.isKnown(s);
+    const link = (text) => (known ? a.h("a", { href: calculation(s, state.gpu), title: "Calculate this, or change anything of it" }, text) : text);
+    const head = this.kind === "training"
+      ? a.h("th", { scope: "row" }, link(name("phases", s.phase)), a.h("small", {}, s.dtypeId))
+      : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, link(s.dtypeId), a.h("small", {}, s.engine));
+    const row = a.h("tr", { class: this.page.isAsked(s) && "asked" }, head);
+    if (!known) {
+      row.append(this.unknown(list, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
+      return row;
+    }
+    row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
+      const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at) }, a.verdictText(verdict, state.figure, g.capacity));
+    }));
+    return row;
+  }
+
+  caption() {
+    const chosen = this.page.state[this.kind];
+    const what = this.kind === "training"
+      ? `Training, ${a.tokens(chosen.context)} tokens, micro-batch ${chosen.sequences}, ${chosen.optimizer}, ${{ full: "full activation checkpointing", none: "no activation checkpointing" }[chosen.checkpointing] ?? chosen.checkpointing}.`
+      : `Inference, ${a.tokens(chosen.context)} tokens, ${chosen.sequences} ${chosen.sequences === 1 ? "sequence" : "sequences"}.`;
+    return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
+  }
+}
+
+// The calculator with a scenario of the tables, on one card.
+function calculation(s, gpu) {
+  const asked = { gpu, phase_id: s.phase, dtype_id: s.dtypeId, engine_id: s.engine, context_tokens: s.context, sequences: s.sequences, optimizer_id: s.optimizer, checkpointing: s.checkpointing };
+  const given = Object.entries(asked).filter(([, value]) => value != null && value !== "");
+  return `${article.dataset.calculator}&${new URLSearchParams(given)}`;
+}
+
+// The longest context and the most sequences of each format, for any card.
+export class Reach extends CardTable {
+  needsPoints = true; // until they are there, the table is the page's own
+
+  constructor(page, kind) {
+    super(page, article.querySelector(`[data-reach="${kind}"]`), 1);
+    this.kind = kind;
+  }
+
+  rows(list) {
+    const { world } = this.page;
+    const mine = this.page.points.filter((row) => (row.phase === "inference") === (this.kind === "inference"));
+    const far = new Map(); // how far anybody looked, by phase
+    for (const row of mine) far.set(row.phase, Math.max(far.get(row.phase) ?? 0, ...row.along.at));
+    const rows = mine.map((row) => [row, list.map((g) => {
+      const refusal = a.refusal(world, row, article.dataset.held, g);
+      return refusal ? { refusal } : { limits: limits.reach(world.limits, row, g.bytes) };
+    })]).filter(([, cells]) => cells.some((cell) => cell.limits?.[0]));
+    if (!rows.length) return [a.h("tr", {}, a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, a.h("span", { class: "why" }, "Not on one of these cards, error band included")))];
+    const name = (phase) => world.phases.find(([id]) => id === phase)?.[1] ?? phase;
+    return rows.map(([row, cells]) => a.h("tr", {},
+      a.h("th", { scope: "row" }, ...(this.kind === "training" ? [name(row.phase), a.h("small", {}, row.dtypeId)] : [row.dtypeId, a.h("small", {}, row.engine)])),
+      ...cells.map((cell) => limitCell(cell, +article.dataset.limit, this.kind === "training" ? far.get(row.phase) : 0))));
+  }
+}
+
+// As limit_cell in pipeline/render/words.py.
+function limitCell({ refusal, limits: found }, whole, ceiling) {
+  if (refusal) return a.h("td", { class: "v-unknown", title: refusal.why }, "–");
+  const [context, sequences] = found;
+  if (!context) return a.h("td", {}, "–");
+  const text = whole && context >= whole ? `all ${a.roundedTokens(context)}` : ceiling && context >= ceiling ? `≥ ${a.roundedTokens(context)}` : a.roundedTokens(context);
+  return a.h("td", {}, text, ...(sequences ? [a.h("small", {}, `${sequences > 9999 ? a.short(sequences) : sequences} ×`)] : []));
+}
+
+// A pipeline as a whole, by where its parts are: totals are those of the page.
+export class Pipeline extends CardTable {
+  constructor(page, table) {
+    super(page, table, 1);
+    this.placed = [...table.tBodies[0].rows].map((row) => [row.cells[0].textContent, Float64Array.of(+row.dataset.kib, +row.dataset.band, +row.dataset.band)]);
+    this.scenario = { engine: "transformers", dtypeId: table.dataset.dtype, phase: "inference" }; // what runs in PyTorch, whatever runs in it
+  }
+
+  rows(list) {
+    const world = { ...this.page.world, counts: [1], width: 3 };
+    const { figure } = this.page.state;
+    return this.placed.map(([name, totals]) => a.h("tr", {}, a.h("th", { scope: "row" }, name), ...list.map((g) => {
+      const verdict = a.judgeOn(world, this.scenario, "", g, totals, 0);
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, this.scenario, "", g, totals, 0) }, a.verdictText(verdict, figure, g.capacity));
+    })));
+  }
+}
