@@ -29,6 +29,10 @@ ROW_GROUP_ROWS = 36_000
 CSV_ROWS = 500_000
 
 
+class FormulaError(RuntimeError):
+    """A file of tables/sql that does not run: a fact or a formula was removed or misspelt."""
+
+
 def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -> dict[str, int]:
     """Builds every published table into `folder`, which must exist and be empty. Returns rows by table.
 
@@ -64,9 +68,12 @@ def load(
     for name in ("footprint", "prediction", "accuracy"):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
     connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'])})")
-    wide = facts["constant"].select("constant_id", "value").rows()
-    columns = ", ".join(f"{value!r}::DOUBLE AS {name}" for name, value in wide)
-    connection.execute(f"CREATE TABLE constants AS SELECT {columns}")
+    wide = dict(facts["constant"].select("constant_id", "value").rows())
+    if not wide:
+        raise FormulaError("tables/facts/constant.csv holds no constant, and formulas need them")
+    columns = ", ".join(f"{_name(name)} DOUBLE" for name in wide)
+    connection.execute(f"CREATE TABLE constants ({columns})")
+    connection.execute(f"INSERT INTO constants VALUES ({', '.join('?' * len(wide))})", list(wide.values()))
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: Table, frame: pl.DataFrame) -> None:
@@ -84,9 +91,13 @@ def declared_columns(table: Table) -> str:
 
 
 def run_sql(connection: duckdb.DuckDBPyConnection) -> None:
-    """Runs the files of tables/sql in the order of their numbers."""
+    """Runs the files of tables/sql in the order of their numbers. Raises FormulaError, which names the file."""
     for path in sorted(SQL.glob("*.sql")):
-        connection.execute(path.read_text(encoding="utf-8"))
+        try:
+            connection.execute(path.read_text(encoding="utf-8"))
+        except (duckdb.ProgrammingError, duckdb.DataError) as error:  # not of a disk, of memory or of Ctrl-C
+            first = str(error).strip().partition("\n")[0]
+            raise FormulaError(f"tables/sql/{path.name} does not run with the facts as they are: {first}") from error
 
 
 def _comment(connection: duckdb.DuckDBPyConnection) -> None:
@@ -133,6 +144,11 @@ def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progr
         packed, how = (".zst", ", COMPRESSION zstd") if counts[name] > CSV_ROWS else ("", "")
         connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv{packed}' (FORMAT csv, HEADER{how})")
     return counts
+
+
+def _name(text: str) -> str:
+    """A name of SQL, whatever it holds."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _quoted(text: object) -> str:

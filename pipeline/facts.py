@@ -36,6 +36,10 @@ SOURCE_COLUMNS = ("source", "memory_reported_source")  # hold ids of source.csv,
 _LARGEST_INTEGER = 2**63 - 1
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SHOWN_ERRORS = 50
+# Ids are words of addresses, file names and SQL. Constants are columns besides, which formulas name as they stand.
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]*"), "is no id (small letters, digits, '.', '_', '-')"
+_SQL_NAME = re.compile(r"[a-z][a-z0-9_]*"), "is no name (small letters, digits, '_', a letter first)"
+_OF_OTHERS = ("model_id",)  # ids that the Hub gives
 
 
 class FactError(ValueError):
@@ -152,12 +156,21 @@ def _row(cells: list[str], columns: list[Column], table: Table) -> tuple[list[st
         value, problem = None, None
         if cell != "":
             value, problem = _value(cell, column)
+            problem = problem or _id_problem(cell, column, table)
         elif column.name not in table.nullable:
             problem = "no source is given" if column.name == "source" else "is empty, but must have a value"
         if problem:
             problems.append(f"column {column.name}: {problem}")
         row.append(value)
     return problems, row
+
+
+def _id_problem(cell: str, column: Column, table: Table) -> str | None:
+    """What is wrong with an id of the book's own."""
+    if table.name not in FACTS or not column.name.endswith("_id") or column.name in _OF_OTHERS:
+        return None
+    form, complaint = _SQL_NAME if column.name == "constant_id" else _ID
+    return None if form.fullmatch(cell) else f"{cell[:60]!r} {complaint}"
 
 
 def _integer(cell: str) -> int:

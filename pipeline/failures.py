@@ -81,6 +81,9 @@ def _foreseen() -> tuple[type[BaseException], ...]:
         "pipeline.hub.settings": ("SettingsError",),
         "pipeline.publish": ("PublishError",),
         "pipeline.own": ("OwnModelError",),
+        "pipeline.render.shell": ("MkDocsError",),
+        "pipeline.render.redirects": ("RedirectError",),
+        "pipeline.build": ("FormulaError",),
         "pipeline.sources": ("UnknownName",),
     }
     found = [getattr(sys.modules[m], n) for m, those in names.items() if m in sys.modules for n in those]

@@ -170,7 +170,12 @@ def _revision() -> str | None:
     """The commit that the code is from; unknown outside a checkout, and marked where files differ from it."""
     command = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip() or None
+        return (
+            subprocess.run(
+                command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=10
+            ).stdout.strip()
+            or None
+        )
     except (OSError, subprocess.SubprocessError):
         return None
 

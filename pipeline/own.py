@@ -47,6 +47,7 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
         raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
     facts = read_facts()
     connection = duckdb.connect(str(database or ":memory:"))
+    connection.execute("SET threads = 1")  # one model is no work to share
     try:
         build.load(connection, facts, {**frames, "measured": read_measured()})
         build.run_sql(connection)

@@ -121,7 +121,7 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
 def _alone(folder: Path) -> Iterator[None]:
     """Two builds at once would undo each other: the second is told so."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+    with folder.with_name(f".{folder.name}.lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

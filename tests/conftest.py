@@ -17,6 +17,21 @@ from pipeline.hub.snapshot import newest_snapshot
 from pipeline.scenarios import TYPES
 
 Asked = dict[str, object]
+NO_BROWSER = "no browser, and none could be installed"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last line of a run without a browser says so, and how many tests that is: nobody takes it for a whole one."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
+    if count:
+        reporter.write_line(
+            f"NOT A WHOLE RUN: {count} browser tests were left out: {NO_BROWSER}. Install Chromium (apt-get install chromium, or "
+            "python -m playwright install chromium), or name one: CHROMIUM=/path/to/chrome.",
+            red=True,
+            bold=True,
+        )
 
 
 @pytest.fixture(scope="session")

@@ -196,6 +196,22 @@ def test_a_value_outside_its_set_is_told_with_the_set(tmp_path):
         read(tmp_path, constant=text)
 
 
+@pytest.mark.parametrize(
+    "name", ["x; DROP TABLE model", "1 AS y", "Block_Tokens", "block-tokens", "_x", 'a"b', "2nd", "é"]
+)
+def test_a_constant_is_named_by_a_word_of_sql(tmp_path, name):
+    cell = name.replace('"', '""')
+    text = f'constant_id,value,unit,applies_to,source,locator,confidence,note\n"{cell}",1,ratio,x,book,,high,\n'
+    with pytest.raises(FactError, match=r"constant.csv:2: column constant_id: .* is no name"):
+        read(tmp_path, constant=text)
+
+
+@pytest.mark.parametrize("name", ["fp8'", "FP8", "../fp8", "fp 8", "fp8;"])
+def test_an_id_is_a_word_of_an_address(tmp_path, name):
+    with pytest.raises(FactError, match=r"dtype.csv:2: column dtype_id: .* is no id"):
+        read(tmp_path, dtype=DTYPE + f"{name},x,vllm,8,false,,book\n")
+
+
 def test_whole_numbers_must_be_whole_and_fit_64_bits(tmp_path):
     head = "gguf_type,block_elements,block_bytes,fallback_gguf_type,source\n"
     text = head + "Q8_0,32.5,34,,book\nQ4_0,32,99999999999999999999,,book\nQ5_0,0,22,,book\n"

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline import own
 from pipeline.__main__ import main
+from pipeline.lookup import fill_footprints
 
 QWEN = "Qwen/Qwen3-0.6B"
 
@@ -65,3 +66,33 @@ def test_bad_input_is_one_line(config_path, tmp_path, capsys, text, arguments, r
     assert main(["fits", str(path), *arguments]) == 1
     said = capsys.readouterr().err
     assert reason in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--gpu", "nope"], ["--context", "12"], ["--keep", "no-such-folder/own.duckdb"]])
+def test_a_wrong_argument_is_answered_before_any_work(config_path, capsys, monkeypatch, arguments):
+    monkeypatch.setattr(own, "anatomise", None)
+    monkeypatch.setattr(own.build, "load", None)
+    assert main(["fits", str(config_path), *arguments]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_question_is_planned_once(config_path, monkeypatch):
+    """Planning the formulas takes longer than answering all scenarios of a model: one question for both tables."""
+    asked = []
+
+    class Watched:
+        def __init__(self, connection):
+            self.connection = connection
+
+        def __getattr__(self, name):
+            return getattr(self.connection, name)
+
+        def execute(self, query, *values):
+            asked.append(query)
+            return self.connection.execute(query, *values)
+
+    monkeypatch.setattr(own, "fill_footprints", lambda connection, sets: fill_footprints(Watched(connection), sets))
+    with own.book_of(config_path) as connection:
+        assert sum("FROM footprints(" in query for query in asked) == 1
+        assert connection.execute("SELECT count(*) > 500 FROM footprint").fetchall() == [(True,)]
+        assert connection.execute("SELECT count(*) > 200 FROM ladder").fetchall() == [(True,)]

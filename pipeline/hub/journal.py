@@ -42,7 +42,7 @@ class Journal:
     def opened(self) -> Iterator[Journal]:
         """Alone, with what was done before. Raises JournalError where another crawl holds it."""
         (self.work / "listing").mkdir(parents=True, exist_ok=True)
-        with (self.work / "lock").open("w") as lock:
+        with (self.work / "lock").open("w", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

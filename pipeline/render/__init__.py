@@ -67,13 +67,13 @@ def render(
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):
-            file.write_text(_replace(file.read_text(), common))
+            file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
         for name, text in data.items():
-            (site_dir / "data" / name).write_text(text)
+            (site_dir / "data" / name).write_text(text, encoding="utf-8")
         with step(progress, "figures"):
             for file in sorted(site_dir.rglob("*.html")):
-                file.write_text(prose.fill(secure(file.read_text())))
+                file.write_text(prose.fill(secure(file.read_text(encoding="utf-8"))), encoding="utf-8")
             _ = pages.held  # what all pages show is read once, by this process
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
@@ -136,7 +136,7 @@ def _version(book, data: dict[str, str]) -> str:
 
 def _manifest(folder: Path) -> dict:
     file = folder / "manifest.json"
-    return json.loads(file.read_text()) if file.exists() else {}
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def _snapshot(book, manifest: dict) -> str:

@@ -29,7 +29,7 @@ def files(component: str, folder: Path) -> list[dict]:
     """Name, opening note and text of the component's SQL files."""
     names = FILES.get(component, (component,))
     found = [f for f in sorted(folder.rglob("*.sql")) if re.sub(r"^\d+_", "", f.stem) in names]
-    return [{"name": f.name, **opening(f.read_text())} for f in found]
+    return [{"name": f.name, **opening(f.read_text(encoding="utf-8"))} for f in found]
 
 
 def opening(text: str) -> dict:

@@ -31,6 +31,10 @@ GONE = Markup(
 )
 
 
+class RedirectError(ValueError):
+    """A line of the file leads to no model."""
+
+
 CANONICAL = Markup('<link rel="canonical" href="{}">')
 ROOT_FROM_MODEL = "../../../"  # as pages link, so that the site need not know its address
 
@@ -62,7 +66,7 @@ def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> d
     }
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
         if row["new_id"] not in paths:
-            raise ValueError(f"{file.name}: {row['new_id']!r} is no model of this snapshot")
+            raise RedirectError(f"{file.name}: {row['new_id']!r} is no model of this snapshot")
         new_of[row["old_id"]] = row["new_id"]
     found = {}
     for old, new in new_of.items():

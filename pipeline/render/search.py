@@ -22,11 +22,11 @@ def write_index(folder: Path, book: Book, paths: dict[str, str]) -> int:
     """Write `search/index.json`: models by downloads with their levels, organisations, cards, the prose, and what people say
     instead of a name. The file that the theme fetches on every page keeps the settings alone. Returns the number of entries."""
     file = folder / "search" / "search_index.json"
-    index = json.loads(file.read_text())
+    index = json.loads(file.read_text(encoding="utf-8"))
     pages = _prose([d for d in index["docs"] if "ALMANAC" not in d["title"]])
     content = entries(book, paths) | {"pages": pages, "words": said()}
-    (folder / "search" / "index.json").write_text(_json(content))
-    file.write_text(_json(index | {"docs": []}))
+    (folder / "search" / "index.json").write_text(_json(content), encoding="utf-8")
+    file.write_text(_json(index | {"docs": []}), encoding="utf-8")
     return sum(len(content[kind]) for kind in ("models", "organisations", "cards", "pages"))
 
 
@@ -109,7 +109,7 @@ def _json(value) -> str:
 def replace_worker(folder: Path, worker: str, version: str) -> None:
     """Put our search in the place of the theme's, which knows neither sizes nor copies, under the name that its pages ask for."""
     (theirs,) = (folder / "assets" / "javascripts" / "workers").glob("search.*.js")
-    theirs.write_text(worker.replace("VERSION", version))
+    theirs.write_text(worker.replace("VERSION", version), encoding="utf-8")
     theirs.with_name(f"{theirs.name}.map").unlink(missing_ok=True)
 
 
@@ -124,5 +124,5 @@ def write_sitemap(folder: Path, site_url: str) -> int:
     addresses = [site_url + ("" if page == "." else f"{page}/") for page in pages]
     rows = "".join(f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    (folder / "sitemap.xml").write_text(f"{head}{rows}</urlset>\n")
+    (folder / "sitemap.xml").write_text(f"{head}{rows}</urlset>\n", encoding="utf-8")
     return len(addresses)

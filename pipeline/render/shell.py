@@ -28,6 +28,10 @@ _MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANA
 _IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')
 
 
+class MkDocsError(RuntimeError):
+    """MkDocs did not build the prose pages; the message is what it says."""
+
+
 @dataclass(frozen=True)
 class Shell:
     """A page cut at its markers: text at even places, the marker's name at odd ones."""
@@ -75,11 +79,12 @@ def mkdocs(folder: Path, site_url: str, config: Path = CONFIG) -> None:
         "REPO_URL": repository(),
         "SOURCE_DATE_EPOCH": "0",
         "NO_MKDOCS_2_WARNING": "1",
+        "PYTHONUTF8": "1",
     }
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(config), "-d", str(folder)]
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8")
     if run.returncode:
-        raise RuntimeError(f"mkdocs failed:\n{run.stdout}{run.stderr}")
+        raise MkDocsError(f"MkDocs could not build the prose pages:\n{run.stdout}{run.stderr}")
 
 
 def take_shells(folder: Path) -> dict[str, Shell]:
@@ -87,7 +92,7 @@ def take_shells(folder: Path) -> dict[str, Shell]:
     shells = {}
     for name, place in SHELLS.items():
         file = folder / place / "index.html"
-        shells[name] = Shell.of(secure(_tight(file.read_text())))
+        shells[name] = Shell.of(secure(_tight(file.read_text(encoding="utf-8"))))
         file.unlink()
         file.parent.rmdir()
     (folder / SHELLS["model"]).parent.rmdir()

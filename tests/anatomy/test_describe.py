@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.anatomy.describe import describe_file
 
 MIXTRAL = {
     "model_type": "mixtral",
@@ -22,11 +23,13 @@ MIXTRAL = {
 }
 
 
-def told(tmp_path, capsys, content) -> str:
+def told(tmp_path, capsys, content, status=0) -> str:
     path = tmp_path / "config.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    assert main(["anatomy", str(path)]) == 0
-    return capsys.readouterr().out
+    assert main(["anatomy", str(path)]) == status
+    said = capsys.readouterr()
+    assert not (said.out if status else said.err)
+    return said.err if status else said.out
 
 
 def test_a_config_is_told_by_class_and_by_what_it_caches(tmp_path, capsys):
@@ -66,7 +69,9 @@ def test_what_checkpoints_hold_besides_and_states_are_told(tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_told_has_a_reason(tmp_path, capsys, content, beginning):
-    assert told(tmp_path, capsys, content).startswith(beginning)
+    said = told(tmp_path, capsys, content, status=1)
+    assert said.startswith(f"error: {beginning}") and said.count("\n") == 1
+    assert describe_file(tmp_path / "config.json") == said.removeprefix("error: ").strip()
 
 
 def test_a_missing_file_is_an_error_in_one_line(tmp_path, capsys):
