@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help publish crawl test check check-full accuracy lint serve bench lock clean browser release
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(READY) ## Install what the other commands need, into .venv (each of them does so too)
 
 publish: $(READY) ## Build tables and site into build/, from the Hub where it answers, else from the newest snapshot
 	@$(BIN)/python -m pipeline publish
@@ -21,9 +23,9 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 	@$(BIN)/python -m pipeline crawl
 
 test: $(READY) browser ## Run the whole test suite (installs a browser where there is none)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-check: $(READY) ## Check the published data: each check is a query that returns bad rows
+check: $(READY) ## Check what is published: every file by its checksum, and the data by queries that return bad rows
 	@$(BIN)/python -m pipeline check
 
 accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
@@ -38,11 +40,17 @@ release: $(READY) ## Keep a digest of build/ in tables/release; the next builds 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
 
+mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="61 70" for some)
+	@$(BIN)/python -m tests.golden.mutants $(FILES)
+
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 serve: $(READY) ## Serve the built site on this machine
 	@$(BIN)/python -m pipeline serve
+
+hosting: $(READY) ## Say whether page hosts take the built site: bytes, files, the largest file
+	@$(BIN)/python -m pipeline hosting
 
 browser: $(READY)
 	@sh tests/browser/install.sh $(BIN)

@@ -1,27 +1,60 @@
-"""The commands of the pipeline (`python -m pipeline --help`): argument parsing and calls, nothing else."""
+"""The commands of the pipeline (`python -m pipeline --help`): argument parsing and calls, nothing else.
+
+What a command needs is imported when it is given: a wrong argument is answered at once, and Ctrl-C is heard from the first moment on.
+"""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-from pathlib import Path
 
-from pipeline import build, changes, console, own, publish, serve, sources
-from pipeline.anatomy.describe import describe_file
-from pipeline.facts import FactError
-from pipeline.hub.journal import JournalError
-from pipeline.hub.settings import WINDOW_SECONDS, Settings, SettingsError
-from pipeline.hub.snapshot import SnapshotError, newest_snapshot
-from pipeline.hub.traffic import HubError
+try:
+    import argparse
+    import importlib
+    import os
+    from pathlib import Path
+    from types import ModuleType
+    from typing import TYPE_CHECKING
+
+    from pipeline import failures
+except KeyboardInterrupt:
+    sys.exit(130)
+
+if TYPE_CHECKING:
+    from pipeline.hub.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs a command. Returns its exit status: 0 done, 1 failed with a sentence on standard error, 128 and the signal's number if stopped."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may not have every character that we print
+            stream.reconfigure(errors="backslashreplace")
+    asked = _parser().parse_args(arguments)
+    try:
+        with failures.stoppable():
+            return _run(asked) or 0
+    except (Exception, KeyboardInterrupt) as error:
+        return failures.told(error)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A room of the pipeline as an attribute of this module: `console`, `publish` ..."""
+    try:
+        return importlib.import_module(f"pipeline.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(name) from None
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline", description="VRAM Almanac: tables and site.")
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("publish", help="build the tables and the site from the newest snapshot")
     make.add_argument(
-        "--output", type=Path, default=publish.ROOT / "build", help="folder to publish to (default: build)"
+        "--output",
+        type=Path,
+        default=ROOT / "build",
+        help="folder to publish to, empty or a release of ours (default: build)",
     )
     make.add_argument(
         "--no-crawl",
@@ -51,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     show.add_argument("fact")
     host = commands.add_parser("serve", help="serve the built site on this machine")
     host.add_argument("--port", type=int, default=8000)
-    host.add_argument("--site", type=Path, default=publish.ROOT / "build" / "site")
+    host.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     tell = commands.add_parser(
         "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
     )
@@ -66,55 +99,75 @@ def main(arguments: list[str] | None = None) -> int:
         "--keep",
         type=Path,
         metavar="FILE",
-        help=f"keep the DuckDB file, to ask FROM footprint_of('{own.MODEL_ID}', ...)",
+        help="keep the DuckDB file, to ask its macros: the answer says under which id",
     )
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
-    commands.add_parser("check", help="check the published tables: prints the bad rows, if there are any")
+    commands.add_parser("check", help="check the published files and tables: prints what is damaged, and the bad rows")
+    host_size = commands.add_parser(
+        "hosting", help="say whether page hosts take the built site: bytes, files, largest file"
+    )
+    host_size.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
-    asked = parser.parse_args(arguments)
-    try:
-        if asked.command == "crawl":
-            return console.crawl(_settings(asked))
-        if asked.command == "publish":
-            if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
-                console.refresh(Settings())
-            console.publish(newest_snapshot(), asked.output)
-        elif asked.command == "source":
-            print("\n".join(sources.source_of(asked.fact)))
-        elif asked.command == "anatomy":
-            print(describe_file(asked.config))
-        elif asked.command == "fits":
-            with own.book_of(asked.config, asked.keep) as book:
-                print(own.told(book, asked.gpu, asked.context))
-        elif asked.command == "release":
-            changes.keep(publish.ROOT / "build" / "tables", publish.ROOT / publish.RELEASE)
-        elif asked.command == "check":
-            return console.check(publish.ROOT / "build" / "tables" / build.DATABASE)
-        elif asked.command == "accuracy":
-            console.compare(newest_snapshot())
-        else:
-            serve.serve(asked.site, asked.port)
-    except (
-        FactError,
-        SnapshotError,
-        publish.PublishError,
-        HubError,
-        JournalError,
-        SettingsError,
-        own.OwnModelError,
-        LookupError,
-        OSError,
-    ) as error:
-        print(f"error: {error.args[0] if isinstance(error, LookupError) and error.args else error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted: what was published is untouched", file=sys.stderr)
-        return 130
-    return 0
+    return parser
+
+
+def _run(asked: argparse.Namespace) -> int | None:
+    """Does what was asked. Returns the exit status where it may be another than 0."""
+    from pipeline.failures import say
+
+    if asked.command == "crawl":
+        from pipeline import console
+
+        return console.crawl(_settings(asked))
+    if asked.command == "publish":
+        from pipeline import console, output
+        from pipeline.hub.settings import Settings
+        from pipeline.hub.snapshot import newest_snapshot
+
+        output.refuse(asked.output)
+        if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
+            console.refresh(Settings())
+        console.publish(newest_snapshot(), asked.output)
+    elif asked.command == "source":
+        from pipeline import sources
+
+        say("\n".join(sources.source_of(asked.fact)))
+    elif asked.command == "anatomy":
+        from pipeline.anatomy.describe import told
+
+        say(told(asked.config))
+    elif asked.command == "fits":
+        from pipeline import own
+
+        say(own.answer(asked.config, asked.gpu, asked.context, asked.keep))
+    elif asked.command == "release":
+        from pipeline import changes, publish
+
+        changes.keep(ROOT / "build" / "tables", ROOT / publish.RELEASE)
+    elif asked.command == "check":
+        from pipeline import build, console
+
+        return console.check(ROOT / "build" / "tables" / build.DATABASE)
+    elif asked.command == "hosting":
+        from pipeline import console
+
+        return console.hosting_of(asked.site)
+    elif asked.command == "accuracy":
+        from pipeline import console
+        from pipeline.hub.snapshot import newest_snapshot
+
+        console.compare(newest_snapshot())
+    else:
+        from pipeline import serve
+
+        serve.serve(asked.site, asked.port)
+    return None
 
 
 def _settings(asked: argparse.Namespace) -> Settings:
     """What the command line says; the rest by default."""
+    from pipeline.hub.settings import WINDOW_SECONDS, Settings
+
     given = {
         "model_count": asked.models,
         "budget": asked.budget,

@@ -14,20 +14,25 @@ from typing import Any
 import polars as pl
 
 from pipeline.anatomy import Anatomy, ContradictoryConfig, UnknownAnatomy, read_config
-from pipeline.anatomy.borrowing import with_borrowed
+from pipeline.anatomy.borrowing import Lenders, settled
 from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.grade import Graded
 from pipeline.anatomy.header import Census
 from pipeline.anatomy.header_grade import grade_with_header
+from pipeline.anatomy.parts import Part
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
+from pipeline.anatomy.ties import Kin, kin_of, with_tie
 from pipeline.facts import POLARS_TYPES
+from pipeline.hub.bounds import visible
+from pipeline.hub.careful import problem_of
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
 from pipeline.progress import Progress, quiet
+from pipeline.quarantine import UNREADABLE, guarded, hold
 from pipeline.schema import PUBLISHED
 
-UNREADABLE = "the reader of this architecture failed"
+__all__ = ["UNREADABLE", "anatomise"]
 
 _PARTS = (
     ("tensor", Tensor),
@@ -73,28 +78,49 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
     readable = []
     for record in progress(snapshot.records, desc="anatomy"):
         try:
-            readable.append((record, _read(record)))
+            readable.append((record, guarded(_read, record)))
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
-    for record, graded in with_borrowed(readable):
-        rows["model"].append(_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot))
-        if graded.anatomy:
-            for name, kind in _PARTS:
-                rows[name] += _part_rows(record.model_id, graded.anatomy, name, kind)
-            rows["component"] += [
-                {"model_id": record.model_id, **vars(part)}
-                for part in components(Fields(record.config or {}), graded.anatomy)
-            ]
-        if graded.census:
-            rows["stored_tensor"] += _stored_rows(record.model_id, graded.census)
+    lenders = Lenders(readable)
+    own = []
+    for record, found in readable:
+        try:
+            own.append(guarded(settled, lenders, record, found))
+        except ContradictoryConfig as reason:
+            _reject(rows["rejected"], record, str(reason))
+    kin = kin_of(own)
+    for record, found in own:
+        try:
+            held = guarded(_rows_of, record, found, kin, snapshot)
+        except ContradictoryConfig as reason:
+            _reject(rows["rejected"], record, str(reason))
+            continue
+        for name, those in held.items():
+            rows[name] += those
         if record.header_problem:
             _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
-    names = ("model", "rejected", "stored_tensor", "component", *(name for name, _ in _PARTS))
+    names = ("model", "rejected", "stored_tensor", "stored_part", "component", *(name for name, _ in _PARTS))
     return {name: _frame(name, rows[name]) for name in names}
+
+
+def _rows_of(record: Record, found: Graded, kin: Kin, snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:
+    """All that one model adds to the tables, held to their schema."""
+    graded = with_tie(record, found, kin)
+    rows = {"model": [_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot)]}
+    if graded.anatomy:
+        rows |= {name: _part_rows(record.model_id, graded.anatomy, name, kind) for name, kind in _PARTS}
+        parts = components(Fields(record.config or {}), graded.anatomy)
+        rows["component"] = [{"model_id": record.model_id, **vars(part)} for part in parts]
+    if graded.census:
+        rows["stored_tensor"] = _stored_rows(record.model_id, graded.census)
+    rows["stored_part"] = _held_rows(record.model_id, graded.parts or ())
+    hold(rows)
+    return rows
 
 
 def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
     """One row per model: a crawl may have rejected a newer commit of it already."""
+    reason = visible(reason)
     before = next((row for row in rows if row["model_id"] == record.model_id), None)
     if before:
         before["reason"] = f"{before['reason']}; {reason}"
@@ -103,15 +129,12 @@ def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
 
 
 def _read(record: Record) -> Graded:
+    if problem := problem_of(record.config):
+        raise ContradictoryConfig(f"its config is not used: {problem}")
     try:
         anatomy: Anatomy | UnknownAnatomy = read_config(record.config) if record.config else UnknownAnatomy("no config")
     except UnknownAnatomy as reason:
         anatomy = reason
-    except ContradictoryConfig:
-        raise
-    except Exception as bug:
-        # a reader's own mistake costs one model, not the build; the suite holds the bundled snapshot free of these
-        raise ContradictoryConfig(f"{UNREADABLE}: {type(bug).__name__}: {bug}") from bug
     return grade_with_header(record, anatomy)
 
 
@@ -136,6 +159,7 @@ def _model_row(
         "stored_parameter_note": graded.stored_note,
         "stored_format": graded.stored_format,
         "stored_bytes": graded.stored_bytes,
+        "stored_unknown_reason": graded.stored_unknown_reason,
         "downloads_30d": popularity.downloads_30d if popularity else None,
         "likes": popularity.likes if popularity else None,
         "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
@@ -179,6 +203,34 @@ def _stored_rows(model_id: str, census: Census) -> list[dict[str, Any]]:
         {"model_id": model_id, **dict(zip(names, key, strict=True)), **dict(zip(counted, counts, strict=True))}
         for key, counts in sums.items()
     ]
+
+
+def _held_rows(model_id: str, parts: Iterable[Part]) -> list[dict[str, Any]]:
+    """What the checkpoint holds in which format, as its config or its total says."""
+    counts: dict[tuple, int] = defaultdict(int)
+    for part in parts:
+        t = part.tensor
+        place = (t.component, t.tensor_class, t.role, t.operator, part.dtype_id, part.layer_count, t.layer_count > 1)
+        counts[*place, t.out_features, t.in_features] += t.per_layer_count
+    names = (
+        "component",
+        "tensor_class",
+        "role",
+        "operator",
+        "dtype_id",
+        "layer_count",
+        "is_in_layers",
+        "out_features",
+        "in_features",
+    )
+    rows = [
+        {"model_id": model_id, **dict(zip(names, key, strict=True)), "per_layer_count": n} for key, n in counts.items()
+    ]
+    for row in rows:
+        row["element_count"] = (
+            row["layer_count"] * row["per_layer_count"] * row["out_features"] * (row["in_features"] or 1)
+        )
+    return rows
 
 
 def _merged(tensors: Iterable[Tensor]) -> list[Tensor]:

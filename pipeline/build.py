@@ -18,7 +18,7 @@ from pipeline.compatibility import write_compatibility
 from pipeline.facts import TABLES, read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
 from pipeline.lookup import fill_footprints
-from pipeline.progress import Progress, quiet
+from pipeline.progress import Progress, quiet, step
 from pipeline.schema import DUCKDB_TYPES, FACTS, PUBLISHED, Table
 
 SQL = TABLES / "sql"
@@ -40,9 +40,11 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
     try:
         connection.execute(f"ATTACH '{_quoted(folder / DATABASE)}' AS almanac (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE almanac")
-        load(connection, facts, frames)
-        run_sql(connection)
-        fill_accuracy(connection)
+        with step(progress, "formulas"):
+            load(connection, facts, frames)
+            run_sql(connection)
+        with step(progress, "accuracy"):
+            fill_accuracy(connection)
         fill_footprints(connection, facts["scenario_set"], progress)
         _comment(connection)
         counts = _export(connection, folder, progress)

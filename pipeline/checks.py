@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
-
 from pipeline.facts import TABLES
+from pipeline.progress import Progress, quiet
+from pipeline.readonly import reading
 from pipeline.schema import ENUMS, PUBLISHED, Table
 
 FOLDER = TABLES / "checks"
@@ -22,11 +22,12 @@ _OF_OTHERS = ("measured", "prediction", "accuracy", "rejected", "correction")
 _MATERIALISED = [table for table in PUBLISHED.values() if table.name != "compatibility"]
 
 
-def run_checks(database: Path) -> list[str]:
+def run_checks(database: Path, progress: Progress = quiet) -> list[str]:
     """What is wrong with a built database: one line per failed check. Empty means that all passed."""
     failures = []
-    with duckdb.connect(str(database), read_only=True) as connection:
-        for name, query in all_checks():
+    asked = list(all_checks())
+    with reading(database) as connection:
+        for name, query in progress(asked, desc="checks", total=len(asked)):
             rows = connection.execute(f"FROM ({query}) LIMIT {_SHOWN}").fetchall()
             if rows:
                 failures.append(f"{name}: {'; '.join(map(str, rows))}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import polars as pl
 
-from pipeline import accuracy, build, checks, manifest
+from pipeline import accuracy, build, checks, hosting, manifest
 from pipeline import publish as publishing
 from pipeline.anatomise import anatomise
 from pipeline.facts import read_facts, read_measured
@@ -29,7 +30,7 @@ def publish(snapshot: Snapshot, output: Path) -> None:
     """Publishes with progress on standard error and a summary on standard output."""
     started = time.monotonic()
     print(f"Using the {snapshot.describe()}.", flush=True)
-    done = publishing.publish(snapshot, bar, output)
+    done = publishing.publish(snapshot, bar, output, say=lambda line: print(line, flush=True))
     seconds = time.monotonic() - started
     print("\n".join(_summary(done, seconds)), flush=True)
 
@@ -73,17 +74,32 @@ def _crawl_summary(done: Crawled, seconds: float) -> Iterator[str]:
     yield f"  requests     {sum(done.requests.values()):,} ({asked or 'none'}) in {seconds:.1f} s"
     if done.is_partial:
         yield f"  partial      {done.pending:,} models are left; the next crawl goes on with them"
-    for problem in done.problems[:5]:
+    for problem in [*done.problems[:5], *done.notes[:5]]:
         yield f"               {problem}"
 
 
 def check(database: Path) -> int:
-    """Prints the checks that fail, or how many passed. Returns the exit status."""
+    """Prints the files that are not as they were published and the checks that fail, or how many passed. Returns the exit status."""
     if not database.exists():
         raise FileNotFoundError(f"{database} is not there; `make publish` builds it")
-    failures = checks.run_checks(database)
-    print("\n".join(failures) or f"all {sum(1 for _ in checks.all_checks())} checks passed")
+    tables, site = database.parent, database.parent.with_name("site")
+    failures = [*manifest.damage(tables, bar), *(manifest.damage(site, bar) if site.exists() else ())]
+    if not any(problem.startswith(f"{tables.name}/{database.name}:") for problem in failures):
+        failures += checks.run_checks(database, bar)
+    count = sum(len(manifest.read(part).get("files", ())) for part in (tables, site))
+    passed = f"all {sum(1 for _ in checks.all_checks())} checks passed, and {count:,} files are as they were published"
+    print("\n".join(failures) or passed)
     return 1 if failures else 0
+
+
+def hosting_of(site: Path) -> int:
+    """Prints the size of a built site and the limits of page hosts that it is beyond. Returns the exit status."""
+    size = hosting.measure(site)
+    print(f"{site} has {size.told()}", flush=True)
+    problems = list(hosting.too_large(size))
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def compare(snapshot: Snapshot) -> None:
@@ -97,14 +113,21 @@ def compare(snapshot: Snapshot) -> None:
 
 def _summary(done: publishing.Published, seconds: float) -> Iterator[str]:
     tables = done.folder / "tables"
-    counts = json.loads((tables / manifest.FILE).read_text(encoding="utf-8"))["row_counts"]
-    with duckdb.connect(str(tables / build.DATABASE), read_only=True) as connection:
-        grades = connection.execute("SELECT anatomy_grade, count(*) FROM model GROUP BY ALL ORDER BY 2 DESC").fetchall()
-        known, unknown = connection.execute(
-            "SELECT count(total_bytes), count(unknown_reason) FROM footprint"
-        ).fetchall()[0]
+    counts = manifest.read(tables)["row_counts"]
+    # from Parquet: whoever has the DuckDB file open does not matter
+    grades = pl.scan_parquet(tables / "model.parquet").group_by("anatomy_grade").len().collect().rows()
+    grades.sort(key=lambda row: (-row[1], row[0]))
+    known, unknown = (
+        pl.scan_parquet(tables / "footprint.parquet")
+        .select(pl.col("total_bytes").count(), pl.col("unknown_reason").count())
+        .collect()
+        .row(0)
+    )
     yield ""
     yield f"  rebuilt      {', '.join(done.rebuilt) or 'nothing: no input has changed'}"
+    if done.damaged:
+        more = f" and {len(done.damaged) - 3:,} more" if len(done.damaged) > 3 else ""
+        yield f"  was damaged  {'; '.join(done.damaged[:3])}{more}"
     yield f"  models       {counts['model']:,} ({', '.join(f'{grade} {count:,}' for grade, count in grades)}), rejected {counts['rejected']:,}"
     yield f"  GPUs         {counts['gpu']:,}"
     yield f"  footprints   {known:,} known, {unknown:,} unknown with a reason"

@@ -42,10 +42,16 @@ def fill_footprints(
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}_of_first AS FROM {table} LIMIT 0")
     for first, last in progress(_steps(connection), desc="footprints"):
         _work_out(connection, first, last)
-    for table in ("footprint", "ladder"):
-        _write_for_twins(connection, table)
-        connection.execute(f"DROP TABLE {table}_of_first")
-    for name in ("twin", "lookup_grid", "ladder_grid", "scenario_step"):
+    portions = [(table, models) for table in ("footprint", "ladder") for models in _portions(connection)]
+    for table, models in progress(portions, desc="models alike"):
+        _write_for_twins(connection, table, models)
+    connection.execute("DROP TABLE footprint_of_first; DROP TABLE ladder_of_first")
+    for name in (
+        "twin",
+        *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
+        "scenario_step",
+        "answer_step",
+    ):
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
@@ -89,7 +95,8 @@ def _steps(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
 
 
 def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> None:
-    for purpose, table in _PURPOSES:
+    """Both purposes in one question: that is planned anew each time it is asked, and planning takes as long as hundreds of answers."""
+    for purpose, _ in _PURPOSES:
         # a model's own bends are points of its ladder, besides those that all models share
         own = """
             UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (point AS context_tokens)
@@ -98,7 +105,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
         """
         connection.execute(
             f"""
-            CREATE OR REPLACE TEMP TABLE scenario_step AS
+            CREATE OR REPLACE TEMP TABLE {purpose}_step AS
             WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
             -- a model that reads less than the shortest context is answered for all that it reads
             SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
@@ -112,31 +119,52 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             """,
             {"first": first, "last": last},
         )
-        # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
+    connection.execute("CREATE OR REPLACE TEMP TABLE scenario_step AS FROM lookup_step UNION FROM ladder_step")
+    # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE answer_step AS SELECT {_COLUMNS} FROM footprints('scenario_step')
+        QUALIFY row_number() OVER (
+            PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
+            ORDER BY total_bytes * (1 + error_band) NULLS LAST, sharding DESC
+        ) = 1
+        """
+    )
+    # what a scenario leaves open is settled in its answer
+    settled = " AND ".join(
+        f"coalesce(asked.{name} = answer.{name}, asked.{name} IS NULL)"
+        for name in ("engine_id", "optimizer_id", "checkpointing")
+    )
+    for purpose, table in _PURPOSES:
         connection.execute(
             f"""
-            INSERT INTO {table}_of_first BY NAME SELECT {_COLUMNS} FROM footprints('scenario_step')
-            QUALIFY row_number() OVER (
-                PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
-                ORDER BY total_bytes * (1 + error_band) NULLS LAST, sharding DESC
-            ) = 1
+            INSERT INTO {table}_of_first BY NAME
+            FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {settled} AND {
+                " AND ".join(
+                    f"asked.{name} = answer.{name}"
+                    for name in ("model_id", "dtype_id", "phase_id", "context_tokens", "sequences", "gpu_count")
+                )
+            }
             """
         )
 
 
-def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str) -> None:
+def _portions(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
     """A few models at a time, in order: what is published is sorted."""
     models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
-    for start in range(0, len(models), _MODELS_PER_STEP):
-        connection.execute(
-            f"""
-            INSERT INTO {table} BY NAME
-            FROM (
-                SELECT f.* REPLACE (twin.model_id AS model_id)
-                FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
-                WHERE list_contains($models, twin.model_id)
-            )
-            ORDER BY {_ORDER}
-            """,
-            {"models": models[start : start + _MODELS_PER_STEP]},
+    return [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
+
+
+def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str, models: list[str]) -> None:
+    connection.execute(
+        f"""
+        INSERT INTO {table} BY NAME
+        FROM (
+            SELECT f.* REPLACE (twin.model_id AS model_id)
+            FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
+            WHERE list_contains($models, twin.model_id)
         )
+        ORDER BY {_ORDER}
+        """,
+        {"models": models},
+    )

@@ -1,12 +1,19 @@
-"""What was published: `manifest.json` (versions, rows, checksums) and `datapackage.json` (every column's meaning)."""
+"""What was published: a `manifest.json` in each folder (versions, files, checksums) and `datapackage.json` (every column's meaning).
+
+A manifest is sealed: it holds its own checksum. So a folder is whole if its manifest is, and every file is what that says; whatever
+is damaged, missing or edited shows, and the next publish makes it anew.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from pipeline.compatibility import DERIVED
 from pipeline.hub.snapshot import Snapshot
@@ -14,6 +21,7 @@ from pipeline.schema import ENUMS, PUBLISHED, Column, Table
 
 FILE = "manifest.json"
 SCHEMA_VERSION = "1.0.0"
+_THREADS = 4  # hashing gives the interpreter free
 _FRICTIONLESS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "date": "date"}
 
 
@@ -28,15 +36,92 @@ def write(tables: Path, snapshot: Snapshot, row_counts: Mapping[str, int], finge
         "resources": [_resource(PUBLISHED[name]) for name in row_counts],
     }
     (tables / "datapackage.json").write_text(_json(package), encoding="utf-8")
-    files = sorted(p for p in tables.iterdir() if p.is_file() and p.name != FILE)
     manifest = {
         **versions(snapshot, fingerprint),
+        "fingerprint": fingerprint,
         "snapshot_origin": snapshot.origin,
         "code_revision": _revision(),
         "row_counts": dict(row_counts),
-        "files": {p.name: {"size_bytes": p.stat().st_size, "sha256": _sha256(p)} for p in files},
+        "files": _files(tables),
     }
-    (tables / FILE).write_text(_json(manifest), encoding="utf-8")
+    (tables / FILE).write_text(_json(_sealed(manifest)), encoding="utf-8")
+
+
+def write_site(site: Path, tables: Path, fingerprint: str, about: Mapping[str, Any]) -> None:
+    """Writes the manifest of a site that was rendered from these tables."""
+    manifest = {"fingerprint": fingerprint, "tables": tables_of(tables), **about, "files": _files(site)}
+    # a line per file: there are thousands of them
+    text = json.dumps(_sealed(manifest), ensure_ascii=False).replace('"}, "', '"},\n"')
+    (site / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def tables_of(tables: Path) -> dict[str, str]:
+    """The release of tables that a site is made from."""
+    return {"data_version": read(tables).get("data_version", ""), "manifest_sha256": _sha256(tables / FILE)}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder; empty where there is none, or none that is as it was written."""
+    try:
+        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) and found == _sealed(found) else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def damage(folder: Path, progress: Callable[..., Iterable[Any]] | None = None) -> list[str]:
+    """What is not as it was published, file by file: missing, of another size or of other content. Empty means whole."""
+    found = read(folder)
+    if not found:
+        return [f"{folder.name}/{FILE}: {'damaged' if (folder / FILE).exists() else 'missing'}"]
+    files = list(found["files"].items())
+    with ThreadPoolExecutor(_THREADS) as pool:
+        checked = pool.map(lambda item: _wrong(folder / item[0], item[1]), files)
+        shown = progress(checked, desc=f"checksums of {folder.name}", total=len(files)) if progress else checked
+        wrong = list(shown)
+    return [f"{folder.name}/{name}: {what}" for (name, _), what in zip(files, wrong, strict=True) if what]
+
+
+def unlisted(folder: Path) -> list[str]:
+    """Files that lie in the folder and are none of those that were published there."""
+    known = {FILE, *read(folder).get("files", ())}
+    return sorted(name for name in _names(folder) if name not in known)
+
+
+def _wrong(path: Path, told: Mapping[str, Any]) -> str:
+    try:
+        if path.stat().st_size != told["size_bytes"]:
+            return f"{path.stat().st_size:,} bytes, published were {told['size_bytes']:,}"
+        return "" if _sha256(path) == told["sha256"] else "not what was published"
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+
+
+def _files(folder: Path) -> dict[str, dict[str, Any]]:
+    names = sorted(name for name in _names(folder) if name != FILE)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        sums = pool.map(lambda name: _sha256(folder / name), names)
+        return {
+            name: {"size_bytes": (folder / name).stat().st_size, "sha256": found}
+            for name, found in zip(names, sums, strict=True)
+        }
+
+
+def _names(folder: Path) -> list[str]:
+    """Every file below a folder; a link is one, wherever it leads."""
+    found = []
+    for top, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(top, name))]
+        found += [os.path.relpath(os.path.join(top, name), folder).replace(os.sep, "/") for name in (*files, *links)]
+    return found
+
+
+def _sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with its own checksum, as the last of its values."""
+    rest = {name: value for name, value in manifest.items() if name != "checksum"}
+    return {**rest, "checksum": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
 
 
 def versions(snapshot: Snapshot, fingerprint: str) -> dict[str, str]:

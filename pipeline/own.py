@@ -7,18 +7,22 @@ Sizes are shown in GiB; a number that is not known has its reason.
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import duckdb
+import polars as pl
 
 from pipeline import build
-from pipeline.anatomise import anatomise
+from pipeline.anatomise import UNREADABLE, anatomise
+from pipeline.anatomy.describe import config_in
 from pipeline.facts import read_facts, read_measured
+from pipeline.failures import Failure
+from pipeline.hub.bounds import visible
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.lookup import fill_footprints
+from pipeline.schema import PUBLISHED
 
 MODEL_ID = "own/model"
 TRAINING_TOKENS = 2048
@@ -31,28 +35,77 @@ class OwnModelError(ValueError):
 
 def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
     """The almanac of the model that a config.json describes, in memory or in a new file. Raises OwnModelError and OSError."""
-    try:
-        config = json.loads(config_path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise OwnModelError(f"{config_path.name} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise OwnModelError(f"{config_path.name} is no config: a JSON object was expected")
-    if database is not None and database.exists():
-        raise OwnModelError(f"{database} is there already")
-    if database is not None and not database.parent.is_dir():
-        raise OwnModelError(f"{database.parent} is no folder")
+    config = _config(config_path)
+    if database is not None:
+        _check_place(database)
     record = Record(MODEL_ID, config=config, config_kind="verbatim")
     frames = anatomise(Snapshot(config_path.parent, datetime.date.today(), "own", (record,), {}))
     if rejected := frames["rejected"]["reason"].to_list():
-        raise OwnModelError(f"{config_path.name} contradicts itself: {rejected[0]}")
+        # a reader's own mistake comes with its place in the reader
+        raise OwnModelError(f"{config_path}{'' if UNREADABLE in rejected[0] else ' contradicts itself'}: {rejected[0]}")
     if frames["model"]["anatomy_grade"][0] == "unknown":
-        raise OwnModelError(frames["model"]["anatomy_note"][0])
-    connection = duckdb.connect(str(database or ":memory:"))
+        raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
     facts = read_facts()
-    build.load(connection, facts, {**frames, "measured": read_measured()})
-    build.run_sql(connection)
-    fill_footprints(connection, facts["scenario_set"])
+    connection = duckdb.connect(str(database or ":memory:"))
+    try:
+        build.load(connection, facts, {**frames, "measured": read_measured()})
+        build.run_sql(connection)
+        # of one model the plan of a question takes longer than its answer, however the plan is
+        connection.execute("PRAGMA disable_optimizer")
+        fill_footprints(connection, facts["scenario_set"])
+        connection.execute("PRAGMA enable_optimizer")
+    except BaseException:
+        connection.close()
+        if database is not None:
+            database.unlink(missing_ok=True)
+        raise
     return connection
+
+
+def answer(config_path: Path, gpu_id: str, context_tokens: int, database: Path | None = None) -> str:
+    """What of the model of a config.json fits a card, in lines. What is wrong with the question is said before any work.
+
+    Raises OwnModelError and OSError.
+    """
+    _config(config_path)
+    if database is not None:
+        _check_place(database)
+    _check(read_facts(), gpu_id, context_tokens)
+    with book_of(config_path, database) as connection:
+        text = told(connection, gpu_id, context_tokens)
+    return text if database is None else f"{text}\n\nkept in {database}: FROM footprint_of('{MODEL_ID}')"
+
+
+def _config(path: Path) -> dict:
+    try:
+        config = config_in(path)
+    except Failure as problem:
+        raise OwnModelError(str(problem)) from None
+    if not isinstance(config, dict):
+        raise OwnModelError(f"{path.name} is no config: a JSON object was expected")
+    return config
+
+
+def _check_place(database: Path) -> None:
+    if database.exists():
+        raise OwnModelError(f"{database} is there already")
+    if not database.parent.is_dir():
+        raise OwnModelError(f"{database.parent} is no folder")
+
+
+def _check(facts: Mapping[str, pl.DataFrame], gpu_id: str, context_tokens: int) -> None:
+    """Raises OwnModelError where no almanac can have the answer: the book knows its cards and contexts before it is built."""
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE model ({build.declared_columns(PUBLISHED['model'])})")
+        for name in ("gpu", "dtype", "phase", "optimizer", "engine", "kv_dtype"):
+            connection.register(name, facts[name].to_arrow())
+        for name in ("00_words", "77_nearest"):
+            connection.execute((build.SQL / f"{name}.sql").read_text(encoding="utf-8"))
+        _known(connection, gpu_id)
+    lookup = facts["scenario_set"].filter(purpose="lookup").select("phase_ids", "contexts").rows()
+    published = {int(n) for phases, contexts in lookup if "inference" in phases.split() for n in contexts.split()}
+    if context_tokens < min(published):
+        raise OwnModelError(f"--context starts at {min(published):,}, the shortest that is worked out")
 
 
 def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int) -> str:
@@ -64,7 +117,7 @@ def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int
     ).fetchall()[0]
     context = _context(connection, context_tokens)
     lines = [
-        f"{model[0]:,} parameters, {model[1]:,} layers, context {f'{model[2]:,}' if model[2] else 'not said'}. {model[3]}.",
+        f"{model[0]:,} parameters, {model[1]:,} layers, context {f'{model[2]:,}' if model[2] else 'not said'}. {visible(model[3])}.",
         f"{gpu_id} gives one process {_gib(capacity)}.",
         "",
         *(
@@ -79,14 +132,17 @@ def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int
     return "\n".join(lines)
 
 
-def _capacity(connection: duckdb.DuckDBPyConnection, gpu_id: str) -> int:
+def _known(connection: duckdb.DuckDBPyConnection, gpu_id: str) -> str:
+    """The id, where the book has such a card."""
     try:
-        found = connection.execute(
-            "SELECT capacity_bytes FROM gpu WHERE gpu_id = (SELECT known_gpu($gpu_id))", {"gpu_id": gpu_id}
-        ).fetchall()
+        return connection.execute("SELECT known_gpu($gpu_id)", {"gpu_id": gpu_id}).fetchall()[0][0]
     except duckdb.InvalidInputException as error:
-        raise OwnModelError(str(error).removeprefix("Invalid Input Error: ")) from None
-    return found[0][0]
+        raise OwnModelError(visible(str(error).removeprefix("Invalid Input Error: "))) from None
+
+
+def _capacity(connection: duckdb.DuckDBPyConnection, gpu_id: str) -> int:
+    known = {"gpu_id": _known(connection, gpu_id)}
+    return connection.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $gpu_id", known).fetchall()[0][0]
 
 
 def _context(connection: duckdb.DuckDBPyConnection, asked: int) -> int:

@@ -1,10 +1,12 @@
 """From the newest snapshot to `build/`: build beside it, check, and swap in only what is whole.
 
     build/tables/   the tables, manifest.json, datapackage.json
-    build/site/     the site, with the same tables under site/tables
+    build/site/     the site, with those tables under site/tables that a page host takes, and a manifest.json of its own
 
-An interrupted or failing build leaves the last good `build/` as it was. Nothing is rebuilt that has not changed: each stage is
-told by a fingerprint of all that it reads.
+Tables come first and take their place as soon as they are whole and checked, so that they can be asked while the site is still being
+rendered; the site follows when its last page is written, and its manifest names the tables that it was rendered from. An interrupted
+or failing build leaves either as it was. Nothing is rebuilt that has not changed and is undamaged: each stage is told by a fingerprint of
+all that it reads, and each file by its checksum.
 """
 
 from __future__ import annotations
@@ -12,113 +14,125 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline import build, changes, checks, manifest, render
+from pipeline import build, changes, checks, manifest, output, render
 from pipeline.hub.snapshot import Snapshot
-from pipeline.progress import Progress
+from pipeline.output import PublishError
+from pipeline.progress import Progress, step
+from pipeline.render import addresses
+
+__all__ = ["PublishError", "Published", "publish"]
 
 ROOT = Path(__file__).resolve().parent.parent
 # What each stage reads. A change in any of these files makes the stage, and those after it, run again.
 TABLE_INPUTS = ("tables", "pipeline", "requirements.lock")
 SITE_INPUTS = ("site", "mkdocs.yml")
-FINGERPRINTS = "fingerprints.json"
 RELEASE = Path("tables", "release")  # the digest of the last release, which the next is compared with
-
-
-class PublishError(RuntimeError):
-    """The build was not published; the message says why. `build/` is as it was."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What a publish did. `rebuilt` names the stages that ran."""
+    """What a publish did. `rebuilt` names the stages that ran; `damaged` what was found broken, and is whole again."""
 
     rebuilt: tuple[str, ...]
     folder: Path
+    damaged: tuple[str, ...] = ()
 
 
-def publish(snapshot: Snapshot, progress: Progress, output: Path = ROOT / "build", root: Path = ROOT) -> Published:
-    """Brings `output` up to date. Raises PublishError, FactError or SnapshotError and leaves `output` untouched."""
-    with _alone(output):
-        _recover(output)
+def _say_nothing(_line: str) -> None:
+    pass
+
+
+def publish(
+    snapshot: Snapshot,
+    progress: Progress,
+    folder: Path = ROOT / "build",
+    root: Path = ROOT,
+    say: Callable[[str], None] = _say_nothing,
+) -> Published:
+    """Brings `folder` up to date. Raises PublishError, FactError or SnapshotError and leaves what is published there whole.
+
+    `say` is told in a line when new tables can be asked.
+    """
+    folder = output.resolved(folder)
+    output.refuse(folder)
+    with _alone(folder):
+        output.recover(folder)
+        tables, site = folder / "tables", folder / "site"
         wanted = _fingerprints(root)
-        have = _read_json(output / FINGERPRINTS)
-        if have == wanted and _is_whole(output):
-            return Published((), output)
-        following = output.with_name(f".{output.name}-next")
-        shutil.rmtree(following, ignore_errors=True)
-        (following / "site").mkdir(parents=True)
-        try:
-            rebuilt = _fill(following, output, have, wanted, snapshot, progress, root)
-            (following / FINGERPRINTS).write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
-            _swap(following, output)
-        finally:
-            shutil.rmtree(following, ignore_errors=True)
-        return Published(rebuilt, output)
+        damaged = _damage(tables, wanted["tables"], progress)
+        has_tables = damaged == ()
+        if has_tables:
+            damaged = _damage(site, wanted["site"], progress)
+            if damaged == () and manifest.read(site)["tables"] == manifest.tables_of(tables):
+                return Published((), folder)
+        with output.building(folder) as following:
+            if not has_tables:
+                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root)
+                output.put_in_place(following / "tables", folder)
+                say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
+            _render_site(tables, following / "site", wanted["site"], progress)
+            output.put_in_place(following / "site", folder)
+        return Published(("site",) if has_tables else ("tables", "site"), folder, damaged or ())
 
 
-def _fill(
-    following: Path, output: Path, have: dict, wanted: dict, snapshot: Snapshot, progress: Progress, root: Path
-) -> tuple[str, ...]:
-    tables = following / "tables"
-    if have.get("tables") == wanted["tables"] and _is_whole(output):
-        shutil.copytree(output / "tables", tables, copy_function=os.link)
-        rebuilt: tuple[str, ...] = ()
-    else:
-        tables.mkdir()
-        counts = build.build_tables(tables, snapshot, progress)
-        failures = checks.run_checks(tables / build.DATABASE)
-        if failures:
-            raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
-        changes.write(tables, root / "tables", manifest.versions(snapshot, wanted["tables"]), root / RELEASE)
-        manifest.write(tables, snapshot, counts, wanted["tables"])
-        rebuilt = ("tables",)
-    render.render(tables, following / "site", progress)
-    return (*rebuilt, "site")
+def _damage(part: Path, fingerprint: str, progress: Progress) -> tuple[str, ...] | None:
+    """What is broken in a part that would else be kept; None for a part that is of other inputs, or not there."""
+    if not part.exists():
+        return None
+    held = manifest.read(part)
+    if held and held.get("fingerprint") != fingerprint:
+        return None
+    return tuple(manifest.damage(part, progress))
 
 
-def _swap(following: Path, output: Path) -> None:
-    """Two renames; a stop between them is mended by `_recover` at the next run."""
-    previous = output.with_name(f".{output.name}-previous")
-    shutil.rmtree(previous, ignore_errors=True)
-    if output.exists():
-        output.rename(previous)
-    following.rename(output)
-    shutil.rmtree(previous, ignore_errors=True)
+def _build_tables(tables: Path, snapshot: Snapshot, fingerprint: str, progress: Progress, root: Path) -> None:
+    tables.mkdir()
+    counts = build.build_tables(tables, snapshot, progress)
+    failures = checks.run_checks(tables / build.DATABASE, progress)
+    if failures:
+        raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
+    with step(progress, "changes"):
+        changes.write(tables, root / "tables", manifest.versions(snapshot, fingerprint), root / RELEASE)
+    with step(progress, "manifest"):
+        manifest.write(tables, snapshot, counts, fingerprint)
+    output.make_readonly(tables)
 
 
-def _recover(output: Path) -> None:
-    previous = output.with_name(f".{output.name}-previous")
-    if previous.exists() and not output.exists():
-        previous.rename(output)
-    shutil.rmtree(previous, ignore_errors=True)
+def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress) -> None:
+    site.mkdir()
+    render.render(tables, site, progress)
+    with step(progress, "manifest"):
+        known = addresses.known()
+        manifest.write_site(site, tables, fingerprint, {"site_url": known.site, "tables_url": known.large_tables})
+    output.make_readonly(site)
 
 
 @contextmanager
-def _alone(output: Path) -> Iterator[None]:
+def _alone(folder: Path) -> Iterator[None]:
     """Two builds at once would undo each other: the second is told so."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.with_name(f".{output.name}.lock").open("w") as lock:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PublishError(f"another build of {output} is running") from None
+            raise PublishError(f"another build of {folder} is running") from None
         yield
-
-
-def _is_whole(output: Path) -> bool:
-    return (output / "tables" / manifest.FILE).exists() and (output / "site" / "index.html").exists()
 
 
 def _fingerprints(root: Path) -> dict[str, str]:
     tables = _fingerprint(root, TABLE_INPUTS)
-    return {"tables": tables, "site": hashlib.sha256((tables + _fingerprint(root, SITE_INPUTS)).encode()).hexdigest()}
+    try:
+        where = addresses.known()
+    except ValueError as error:
+        raise PublishError(str(error)) from None
+    # addresses stand on every page, and in no table
+    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), where.site, where.large_tables])
+    return {"tables": tables, "site": hashlib.sha256(site.encode()).hexdigest()}
 
 
 def _fingerprint(root: Path, names: tuple[str, ...]) -> str:
@@ -132,10 +146,3 @@ def _fingerprint(root: Path, names: tuple[str, ...]) -> str:
             digest.update(path.relative_to(root).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _read_json(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

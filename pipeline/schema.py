@@ -1,7 +1,7 @@
-"""Every column that the almanac reads from its book or publishes, declared once: type, unit, meaning, what it may hold.
+"""Every table that the almanac reads from its book or publishes: its columns, its key, what may be null.
 
-A table names its columns; `name?` marks one that may be null (unknown, or not applicable). One quantity has one name
-everywhere. Types: string, integer (signed 64 bit), number (double), boolean, date. The unit of a column is its suffix.
+A table names its columns; `name?` marks one that may be null (unknown, or not applicable). Type, unit and meaning of each name
+are declared once, in tables/schema/column.csv. Types: string, integer (signed 64 bit), number (double), boolean, date.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
-from pipeline.schema_columns import COLUMNS, Column
+from pipeline.schema_columns import COLUMNS, Column, SchemaError
 
-__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "Table"]
+__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
 
 DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
 
@@ -49,7 +49,7 @@ ENUMS = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table by name: what a row is, its key, its columns in order (all of COLUMNS), which of them may be null."""
+    """A table by name: what a row is, its key, its columns in order, which of them may be null."""
 
     name: str
     meaning: str
@@ -69,7 +69,7 @@ def _table(name: str, meaning: str, key: str, columns: str) -> Table:
         name,
         meaning,
         tuple(key.split()),
-        tuple(COLUMNS[n] for n in bare),
+        tuple(COLUMNS.of(n, name) for n in bare),
         frozenset(b for b, n in zip(bare, names, strict=True) if n.endswith("?")),
     )
 
@@ -136,7 +136,7 @@ FACTS = _tables(
         "pipeline_stage",
         "What a stage of a diffusion pipeline holds at its peak, by the class that runs it: tensors of its widths for each token.",
         "class_name plan",
-        "class_name plan stage token_frames hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
+        "class_name plan stage token_frames side_multiple? hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
         "attention_scores block_scores sequences_each text_tokens note? source",
     ),
     _table(
@@ -249,7 +249,7 @@ PUBLISHED = _tables(
         "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
         "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
         "trained_context_tokens? anatomy_grade anatomy_note? stored_parameter_note? stored_format? "
-        "stored_bytes? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
+        "stored_bytes? stored_unknown_reason? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
         "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
         "config_source? sources",
     ),
@@ -266,6 +266,14 @@ PUBLISHED = _tables(
         "model_id component tensor_class storage is_in_layers not_loaded_reason",
         "model_id component tensor_class storage is_in_layers not_loaded_reason? element_count stored_element_count "
         "stored_bytes",
+    ),
+    _table(
+        "stored_part",
+        "The format that each part of a quantised checkpoint is held in, as its quantisation config or its published total says; what is "
+        "not quantised is bf16. Models whose files say it themselves (stored_tensor) and models in one format throughout may have none.",
+        "model_id component tensor_class role operator dtype_id layer_count in_features out_features",
+        "model_id component tensor_class role operator dtype_id layer_count per_layer_count is_in_layers out_features in_features? "
+        "element_count",
     ),
     _table(
         "tensor_class",

@@ -1,4 +1,4 @@
-"""Serves the built site on this machine only, as a static host would."""
+"""Serves the built site on this machine only, as a static host would; tables too large for such a host come from beside the site."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from pathlib import Path
 
 class _Handler(SimpleHTTPRequestHandler):
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".bin": "application/octet-stream"}
+
+    def translate_path(self, path: str) -> str:
+        """A file of the site, or else the table of that name in `tables` beside it."""
+        found = Path(super().translate_path(path))
+        site = Path(self.directory)
+        beside = site.with_name("tables") / found.name
+        is_table = found.parent == site / "tables" and not found.exists() and beside.is_file()
+        # the site is served with its own slash rules: a folder's path keeps its last slash
+        return str(beside) if is_table else super().translate_path(path)
 
     def log_message(self, *_: object) -> None:
         """A reader of a page needs no log of requests."""

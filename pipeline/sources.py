@@ -22,6 +22,18 @@ _MEASURED = "measured"
 _MODEL = "model"
 _NEAR = 5
 _LONGEST = 160
+_MEASURES = (
+    "byte",
+    "bit",
+    "GiB",
+    "MiB",
+    "GB/s",
+    "TFLOPS",
+    "TOPS",
+    "W",
+    "USD",
+    "s",
+)  # units told beside a value; what is counted tells its name
 
 
 class UnknownName(LookupError):
@@ -100,9 +112,9 @@ def _values(items: Iterable[tuple[str, Any]]) -> Iterable[str]:
     for name, value in items:
         if value is None:
             continue
-        unit = COLUMNS[name].unit if name in COLUMNS else None
+        unit = COLUMNS.unit_of(name)
         shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-        yield f"  {name}: {shown}" + (f" {unit}" if unit and unit not in ("element", "token") else "")
+        yield f"  {name}: {shown}" + (f" {unit}" if unit in _MEASURES else "")
 
 
 def _cited(row: Mapping[str, Any], facts: Mapping[str, pl.DataFrame]) -> list[str]:

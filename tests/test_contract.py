@@ -96,7 +96,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
 
 
 def test_byte_counts_are_signed_64_bit_everywhere():
-    assert all(c.type == "integer" for c in COLUMNS.values() if c.name.endswith(("_bytes", "_tokens", "_count")))
+    assert all(c.type == "integer" for c in COLUMNS.everywhere() if c.name.endswith(("_bytes", "_tokens", "_count")))
     assert DUCKDB_TYPES["integer"] == "BIGINT"
 
 

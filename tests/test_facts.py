@@ -1,5 +1,7 @@
 """The book of facts: that it holds what users rely on, and that each kind of mistake stops the build where it is."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -74,10 +76,44 @@ def test_doubtful_cards_are_marked(facts):
         assert "Preliminary" in note[gpu_id], gpu_id
 
 
-def test_no_source_names_a_package_registry():
-    for path in [*(TABLES / "facts").glob("*.csv"), TABLES / "measured.csv"]:
-        text = path.read_text(encoding="utf-8")
-        assert not any(host in text for host in ("pypi.org", "pythonhosted", "registry.npmjs")), path.name
+# A host that serves packages, however it is mirrored; a package is cited by its name and version instead.
+REGISTRY_HOST = re.compile(
+    r"\b(?:(?:registry|simple|mirrors?|proxy|files)\.[a-z0-9-]+\.[a-z]{2,}|(?:pypi|crates)\w*\.[a-z]{2,}|\w*npm\w*\.[a-z]{2,})"
+    r"|--(?:extra-)?index-url|--find-links",
+    re.IGNORECASE,
+)
+
+
+def test_a_package_is_cited_by_name_and_version_and_not_by_the_host_that_serves_it():
+    files = [
+        *TABLES.rglob("*.csv"),
+        *TABLES.rglob("*.jsonl"),
+        *TABLES.parent.glob("*.lock"),
+        *TABLES.parent.rglob("package-lock.json"),
+    ]
+    assert len(files) > 50
+    told = [
+        f"{path.name}: {found[0]}"
+        for path in files
+        if ".venv" not in path.parts
+        and "node_modules" not in path.parts
+        and (found := REGISTRY_HOST.search(path.read_text(encoding="utf-8")))
+    ]
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    "cited", ["https://pypi.example/project/vllm", "registry.example.org/x", "cdn.npm.example", "--index-url https://x"]
+)
+def test_hosts_of_registries_are_recognised(cited):
+    assert REGISTRY_HOST.search(cited)
+
+
+@pytest.mark.parametrize(
+    "cited", ["vllm 0.19.1, vllm/config.py", "github.com/pypa/x", "vllm/model_executor/models/registry.py: a"]
+)
+def test_a_package_with_its_version_is_no_host(cited):
+    assert not REGISTRY_HOST.search(cited)
 
 
 def test_measurements_cite_their_source(facts):

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from pipeline import manifest
 from pipeline import publish as publishing
 from pipeline.hub.snapshot import Snapshot
 from pipeline.progress import quiet
@@ -37,7 +38,7 @@ def stages(monkeypatch, tmp_path):
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
     monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release: None)
-    monkeypatch.setattr(publishing.checks, "run_checks", lambda database: [])
+    monkeypatch.setattr(publishing.checks, "run_checks", lambda database, progress: [])
     monkeypatch.setattr(publishing.render, "render", render)
     root = tmp_path / "root"
     for name in ("tables/facts/gpu.csv", "pipeline/build.py", "requirements.lock", "site/docs/index.md", "mkdocs.yml"):
@@ -88,11 +89,31 @@ def test_a_change_of_a_fact_rebuilds_both(stages):
     assert run(root, output).rebuilt == ("tables", "site")
 
 
-def test_a_missing_output_is_built_again(stages):
+def test_tables_can_be_asked_before_the_site_is_written(stages, monkeypatch):
+    """And they have taken their place, whole, when whoever waits is told so."""
+    _ran, root, output = stages
+    told = []
+
+    def say(line):
+        told.append(line)
+        assert manifest.damage(output / "tables") == [] and not (output / "site").exists()
+
+    publishing.publish(SNAPSHOT, quiet, output, root, say)
+    assert len(told) == 1 and str(output / "tables" / "almanac.duckdb") in told[0]
+    run(root, output)
+    assert len(told) == 1
+
+
+def test_a_site_names_the_tables_that_it_was_rendered_from(stages):
     _ran, root, output = stages
     run(root, output)
-    (output / "site" / "index.html").unlink()
-    assert run(root, output).rebuilt == ("tables", "site")
+    site, tables = manifest.read(output / "site"), output / "tables"
+    assert site["tables"]["data_version"] == manifest.read(tables)["data_version"]
+    # a site of other tables is not taken for one of these
+    other = manifest.read(tables) | {"code_revision": "another"}
+    (tables / "manifest.json").chmod(0o644)
+    (tables / "manifest.json").write_text(json.dumps(manifest._sealed(other)))
+    assert run(root, output).rebuilt == ("site",)
 
 
 @pytest.mark.parametrize("stage", ["tables", "checks", "site"])
@@ -105,8 +126,13 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
     def fail(*_):
         raise RuntimeError("no space left")
 
+    kept = before
+    if stage == "site":  # the tables were whole before it failed: they are published, and the site is as it was
+        kept = {name: content for name, content in before.items() if name.startswith("site/")}
     if stage == "checks":
-        monkeypatch.setattr(publishing.checks, "run_checks", lambda database: ["gpu: key is unique: ('a', 2)"])
+        monkeypatch.setattr(
+            publishing.checks, "run_checks", lambda database, progress: ["gpu: key is unique: ('a', 2)"]
+        )
         with pytest.raises(publishing.PublishError, match="key is unique"):
             run(root, output)
     else:
@@ -117,8 +143,13 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
         monkeypatch.setattr(module, name, fail)
         with pytest.raises(RuntimeError):
             run(root, output)
-    assert contents(output) == before
+    assert contents(output) == before if kept is before else contents(output).items() >= kept.items()
+    assert manifest.damage(output / "tables") == manifest.damage(output / "site") == []
     assert sorted(p.name for p in output.parent.iterdir()) == [".build.lock", "build", "root"]
+    if stage == "site":
+        monkeypatch.undo()  # the next run has only the site to make
+        monkeypatch.setattr(publishing.render, "render", lambda tables, site, progress: (site / "index.html").touch())
+        assert run(root, output).rebuilt == ("site",)
 
 
 def test_a_stop_between_the_two_renames_is_mended(stages):
@@ -166,5 +197,6 @@ def test_a_killed_build_leaves_the_last_good_build_and_the_next_one_works(stages
     process.wait(30)
     assert (tmp_path / "started").exists()
     assert contents(output) == before
+    assert output.with_name(".build-next").exists() == (how == signal.SIGKILL)
     assert run(root, output).rebuilt == ("tables", "site")
     assert not output.with_name(".build-next").exists()

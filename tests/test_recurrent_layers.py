@@ -86,3 +86,17 @@ def test_layers_whose_code_was_not_read_have_a_reason(book):
             {"id": model_id},
         ).fetchall()
         assert all(total is None and reason for total, reason in reasons)
+
+
+@pytest.mark.parametrize(("dtype_id", "bytes_each"), [("bf16", 2), ("fp16", 2), ("fp32", 4)])
+def test_recurrent_states_are_fp32_and_convolutions_in_the_precision_of_the_step(
+    book, footprint_of, dtype_id, bytes_each
+):
+    """Mamba and gated delta rules as Transformers allocates them: ssm_states in fp32, conv_states in the model's dtype."""
+    layers = book.execute(
+        "SELECT layer_count, state_elements, conv_state_elements FROM attention_layer WHERE model_id = ? AND state_elements > 0",
+        [HYBRID],
+    ).fetchall()
+    assert layers and all(conv for _, _, conv in layers)
+    expected = 3 * sum(count * (4 * state + bytes_each * conv) for count, state, conv in layers)
+    assert footprint_of(HYBRID, dtype_id=dtype_id, engine_id="transformers", sequences=3)["state_bytes"] == expected

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin, urlsplit
@@ -17,9 +18,9 @@ import pytest
 
 from pipeline.render import crew, render, words
 from pipeline.render.models import ModelPages
-from pipeline.render.shell import Shell
+from pipeline.render.shell import Shell, mkdocs, repository
 from pipeline.render.tables import read
-from tests.tiny_tables import GPUS, HOSTILE, MODELS, REASON, UNKNOWN, build
+from tests.tiny_tables import GPUS, HOSTILE, MEASURED, MODELS, REASON, UNKNOWN, build
 
 SITE = "https://almanac.example/deep/"
 
@@ -153,10 +154,25 @@ def test_canonical_and_sitemap_agree(site, pages):
 
 
 def test_search_knows_every_model_and_card(site):
-    docs = json.loads((site / "search" / "index.json").read_text())["docs"]
-    found = {d["location"] for d in docs}
-    assert {f"models/{words.slug(m)}/" for m in MODELS} | {f"gpus/{g}/" for g in GPUS} <= found
-    assert not any("<script" in d["title"] for d in docs)
+    index = json.loads((site / "search" / "index.json").read_text())
+    shown = {i: index["paths"].get(str(n), i) for n, i in enumerate(index["models"])}
+    assert shown == {words.shown(m): words.slug(m) for m in MODELS}
+    assert len(index["levels"]) == len(MODELS) and set(index["levels"]) <= set("0123")
+    assert {card[0] for card in index["cards"]} == set(GPUS)
+    assert {path for path, *_rest in index["organisations"]} == {"acme"}  # the others list a single model
+    for path, title, text in index["pages"]:
+        assert (site / path.partition("#")[0] / "index.html").is_file() and title and "<p" not in text
+
+
+def test_the_list_of_models_leads_to_every_model_without_a_script(site, pages):
+    listed = {urljoin("models/", link) for link in pages["models/index.html"].links}
+    reached = {link for link in listed if f"{link}index.html" in pages} | {
+        urljoin(link, further)
+        for link in listed
+        if f"{link}index.html" in pages
+        for further in pages[f"{link}index.html"].links
+    }
+    assert {f"models/{words.slug(m)}/" for m in MODELS} <= {unquote(link) for link in reached} | reached
 
 
 def test_policy_allows_exactly_the_inline_scripts(pages):
@@ -177,6 +193,86 @@ def test_nothing_is_fetched_from_elsewhere(pages):
 def test_every_page_says_how_old_the_facts_are(pages):
     for name, page in pages.items():
         assert "Facts of" in " ".join(page.text), name
+
+
+CHART = re.compile(r'<svg class="plot".*?</svg>', re.S)
+NUMBER = re.compile(r"[\d,]+")
+
+
+def number(text: str) -> int:
+    return int(NUMBER.search(text)[0].replace(",", ""))
+
+
+def test_a_chart_draws_as_many_marks_as_its_title_tells(site):
+    """Every chart of the site, by what its title says that it shows; a new kind of chart wants a line here."""
+    seen = defaultdict(int)
+    for file in site.rglob("*.html"):
+        for drawing in CHART.findall(file.read_text()):
+            svg = ElementTree.fromstring(drawing)
+            title, told = svg.findtext("title"), svg.findtext("desc")
+            if title.startswith("Error of "):
+                kind = "measurements"
+                marks = [
+                    e
+                    for e in svg.iter("path")
+                    if e.get("class", "").startswith("point") and e.find("title") is not None
+                ]
+                assert len(marks) == number(title), (file, title)
+                assert all(mark.get("d").startswith("M") for mark in marks)
+            elif "error over" in title:
+                kind = "rules"
+                counts = [e.text for e in svg.iter("text") if e.get("class") == "soft"]
+                assert sum(map(number, counts)) == number(title.partition("error over")[2]), (file, title)
+                bars = [e for e in svg.iter("rect") if float(e.get("height")) > 0]
+                assert len(bars) == len(counts)
+            else:
+                assert title.startswith("Memory of "), (file, title)
+                kind = "contexts"
+                lines = list(svg.iter("polyline"))
+                assert len(lines) == len(told.partition(":")[0].split(", ")), (file, told)
+                assert all(len(line.get("points").split()) > 1 for line in lines)
+                left_out = re.search(r"(\d+) of (\d+) formats are drawn", told)
+                assert left_out and int(left_out[1]) == len(lines) < int(left_out[2])
+                assert left_out[0] in [e.text for e in svg.iter("text")]  # told to those who see it as well
+            seen[kind] += 1
+    assert seen == {"measurements": 2, "rules": seen["rules"], "contexts": seen["contexts"]} and min(seen.values()) > 0
+
+
+def test_a_measurement_that_cannot_be_drawn_is_told(site):
+    page = html.unescape((site / "accuracy" / "index.html").read_text())
+    assert "1 of 3 are left out: what was measured is 0" in page  # of LoRA
+    assert page.count("are left out: what was measured") == 1
+    for _id, _phase, _engine, _measured, told, source in MEASURED:
+        assert told is None or source in page
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({"REPO_URL": "https://code.example/almanac/"}, "https://code.example/almanac"),
+        ({"GITHUB_REPOSITORY": "some/one", "GITHUB_SERVER_URL": "https://hub.example"}, "https://hub.example/some/one"),
+        ({"GITHUB_REPOSITORY": "some/one", "REPO_URL": "https://code.example/x"}, "https://code.example/x"),
+        ({}, None),
+    ],
+)
+def test_every_page_links_to_the_repository_where_its_address_is_known(environment, address, monkeypatch, tmp_path):
+    for name in ("REPO_URL", "GITHUB_REPOSITORY", "GITHUB_SERVER_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    mkdocs(tmp_path / "prose", SITE)
+    files = list((tmp_path / "prose").rglob("*.html"))  # the shells of all other pages are among them
+    assert len(files) > 20
+    for file in files:
+        foot = file.read_text().partition('<div class="md-copyright">')[2]
+        assert (f'<a href="{address}" rel="noopener">' in foot) == (address is not None), file
+        assert ("Source, data and issues" in foot) == (address is not None), file
+
+
+def test_an_address_of_a_repository_is_one(monkeypatch):
+    monkeypatch.setenv("REPO_URL", "javascript:alert(1)")
+    with pytest.raises(ValueError, match="REPO_URL"):
+        repository()
 
 
 def test_tables_are_beside_the_site(site, tables):

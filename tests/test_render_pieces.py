@@ -169,9 +169,12 @@ def test_measurements_keep_their_source(pages):
     ]
     (found,) = errors.compared(pages.book, {})
     assert found["address"] == "https://arxiv.org/abs/2404.10933" and errors.reasons(pages.book) == []
-    ((phase, drawing),) = errors.scatters([found])
-    assert phase == "lora" and ElementTree.fromstring(drawing) is not None
+    ((phase, drawing, left_out),) = errors.scatters([found])
+    assert left_out == "" and phase == "lora" and ElementTree.fromstring(drawing) is not None
     assert '<a href="https://arxiv.org/abs/2404.10933" tabindex="-1"' in drawing
+    (link,) = ElementTree.fromstring(drawing).iter("a")
+    (mark,) = link
+    assert mark.tag == "path" and mark.findtext("title") == "<x>, peak: +100.0 %" and not (link.text or "").strip()
 
 
 PREVIEWS = preview.Previews()

@@ -113,6 +113,8 @@ def test_longer_sequences_are_divided_by_context_parallelism(footprint_of):
         (LLAMA, {"tensor_parallel": 4, "gpu_count": 6}, "gpu_count 6 is no multiple of"),
         (LLAMA, {"expert_parallel": 2, "gpu_count": 8}, "no routed experts"),
         (MOE, {"expert_parallel": 3, "gpu_count": 6}, "128 experts do not divide by expert_parallel 3"),
+        # (a remainder of one is a remainder)
+        (MOE, {"expert_parallel": 127, "gpu_count": 127}, "128 experts do not divide by expert_parallel 127"),
         (MOE, {"expert_parallel": 16, "gpu_count": 8}, "does not divide the 8 GPUs that share the data"),
         (LLAMA, {"context_parallel": 3, "gpu_count": 3}, "context_tokens 2048 do not divide by context_parallel 3"),
         (LLAMA, {"offload": "cloud"}, "offload is none, optimizer or all"),
@@ -147,3 +149,14 @@ def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, o
     alone, both = footprints([step | {"gpu_count": n, "sharding": s} for n, s in ((1, "none"), (2, "ddp"))])
     peaks = [row["total_bytes"] - row["overhead_bytes"] for row in (alone, both)]
     assert peaks[1] - peaks[0] == both["gradients_bytes"]
+
+
+def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
+    """NCCL's buffers by the number of GPUs (constants nccl_*): nothing else outside the tensors grows with it."""
+    constant = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
+    asked = {"model_id": LLAMA, "dtype_id": "gguf-q4_k_m", "context_tokens": 4096}
+    (one,) = (row["overhead_bytes"] for row in footprints([asked]))
+    shared = [asked | {"sharding": "tp", "gpu_count": count} for count in (2, 4, 8)]
+    two, four, eight = (row["overhead_bytes"] for row in footprints(shared))
+    assert two - one == constant["nccl_two_gpus_bytes"]
+    assert four - one == eight - one == constant["nccl_many_gpus_bytes"]

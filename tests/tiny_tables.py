@@ -67,6 +67,16 @@ PHASES = {
     "qlora": ("QLoRA", "Train adapters beside frozen 4-bit weights"),
 }
 COUNTS = (1, 2, 4, 8, 16)
+# measured: id, phase, engine, what was measured and what we say in GiB, where it is read
+MEASURED = (
+    ("run-a", "inference", "vllm", 15.0, 15.1, "https://example.org/a"),
+    ("run-b", "inference", "transformers", 14.0, 13.9, "a log that nobody links to"),
+    ("run-c", "inference", "llama.cpp", 5.0, 9.0, "arXiv:2404.10933"),
+    ("run-d", "lora", "transformers", 20.0, 21.0, "a log that nobody links to"),
+    ("run-e", "lora", "transformers", 18.0, 15.0, "github.com/acme/runs @0123456 log.txt"),
+    ("run-f", "lora", "transformers", 0.0, 1.0, "https://example.org/f"),
+    ("run-g", "full-finetune", "transformers", 99.0, None, "https://example.org/g"),
+)
 # by engine, vendor and format: what does not run, and what nobody says; all else runs
 REFUSED = {
     ("vllm", "apple", "bf16"): (False, "vLLM has no kernels for it"),
@@ -271,6 +281,22 @@ def _rows():
         ],
         "attention_layer": [layer | {"model_id": m, "elements_per_token": 2048} for m in known],
         "footprint": list(footprints()),
+        "measured": [
+            {"measured_id": i, "metric": "peak", "value_bytes": int(size * GIB), "strict_set": "A", "source": source}
+            for i, _phase, _engine, size, _told, source in MEASURED
+        ],
+        "prediction": [
+            {
+                "measured_id": i,
+                "model_id": "acme/Alpha-7B-Instruct",
+                "phase_id": phase,
+                "engine_id": engine,
+                "dtype_id": "bf16",
+            }
+            | {"predicted_bytes": told and int(told * GIB), "error": told and (told / size - 1 if size else 0.0)}
+            | {"reason": None if told else "the number of GPUs is not told"}
+            for i, phase, engine, size, told, _source in MEASURED
+        ],
         "accuracy": [
             {
                 "metric": "allocated",

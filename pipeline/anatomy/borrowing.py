@@ -25,6 +25,7 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.completing import KIN, completions, other_parts, over, text_place, typed
 from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.filling import may_be_quantised
 from pipeline.anatomy.grade import OWN_CONFIG, Graded, variants
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.anatomy.rows import Anatomy
@@ -216,7 +217,8 @@ def _counts(record: Record) -> bool:
     try:
         anatomy = read_config(record.config)
         total, is_gguf = record.stored_parameter_count, record.parameters_kind == "exact_gguf"
-        return any(explain_total(held, total, is_repack=False, is_gguf=is_gguf) for _, held in variants(anatomy))
+        how = {"is_repack": False, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
+        return any(explain_total(held, total, **how) for _, held in variants(anatomy))
     except Exception:
         return False
 
@@ -225,12 +227,17 @@ def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
     """The same records in the same order; what had no shape of its own has a relative's where its total confirms one."""
     lenders = Lenders(graded)
     for record, found in graded:
-        may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
-        may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
-        borrowed = lenders.borrow(record) if may_borrow else None
-        if borrowed and borrowed[1].anatomy is None and found.anatomy:
-            borrowed = None  # its tensor headers give more
-        yield borrowed or (record, found)
+        yield settled(lenders, record, found)
+
+
+def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
+    """The record and its grade, with a relative's shape where it has none of its own and its total confirms one."""
+    may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
+    may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
+    borrowed = lenders.borrow(record) if may_borrow else None
+    if borrowed and borrowed[1].anatomy is None and found.anatomy:
+        borrowed = None  # its tensor headers give more
+    return borrowed or (record, found)
 
 
 def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:

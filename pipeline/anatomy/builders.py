@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.anatomy.context import context_tokens
-from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.fields import Fields, no_more_rows
 from pipeline.anatomy.reading import Heads, architecture, dropout, head_kind, label_count, layer_count
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor
+from pipeline.hub.bounds import LARGEST_TOTAL
 
-MOST_PARAMETERS = 10**15
 MOST_CACHED = 10**12  # elements of one layer, per token or per sequence
 
 
@@ -42,6 +42,7 @@ class Decoder:
 
     def add(self, tensor_class, role, operator, layers, out, inner=None, each=1):
         if layers > 0 and each > 0 and out > 0 and inner != 0:
+            no_more_rows(self.tensors, f"the {self.component}")
             self.tensors.append(Tensor(self.component, tensor_class, role, operator, layers, each, out, inner))
 
     def linear(self, tensor_class, role, layers, out, inner, *, bias=False, each=1, operator="linear"):
@@ -281,7 +282,7 @@ class Decoder:
             predicting=tuple(self.predicting),
             **facts,
         )
-        if anatomy.parameter_count > MOST_PARAMETERS:
+        if anatomy.parameter_count > LARGEST_TOTAL:
             raise ContradictoryConfig(f"{self.fields.where} describes more than 10^15 parameters")
         for layer in anatomy.attention:
             if max(layer.elements_per_token, layer.state_elements, layer.conv_state_elements) > MOST_CACHED:

@@ -65,13 +65,12 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
         heads = fields.count("num_attention_heads", default=None)
         blocks = fields.items("down_block_types")
         if blocks:  # a U-Net, whose widest moment follows its first width
-            first = sizes(fields, "block_out_channels", least=1)[0]
+            first = _widths(fields)[0]
             facts = {"hidden_size": first, "text_width": fields.count("cross_attention_dim", default=0, least=0)}
             return facts | {"plan": str(blocks[0]), "latent_elements": 0, "token_pixels": 64}
         hidden = fields.count("hidden_size", "dim", default=None)
-        hidden = hidden or heads * fields.count("attention_head_dim")
-        patch = fields.raw("patch_size", default=1)
-        side = patch[-1] if isinstance(patch, list) else patch
+        hidden = hidden or fields.count("num_attention_heads") * fields.count("attention_head_dim")
+        side = _patch(fields)
         channels = fields.count("in_channels", "in_dim")
         is_packed = channels >= 64  # patches of 2 × 2 come as one row
         text = fields.count(
@@ -86,8 +85,18 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
         facts = {"hidden_size": hidden, "head_count": heads, "text_width": text}
         facts |= {"latent_elements": channels * (1 if is_packed else side * side)}
         return facts | {"token_pixels": 256 if is_packed else 64 * side * side}
-    except (UnknownAnatomy, ContradictoryConfig, TypeError):
+    except (UnknownAnatomy, ContradictoryConfig):
         return {}
+
+
+def _patch(fields: Fields) -> int:
+    """The side of a patch of latents: one number, or the last of those for frames, height and width."""
+    if not isinstance(fields.raw("patch_size"), list):
+        return fields.count("patch_size", default=1)
+    sides = sizes(fields, "patch_size", least=1)
+    if not sides:
+        raise ContradictoryConfig(f"{fields.where}.patch_size is an empty list")
+    return sides[-1]
 
 
 def _class(fields: Fields, name: str) -> str | None:
@@ -105,7 +114,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
             if fields.raw("base_dim") is not None:
                 part, hidden = video_autoencoder(fields), fields.count("base_dim")
             else:
-                part, widths = autoencoder(fields), sizes(fields, "block_out_channels", least=1)
+                part, widths = autoencoder(fields), _widths(fields)
                 hidden = widths[min(1, len(widths) - 1)]
             facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": hidden}
             facts |= {"token_pixels": 1, "latent_elements": 0}
@@ -123,12 +132,20 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         return Component(name, class_name, None, str(reason))
 
 
+def _widths(fields: Fields) -> list[int]:
+    """Channels of each stage."""
+    widths = sizes(fields, "block_out_channels", least=1)
+    if not widths:
+        raise ContradictoryConfig(f"{fields.where}.block_out_channels is an empty list")
+    return widths
+
+
 def autoencoder(fields: Fields) -> Part:
     """AutoencoderKL of Stable Diffusion and FLUX: residual blocks that halve and double the image, attention in the middle."""
     kind = fields.text("_class_name")
     if kind not in ("AutoencoderKL", "AutoencoderKLFlux2"):
         raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
-    widths, each = sizes(fields, "block_out_channels", least=1), fields.count("layers_per_block", default=2)
+    widths, each = _widths(fields), fields.repeats("layers_per_block", default=2, least=1)
     latent, image = fields.count("latent_channels"), fields.count("in_channels", default=3)
     part = Part("vae", "other")
     part.conv(widths[0], image, 3, 3)
@@ -169,7 +186,10 @@ def video_autoencoder(fields: Fields) -> Part:
     if kind not in ("AutoencoderKLWan", "AutoencoderKLQwenImage") or fields.flag("is_residual"):
         raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
     base, latent = fields.count("base_dim"), fields.count("z_dim")
-    image, blocks = fields.count("in_channels", "input_channels", default=3), fields.count("num_res_blocks", default=2)
+    image, blocks = (
+        fields.count("in_channels", "input_channels", default=3),
+        fields.repeats("num_res_blocks", default=2, least=1),
+    )
     widths, halved = [base * m for m in sizes(fields, "dim_mult", least=1)], fields.items("temperal_downsample") or []
     if len(halved) != len(widths) - 1 or (fields.items("attn_scales") or []):
         raise UnknownAnatomy("the steps of this autoencoder are not described yet")

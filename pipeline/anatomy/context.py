@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.anatomy.fields import LARGEST_SIZE, Fields
+from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig
+from pipeline.hub.bounds import LARGEST_SIZE
 
 _LENGTH = (
     "max_position_embeddings", "n_positions", "max_seq_len", "model_max_length", "max_sequence_length",

@@ -5,28 +5,57 @@ Counts are elements; a cache is told per token and per sequence, in elements and
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.rows import TENSOR_CLASSES, Anatomy, AttentionLayer
+from pipeline.failures import Failure
+from pipeline.hub.bounds import visible
+from pipeline.hub.careful import Malformed, parse, problem_of
 
 _BYTES = 2  # of a 16-bit element
+
+
+def config_in(path: Path) -> Any:
+    """The JSON value of a config.json that somebody has, read with the care that the Hub's are read with. Raises Failure and OSError.
+
+    Infinite numbers, which some configs of the Hub hold, are taken as a crawl takes them; what is not a number at all is not.
+    """
+    try:
+        config = parse(path.read_bytes(), refused=("NaN",))
+    except Malformed as problem:
+        text = str(problem)
+        said = f"is {text}" if text.startswith("not JSON") else f"is not JSON that can be used: {text}"
+        raise Failure(visible(f"{path.name} {said}")) from None
+    if problem := problem_of(config):
+        raise Failure(visible(f"{path.name} is not used: {problem}"))
+    return config
+
+
+def told(path: Path) -> str:
+    """The description of a config.json. Raises Failure with the reason where there is none, OSError where it cannot be read."""
+    config = config_in(path)
+    try:
+        return describe(read_config(config))
+    except UnknownAnatomy as reason:
+        raise Failure(visible(f"unknown: {reason}")) from None
+    except ContradictoryConfig as reason:
+        raise Failure(visible(f"contradictory: {reason}")) from None
+    except Exception as mistake:
+        named = config.get("model_type") if isinstance(config, Mapping) else None
+        mistake.add_note(visible(f"while {path} was read, whose model_type is {named!r}"))
+        raise
 
 
 def describe_file(path: Path) -> str:
     """The description of a config.json, or the reason why there is none. Raises OSError where the file cannot be read."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        return f"{path.name} is not JSON: {error}"
-    try:
-        return describe(read_config(config))
-    except UnknownAnatomy as reason:
-        return f"unknown: {reason}"
-    except ContradictoryConfig as reason:
-        return f"contradictory: {reason}"
+        return told(path)
+    except Failure as reason:
+        return str(reason)
 
 
 def describe(anatomy: Anatomy) -> str:
@@ -34,7 +63,9 @@ def describe(anatomy: Anatomy) -> str:
     if anatomy.trained_context_tokens:
         context += f", trained for {anatomy.trained_context_tokens:,}"
     lines = [
-        f"model_type     {anatomy.model_type}" + (f" ({anatomy.architecture})" if anatomy.architecture else ""),
+        visible(
+            f"model_type     {anatomy.model_type}" + (f" ({anatomy.architecture})" if anatomy.architecture else "")
+        ),
         f"layers         {anatomy.layer_count:,} of width {anatomy.hidden_size:,}",
         f"context        {context}",
         f"parameters     {anatomy.parameter_count:,}",

@@ -9,7 +9,7 @@ Source: the config and modeling files of transformers 5.23.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families.plain import Plain, attend, flag
@@ -23,11 +23,10 @@ Layers = Callable[[Fields, int], list[bool]]
 Attend = Callable[[Decoder, Fields, Sequence[int | None]], None]
 
 
-def named(fields: Fields, names: Named, least: int = 1) -> int:
+def named(fields: Fields, names: Named, least: int = 1, *, is_repeated: bool = False) -> int:
     *spelled, default = names
-    return (
-        fields.count(*spelled, least=least) if default is None else fields.count(*spelled, default=default, least=least)
-    )
+    read = fields.repeats if is_repeated else fields.count
+    return read(*spelled, least=least) if default is None else read(*spelled, default=default, least=least)
 
 
 def every_layer(fields: Fields, layers: int) -> list[bool]:
@@ -148,7 +147,7 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
 def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:
     """Elements of the multi-token prediction layers: each a layer of the model, a projection of two streams [h, 2h]
     and three norms; some checkpoints (DeepSeek-V3, GLM-4.5) repeat the embedding and the head in each."""
-    count = named(fields, sparse.mtp, least=0)
+    count = named(fields, sparse.mtp, least=0, is_repeated=True)
     if count == 0:
         return
     one = Decoder(fields, norm_kind=sparse.frame.norm_kind, norm_bias=sparse.frame.norm_bias, layers=1)
@@ -161,6 +160,6 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) ->
     elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
     elements += one.stored_extra.get("router bias buffers", 0)
     one.linear("other", "mtp_projection", 1, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = one.tensors * count
+    decoder.predicting = [replace(t, layer_count=count * t.layer_count) for t in one.tensors]
     decoder.store("multi-token prediction layers", count * elements)
     decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
+from pipeline.hub.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_TENSOR_ROWS
 
-LARGEST_SIZE = 10**8  # no dimension of any model comes near; a larger one is a lie or a typo
 _MISSING = object()
 
 
@@ -47,6 +47,13 @@ class Fields:
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, outside {least} to {LARGEST_SIZE}")
         return value
 
+    def repeats(self, *names: str, default: Any = _MISSING, least: int = 0) -> Any:
+        """A count that a loop runs over or that multiplies a list: layers, blocks. As `count`, and no more than MOST_REPEATS."""
+        value = self.count(*names, default=default, least=least)
+        if value is not None and value > MOST_REPEATS:
+            raise ContradictoryConfig(f"{self.where}.{names[0]} is {value}, more than any model repeats")
+        return value
+
     def flag(self, *names: str, default: bool = False) -> bool:
         value = self.raw(*names)
         if value is None:
@@ -79,6 +86,8 @@ class Fields:
             return None
         if not isinstance(value, list):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not a list")
+        if len(value) > MOST_REPEATS:
+            raise ContradictoryConfig(f"{self.where}.{names[0]} has {len(value)} entries, more than any model needs")
         if length is not None and len(value) != length:
             raise ContradictoryConfig(f"{self.where}.{names[0]} has {len(value)} entries for {length} layers")
         return value
@@ -96,6 +105,12 @@ class Fields:
         if by < 1 or whole % by:
             raise ContradictoryConfig(f"{self.where}: {what} {whole} does not divide by {by}")
         return whole // by
+
+
+def no_more_rows(rows: Sized, what: str) -> None:
+    """Before a row is added to these. Raises ContradictoryConfig where counts that are nested have made more than any model has."""
+    if len(rows) >= MOST_TENSOR_ROWS:
+        raise ContradictoryConfig(f"{what} would be more than {MOST_TENSOR_ROWS:,} rows of tensors")
 
 
 def _shown(value: Any) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
+from pipeline.anatomy.formats import is_quantised
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import extras_by_sum
 from pipeline.hub.record import Record
@@ -50,6 +51,12 @@ def fillings(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
             continue
         if (filled.tensors, filled.stored_extra) != (anatomy.tensors, anatomy.stored_extra):
             yield what, filled
+
+
+def may_be_quantised(record: Record) -> bool:
+    """Whether anything but its total speaks of a quantised checkpoint: the Hub's tag, its name, its config, packed elements."""
+    is_named = record.quantization_hint is not None or NAMED_FORMAT.search(record.model_id) is not None
+    return is_named or record.parameters_kind == "exact_packed_elements" or is_quantised(record.config or {})
 
 
 def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
@@ -103,7 +110,7 @@ def _more_rows(record: Record, anatomy: Anatomy, is_quantised: bool) -> Iterator
     names = [n for n in ("n_positions", "max_position_embeddings") if n in class_defaults().get(anatomy.model_type, {})]
     table = next((t for t in anatomy.tensors if (t.component, t.role) == ("text", "position_embedding")), None)
     if table and table.in_features and names and not any(name in record.config for name in names):
-        for beside in extras_by_sum(anatomy):
+        for beside in extras_by_sum(anatomy, has_cache_scales=False):
             rows, rest = divmod(more - beside, table.in_features)
             positions = table.out_features + rows
             if rest == 0 < rows and positions.bit_count() == 1:  # tables of positions are as long as a power of two

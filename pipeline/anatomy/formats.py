@@ -34,27 +34,27 @@ _HINTS = {"AWQ-4bit": "awq-int4", "GPTQ-Int4": "gptq-int4", "F16": "fp16"}
 
 def is_quantised(config: Mapping[str, Any]) -> bool:
     return any(
-        isinstance(part.get(k), Mapping) for part in _parts(config) for k in ("quantization_config", "quantization")
+        isinstance(part.get(k), Mapping) for part in parts_of(config) for k in ("quantization_config", "quantization")
     )
 
 
 def declared_format(config: Mapping[str, Any], hint: str | None = None) -> str | None:
     """The dtype_id of the weights by `quantization_config`, else by the Hub's own tag; None where neither names one."""
-    for part in _parts(config):
+    for part in parts_of(config):
         if isinstance(part.get("quantization"), Mapping):
             return _mlx_format(part["quantization"])
         quantization = part.get("quantization_config")
         if isinstance(quantization, Mapping):
-            if isinstance(part.get("expert_dtype"), str):
+            if isinstance(part.get("expert_dtype", quantization.get("expert_dtype")), str):
                 return None  # experts of another format than the rest
-            found = _quantised_format(quantization)
+            found = quantised_format(quantization)
             return found if found == "mxfp4" or not _leaves_attention(quantization) else None
     return _HINTS.get(hint) if isinstance(hint, str) else None
 
 
 def plain_format(config: Mapping[str, Any]) -> str | None:
     """The dtype_id by `dtype` or `torch_dtype`, for a checkpoint that is not quantised."""
-    for part in _parts(config):
+    for part in parts_of(config):
         for key in ("dtype", "torch_dtype"):
             name = part.get(key)
             if isinstance(name, str):
@@ -81,7 +81,7 @@ def bytes_by_counts(counts: Mapping[str, int] | None, total: int | None) -> int 
 def packed_form(config: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Bits of packed integers and how many share a scale, where the config names one of each: GPTQ, compressed-tensors, MLX."""
     bits, groups = set(), set()
-    for part in _parts(config):
+    for part in parts_of(config):
         for quantization in (part.get("quantization_config"), part.get("quantization")):
             if isinstance(quantization, Mapping):
                 named = quantization.get("config_groups")
@@ -100,7 +100,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def parts_of(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The config and the language model's part of it."""
     inner = [config.get(key) for key in ("text_config", "llm_config", "language_config", "thinker_config")]
     return [config, *(part for part in inner if isinstance(part, Mapping))]
@@ -128,7 +128,7 @@ def _mlx_format(quantization: Mapping[str, Any]) -> str | None:
     return _MLX.get(given) if all(isinstance(value, str | int) for value in given) else None
 
 
-def _quantised_format(quantization: Mapping[str, Any]) -> str | None:
+def quantised_format(quantization: Mapping[str, Any]) -> str | None:
     method = quantization.get("quant_method")
     method = method.lower() if isinstance(method, str) else ""
     bits = quantization.get("bits", quantization.get("w_bit"))
@@ -154,17 +154,17 @@ def _grouped_format(quantization: Mapping[str, Any]) -> str | None:
     groups = quantization.get("config_groups")
     if not isinstance(groups, Mapping) or not groups:
         return {"NVFP4": "nvfp4", "FP8": "fp8"}.get(algorithm) if isinstance(algorithm, str) else None
-    formats = set()
-    for group in groups.values():
-        weights = group.get("weights") if isinstance(group, Mapping) else None
-        weights = weights if isinstance(weights, Mapping) else {}
-        bits, kind, size = weights.get("num_bits"), weights.get("type"), weights.get("group_size")
-        if not all(isinstance(value, str | int | None) for value in (bits, kind, size)):
-            return None
-        found = {(4, "float", 16): "nvfp4", (4, "float", 32): "mxfp4", (4, "int", 128): "gptq-int4"}.get(
-            (bits, kind, size)
-        )
-        if found is None and bits == 8 and kind in ("float", "int"):
-            found = "fp8" if kind == "float" else "int8"
-        formats.add(found)
+    formats = {format_of_weights(g.get("weights") if isinstance(g, Mapping) else None) for g in groups.values()}
     return formats.pop() if len(formats) == 1 else None
+
+
+def format_of_weights(weights: Any) -> str | None:
+    """The format of one group of compressed-tensors: bits, their type, and how many share a scale."""
+    weights = weights if isinstance(weights, Mapping) else {}
+    bits, kind, size = weights.get("num_bits"), weights.get("type"), weights.get("group_size")
+    if not all(isinstance(value, str | int | None) for value in (bits, kind, size)):
+        return None
+    found = {(4, "float", 16): "nvfp4", (4, "float", 32): "mxfp4", (4, "int", 128): "gptq-int4"}.get((bits, kind, size))
+    if found is None and bits == 8 and kind in ("float", "int"):
+        found = "fp8" if kind == "float" else "int8"
+    return found

@@ -12,10 +12,11 @@ alone leave the feed-forward and the embeddings open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pipeline.anatomy.filling import NAMED_FORMAT, fillings, wholes, without
+from pipeline.anatomy.filling import NAMED_FORMAT, fillings, may_be_quantised, wholes, without
 from pipeline.anatomy.formats import (
     bytes_by_counts,
     declared_format,
@@ -24,6 +25,8 @@ from pipeline.anatomy.formats import (
     plain_format,
 )
 from pipeline.anatomy.header import Census
+from pipeline.anatomy.left_out import Undecided
+from pipeline.anatomy.parts import Part, main_format, parts
 from pipeline.anatomy.recipes import explain_mlx, explain_recipe
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.stored import TOWERS, Explanation, explain_total
@@ -32,6 +35,8 @@ from pipeline.hub.record import Record
 OWN_CONFIG = ("verbatim", "quoted")
 FILLED = "Not listed by its source, but what gives the total"
 TIED_AGAIN = "tied head stored again"
+IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
+COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
@@ -40,6 +45,16 @@ NEVER = {
 }
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
+# How names of repositories speak of a format.
+_FORMAT_WORDS = {
+    "nvfp4": r"nv-?fp4",
+    "mxfp4": r"mx-?fp4",
+    "fp8": r"fp8|w8a8-fp",
+    "awq-int4": r"awq",
+    "gptq-int4": r"gptq|w4a16",
+    "nf4": r"nf4|bnb",
+    "int8": r"int8|w8a8(?!-fp)",
+}
 _BASIS = {
     "verbatim": "Its own config",
     "quoted": "Its own config, quoted by a third party",
@@ -61,12 +76,21 @@ class Graded:
     stored_bytes: int | None = None
     anatomy: Anatomy | None = None
     census: Census | None = None  # what the tensor headers hold, where they are at hand
+    parts: tuple[Part, ...] | None = None  # what is held in which format, where config or total say so
+    stored_unknown_reason: str | None = None  # why nothing can be said of a checkpoint that is quantised
 
 
-def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True) -> Graded:
+def grade(
+    record: Record,
+    anatomy: Anatomy | UnknownAnatomy,
+    *,
+    may_be_packed: bool = True,
+    is_tie_known: bool = False,
+) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 
-    Without `may_be_packed` the total has to come out with no arithmetic of packed formats. Raises ContradictoryConfig
+    Without `may_be_packed` the total has to come out with no arithmetic of packed formats. A tied head that a sibling's total holds
+    again is counted as its own unless `is_tie_known` (ties.py decides about those). Raises ContradictoryConfig
     where the published total is a hundred times the count, or the reverse.
     """
     if record.config is None:
@@ -86,21 +110,20 @@ def grade(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: b
     is_gguf = record.parameters_kind == "exact_gguf"  # a file whose tensors count by element, whatever their type
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
     is_repack = is_repack and may_be_packed and not is_gguf
+    how = {"is_repack": is_repack, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
     for what, held, is_own in candidates(record, anatomy):
-        explanation = explain_total(held, total, declared, is_repack=is_repack, is_gguf=is_gguf)
+        explanation = explain_total(held, total, declared, **how)
         if explanation is None and is_repack:
             explanation = explain_recipe(held, total, record.config)
         if explanation is None and is_repack and is_own and record.parameters_kind == "exact_packed_elements":
             explanation = explain_mlx(held, total)
         if explanation and (is_own or not (explanation.storage and explanation.storage.spread)):
-            if record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
+            if not is_tie_known and record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
                 separate = with_own_head(held)
-                explanation = explain_total(separate, total, declared, is_repack=is_repack) or explanation
+                explanation = explain_total(separate, total, declared, **how) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
-                what = ". ".join(
-                    filter(None, (what, "The total holds a head beside the embedding: counted as its own"))
-                )
+                what = ". ".join(filter(None, (what, COUNTED_AS_OWN)))
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
     return _contradicted(record, anatomy, declared)
@@ -110,7 +133,9 @@ def _completed(record: Record) -> Graded | None:
     """A config that quotes only some of a model's parts, with the others filled in where the total is then its count."""
     total = record.stored_parameter_count
     for what, held in wholes(record):
-        if explanation := total and explain_total(held, total, declared_format(record.config, None), is_repack=False):
+        named = declared_format(record.config, None)
+        how = {"is_repack": False, "is_quantised": may_be_quantised(record)}
+        if explanation := total and explain_total(held, total, named, **how):
             found = _confirmed(record, held, f"{FILLED}: {what}", explanation, None)
             return replace(found, grade="matched")
     return None
@@ -164,9 +189,7 @@ def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
 
 def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanation, declared: str | None) -> Graded:
     own = record.config_kind in OWN_CONFIG
-    agrees = "and the published total is its count"
-    if explanation.parts:
-        agrees += " with what the checkpoint holds besides"
+    agrees = IS_COUNT + (BESIDES if explanation.parts else "")
     note = [f"{basis(record)}, {agrees}"]
     if what:
         note.append(what)
@@ -181,7 +204,7 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
         held = replace(held, towers=())
     if record.config_inferred_fields:
         note.append(f"In no source: {', '.join(record.config_inferred_fields)}")
-    return Graded(
+    graded = Graded(
         "exact" if own else "matched",
         ". ".join(note),
         _stored_note(held, explanation),
@@ -190,6 +213,27 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
         or _stored_bytes(record, explanation),
         held,
     )
+    return with_parts(graded, record, explanation)
+
+
+def _is_named(record: Record, dtype_id: str) -> bool:
+    """Whether name or tag of a repository speak of this format, and of no other: several give the same total."""
+    words = f"{record.model_id} {record.quantization_hint or ''}"
+    return {kind for kind, pattern in _FORMAT_WORDS.items() if re.search(pattern, words, re.IGNORECASE)} == {dtype_id}
+
+
+def with_parts(graded: Graded, record: Record, explanation: Explanation | None) -> Graded:
+    """With what of the checkpoint is held in which format, where it is quantised."""
+    try:
+        found = parts(graded.anatomy, record.config, explanation, record.storage_bytes)
+    except Undecided as reason:
+        if not is_quantised(record.config) and not _is_named(record, reason.dtype_id):
+            return graded
+        stored = reason.dtype_id or graded.stored_format
+        return replace(graded, stored_format=stored, stored_unknown_reason=str(reason))
+    if found is None or not (is_quantised(record.config) or _is_named(record, main_format(found))):
+        return graded
+    return replace(graded, parts=found, stored_format=graded.stored_format or main_format(found))
 
 
 def scope(anatomy: Anatomy) -> tuple[str, ...]:
@@ -203,17 +247,19 @@ def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Gr
     if record.config_kind not in OWN_CONFIG:
         return Graded("unknown", f"{basis(record)}, and no exact total is published that could confirm it")
     note = ". ".join((f"{basis(record)}; no exact total is published to compare with", *scope(anatomy)))
-    return Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
+    return with_parts(
+        Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy), record, None
+    )
 
 
 def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     total, count = record.stored_parameter_count, anatomy.parameter_count
-    parts, rest = _nearest(anatomy, total)
+    known, rest = _nearest(anatomy, total)
     share = f"{rest / count:+.3%}" if abs(rest) >= count / 1e5 else "less than 0.001 %"
     off = f"The published total is {total:,}, which leaves {rest:+,} elements ({share}) unexplained"
     if record.config_kind in OWN_CONFIG and abs(rest) < NEGLIGIBLE * count:
-        explanation = Explanation((*parts, ("not explained", rest)))
-        return Graded(
+        explanation = Explanation((*known, ("not explained", rest)))
+        graded = Graded(
             "derived",
             f"{basis(record)}. {off}",
             _stored_note(anatomy, explanation),
@@ -221,6 +267,7 @@ def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Gra
             bytes_by_counts(record.parameters_by_dtype, total),
             anatomy,
         )
+        return with_parts(graded, record, None)
     packed = record.parameters_kind == "exact_packed_elements"
     why = ". The total counts packed elements, in a mix that is not reproduced" if packed else ""
     return Graded("unknown", f"{basis(record)}. {off}{why}")

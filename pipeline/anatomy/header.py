@@ -17,8 +17,7 @@ from typing import Any
 from pipeline.anatomy.packed import Form, Matrix, Row, unpack
 from pipeline.anatomy.rows import Tensor
 from pipeline.anatomy.tensor_names import Named, named
-from pipeline.hub.headers import DENOISERS
-from pipeline.hub.summary import layer_numbers
+from pipeline.hub.summary import DENOISERS, layer_numbers
 
 PREDICTING = "multi-token prediction layers"
 ROUTER_BIASES = "router bias buffers"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from pipeline.anatomy.filling import may_be_quantised
 from pipeline.anatomy.formats import declared_format, packed_form
 from pipeline.anatomy.grade import (
     LARGEST_RATIO,
@@ -111,8 +112,9 @@ def _agreements(record: Record, anatomy: Anatomy, census: Census) -> Iterator[_A
         if difference and -difference == theirs.beside().get(ROUTER_BIASES):
             theirs, difference = theirs.taken_in(ROUTER_BIASES), 0  # parameters in this architecture
         is_gguf = record.header["format"] == "gguf"
+        is_quantised = may_be_quantised(record)
         total = held.parameter_count + difference
-        explanation = explain_total(held, total, is_repack=False, is_gguf=is_gguf)
+        explanation = explain_total(held, total, is_repack=False, is_gguf=is_gguf, is_quantised=is_quantised)
         is_seen = record.config_kind in OWN_CONFIG or _has_layers(theirs, held)
         if explanation is not None and is_seen:
             yield _Agreement(held, theirs, what, is_own, explanation.parts)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy, Tower, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.tower_shapes import plain, shape_of
-from pipeline.anatomy.towers import pair
+from pipeline.anatomy.towers import pair, ratio
 
 _TEXT = ("text", "decoder")
 
@@ -39,12 +39,30 @@ def activation(fields: Fields) -> str:
     return fields.text("hidden_act", "hidden_activation")
 
 
+def squares(inner: Fields) -> tuple[int, int, int]:
+    """The sides of a patch and of an image, and how many patches fill the image."""
+    patch, image = inner.count("patch_size"), inner.count("image_size")
+    return patch, image, _whole(inner, image, patch) ** 2
+
+
+def rectangles(inner: Fields) -> tuple[tuple[int, int], tuple[int, int], int]:
+    """The same where either side may differ: height and width."""
+    patch, image = pair(inner, "patch_size"), pair(inner, "image_size")
+    return patch, image, _whole(inner, image[0], patch[0]) * _whole(inner, image[1], patch[1])
+
+
+def _whole(inner: Fields, image: int, patch: int) -> int:
+    if image < patch:
+        raise ContradictoryConfig(f"{inner.where}.image_size is {image}, less than one patch of {patch}")
+    return image // patch
+
+
 def alone(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """ViT, DeiT, DINO: nothing follows. Those that stretch their positions take images of any size."""
     inner = vision(fields)
-    patch, image = pair(inner, "patch_size"), pair(inner, "image_size")
+    patch, _, tokens = rectangles(inner)
     registers = inner.count("num_register_tokens", default=0, least=0)
-    area, tokens = patch[0] * patch[1], (image[0] // patch[0]) * (image[1] // patch[1])
+    area = patch[0] * patch[1]
     facts = {"tokens_each": tokens}
     if anatomy.model_type.startswith("dino"):
         facts = {"grid": "dynamic", "pixels_each": area, "default_pixels": tokens * area}
@@ -67,8 +85,7 @@ def pairs(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """CLIP and SigLIP: an image and a text, each through its own encoder, the image first."""
     inner = vision(fields)
     is_siglip = anatomy.model_type == "siglip"
-    patch, image = pair(inner, "patch_size"), pair(inner, "image_size")
-    tokens = (image[0] // patch[0]) * (image[1] // patch[1])
+    patch, _, tokens = rectangles(inner)
     named = activation(inner)
     hidden = shape_of(anatomy, "vision").hidden
     facts = {"tokens_each": tokens, "class_tokens": 0 if is_siglip else 1, "output_elements": hidden}
@@ -120,8 +137,7 @@ def pooled(processor_id: str, tokens: int = 0, *, factor: bool = False) -> Calla
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, image = inner.count("patch_size"), inner.count("image_size")
-        each = (image // patch) ** 2
+        patch, _, each = squares(inner)
         text = fields.count("mm_tokens_per_image", default=tokens) if factor else tokens or each
         hidden = shape_of(anatomy, "vision").hidden
         named = activation(inner)
@@ -146,8 +162,7 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     is_clip = kind != "siglip_vision_model"
     if "anyres" in fields.text("image_aspect_ratio", default=""):
         raise UnknownAnatomy("images are cut into tiles by code of the checkpoint")
-    patch, image = inner.count("patch_size"), inner.count("image_size")
-    each = (image // patch) ** 2
+    patch, _, each = squares(inner)
     hidden = shape_of(anatomy, "vision").hidden
     facts = {"tokens_each": each, "text_tokens_each": each, "class_tokens": int(is_clip), "processor_id": "clip"}
     return [
@@ -192,8 +207,8 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, image = inner.count("patch_size"), inner.count("image_size")
-        each, hidden = (image // patch) ** 2, shape_of(anatomy, "vision").hidden
+        patch, image, each = squares(inner)
+        hidden = shape_of(anatomy, "vision").hidden
         factor = fields.count("scale_factor", default=2) ** 2
         text = each // factor
         # pixels are copied once, with a mask of a byte each
@@ -226,19 +241,19 @@ def cut(processor_id: str) -> Callable[[Fields, Anatomy], list[Tower]]:
 
     def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
         inner = vision(fields)
-        patch, image = pair(inner, "patch_size")[0], pair(inner, "image_size")[0]
+        (patch, _), (image, _), _ = rectangles(inner)
         each, hidden = (image // patch) ** 2, shape_of(anatomy, "vision").hidden
         is_internvl = processor_id == "internvl"
-        ratio = fields.number("downsample_ratio", default=0.5) if is_internvl else 1
+        times = ratio(fields, "downsample_ratio", 0.5) if is_internvl else 1
         facts = {
             "grid": "tiles",
             "tokens_each": each,
-            "text_tokens_each": int(each * ratio * ratio),
+            "text_tokens_each": int(each * times * times),
             "class_tokens": 0 if processor_id == "llava-onevision" else 1,
             "pixels_each": image * image,
             "processor_id": processor_id,
         }
-        text = int(anatomy.hidden_size * ratio * ratio)
+        text = int(anatomy.hidden_size * times * times)
         outputs = hidden + text if is_internvl else 2 * hidden + 2 * text
         if is_internvl:  # its layers name what attention gave, and keep it
             facts["hidden_tensors"] = 5
@@ -273,9 +288,9 @@ def gemma4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def llama4(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """At most sixteen tiles and the whole, all in one batch; a shuffle makes one token of ratio⁻² patches."""
     inner, shape = vision(fields), shape_of(anatomy, "vision")
-    patch, image = inner.count("patch_size"), inner.count("image_size")
-    each, ratio = (image // patch) ** 2, inner.number("pixel_shuffle_ratio") or 1
-    text = int(each * ratio * ratio)
+    patch, image, each = squares(inner)
+    times = ratio(inner, "pixel_shuffle_ratio", 1) or 1
+    text = int(each * times * times)
     outputs = inner.count("vision_output_dim") + anatomy.hidden_size
     facts = {"tokens_each": each, "text_tokens_each": text, "class_tokens": 1, "max_tiles": 17, "grid": "tiles"}
     facts["processor_id"] = "llama4"
@@ -289,11 +304,11 @@ def mllama(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """Llama 3.2: every image fills its tiles; all layers' states are kept, some of them joined at the end, and the text reads them by
     cross-attention."""
     inner, shape = vision(fields), shape_of(anatomy, "vision")
-    patch, image = inner.count("patch_size"), inner.count("image_size")
-    layers = inner.count("num_hidden_layers") + inner.count("num_global_layers") + 1
+    patch, image, each = squares(inner)
+    layers = inner.repeats("num_hidden_layers") + inner.repeats("num_global_layers") + 1
     joined = len(inner.items("intermediate_layers_indices") or [])
     facts = {
-        "tokens_each": (image // patch) ** 2 + 1,
+        "tokens_each": each + 1,
         "max_tiles": inner.count("max_num_tiles"),
         "pixels_each": image * image,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.images import (
@@ -24,11 +25,14 @@ from pipeline.anatomy.images import (
     patches,
     pixtral,
     pooled,
+    squares,
     tiled,
     vision,
 )
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.tower_shapes import plain, shape_of
+from pipeline.anatomy.towers import sizes
+from pipeline.hub.bounds import LARGEST_SIZE, LARGEST_TOTAL
 
 
 def with_towers(fields: Fields, anatomy: Anatomy) -> Anatomy:
@@ -39,6 +43,10 @@ def with_towers(fields: Fields, anatomy: Anatomy) -> Anatomy:
     except (UnknownAnatomy, ContradictoryConfig):
         return anatomy
     towers = tuple(t for t in towers if t is not None)
+    for tower in towers:
+        for name, value in vars(tower).items():
+            if isinstance(value, int) and value > LARGEST_TOTAL:
+                raise ContradictoryConfig(f"{fields.where}: {name} of the part '{tower.component}' is larger than any")
     only = next((t for t in towers if t.reader == "none"), None)
     if only and anatomy.max_context_tokens is None and only.component == "vision":
         tokens = only.tokens_each or only.default_pixels // max(only.pixels_each, 1)
@@ -52,9 +60,9 @@ def with_towers(fields: Fields, anatomy: Anatomy) -> Anatomy:
 def blip(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """BLIP writes about one image of one size; its text caches keys and values of all patches and the class token."""
     inner = vision(fields)
-    patch, image = inner.count("patch_size"), inner.count("image_size")
+    patch, _, each = squares(inner)
     hidden = shape_of(anatomy, "vision").hidden
-    facts = {"tokens_each": (image // patch) ** 2, "class_tokens": 1, "output_elements": hidden}
+    facts = {"tokens_each": each, "class_tokens": 1, "output_elements": hidden}
     named = activation(inner)
     return [plain(anatomy, "vision", named, reader="cross-attention", input_elements=3 * patch * patch, **facts)]
 
@@ -73,10 +81,11 @@ def whisper(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 
 def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """wav2vec 2.0 and HuBERT: convolutions over samples, whose first layer is the longest; a token is 20 milliseconds."""
-    channels, strides = fields.items("conv_dim") or [512], fields.items("conv_stride") or [5, 2, 2, 2, 2, 2, 2]
-    samples = 1
-    for stride in strides:
-        samples *= stride
+    channels = sizes(fields, "conv_dim", (512,), least=1) or [512]
+    strides = sizes(fields, "conv_stride", (5, 2, 2, 2, 2, 2, 2), least=1) or [1]
+    samples = prod(strides)
+    if samples > LARGEST_SIZE:
+        raise ContradictoryConfig(f"{fields.where}.conv_stride makes one token of {samples} samples")
     first = channels[0] * samples // strides[0]
     copies = 3 if fields.text("feat_extract_norm", default="group") == "layer" else 2
     facts = {"grid": "context", "stem_elements": copies * first, "input_elements": samples}

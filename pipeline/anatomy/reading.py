@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 
-MOST_LAYERS = 10_000  # the deepest published decoder has about 130
-
 
 @dataclass(frozen=True)
 class Heads:
@@ -48,10 +46,7 @@ class Heads:
 
 
 def layer_count(fields: Fields, *names: str) -> int:
-    layers = fields.count(*(names or ("num_hidden_layers", "n_layer", "n_layers", "num_layers")))
-    if layers > MOST_LAYERS:
-        raise ContradictoryConfig(f"{fields.where} has {layers} layers, more than any model")
-    return layers
+    return fields.repeats(*(names or ("num_hidden_layers", "n_layer", "n_layers", "num_layers")), least=1)
 
 
 def architecture(fields: Fields) -> str | None:

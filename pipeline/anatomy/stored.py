@@ -66,13 +66,14 @@ def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
             per_layer, out = per_layer * 2, out // 2
         is_input = tensor.role.startswith(("attention_q", "attention_k", "attention_v"))
         has_bias = is_input and (tensor.component, tensor.out_features) in biased
-        groups[_group(tensor)].append(
+        groups[group_of(tensor)].append(
             _Matrices(per_layer * tensor.layer_count, per_layer, out, tensor.in_features, has_bias)
         )
     return groups
 
 
-def _group(tensor: Tensor) -> str:
+def group_of(tensor: Tensor) -> str:
+    """The group of matrices that quantisers take or leave together."""
     if tensor.role in ("compressor", "indexer_compressor"):
         return "compressor"  # of keys: left in 16 bits
     if tensor.role.startswith("indexer"):
@@ -107,14 +108,21 @@ def _subsets(groups: Sequence[str]) -> list[frozenset[str]]:
 
 
 def explain_total(
-    anatomy: Anatomy, total: int, declared: str | None = None, *, is_repack: bool = True, is_gguf: bool = False
+    anatomy: Anatomy,
+    total: int,
+    declared: str | None = None,
+    *,
+    is_repack: bool = True,
+    is_gguf: bool = False,
+    is_quantised: bool = True,
 ) -> Explanation | None:
     """The simplest account of a published total, or None.
 
-    `declared` is the dtype_id that the config names, if any. Quantised matrices are only considered in a repack.
+    `declared` is the dtype_id that the config names, if any. Quantised matrices are only considered in a repack. Quantisers alone
+    write scales of the cache: where neither config nor name speaks of one (`is_quantised`), the total has to show quantised matrices.
     """
     difference = total - anatomy.parameter_count
-    extras = extras_by_sum(anatomy, is_gguf)
+    extras = extras_by_sum(anatomy, is_gguf, has_cache_scales=is_quantised)
     if difference in extras:
         return Explanation(extras[difference])
     bare = -sum(t.element_count for t in anatomy.tensors if t.role in _OUTSIDE_MODULES)
@@ -123,6 +131,7 @@ def explain_total(
     if not is_repack:
         return None
     found: list[Explanation] = []
+    extras = extras_by_sum(anatomy, is_gguf)
     groups = matrices(anatomy)
     subsets = _subsets([name for name, rows in groups.items() if rows])
     for storage in STORAGES:
@@ -153,13 +162,14 @@ def _is_of(storage: Storage | None, dtype_id: str | None) -> bool:
 Parts = tuple[tuple[str, int], ...]
 
 
-def extras_by_sum(anatomy: Anatomy, is_gguf: bool = False) -> dict[int, Parts]:
+def extras_by_sum(anatomy: Anatomy, is_gguf: bool = False, *, has_cache_scales: bool = True) -> dict[int, Parts]:
     """What a checkpoint may hold besides, in every combination: the parts by their sum, the fewest where sums are equal."""
+    has_cache_scales = has_cache_scales and not is_gguf  # llama.cpp has no such tensors
     named = [(cause, size) for cause, size in anatomy.stored_extra.items() if size]
     caching = sum(a.layer_count for a in anatomy.attention if a.elements_per_token)
     if anatomy.vocab_size and any(t.tensor_class == "head" for t in anatomy.tensors):
         named.append(("embedding stored again", anatomy.vocab_size * anatomy.hidden_size))
-    if caching:
+    if caching and has_cache_scales:
         named.append(("scales of an fp8 cache", 2 * caching))
     widest = max((a.head_dim for a in anatomy.attention if a.mechanism == "full"), default=0)
     if is_gguf and widest > 1:  # llama.cpp keeps one factor for each pair of rotated elements, for all layers

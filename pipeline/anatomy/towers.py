@@ -13,11 +13,10 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from pipeline.anatomy.fields import LARGEST_SIZE, Fields
+from pipeline.anatomy.fields import Fields, no_more_rows
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor, UnknownAnatomy
+from pipeline.hub.bounds import LARGEST_SIZE, LARGEST_TOTAL, MOST_REPEATS
 
-MOST_LAYERS = 10_000  # no model comes near; more is a typo or an attack on our memory
-MOST_PARAMETERS = 10**15
 _CLASS_OF_ROLE = {
     "attention": "attention",
     "ffn": "feed-forward",
@@ -55,6 +54,7 @@ class Part:
             kind = (
                 self.tensor_class or _CLASS_OF_ROLE.get(role.split("_")[-1]) or _CLASS_OF_ROLE.get(role.split("_")[0])
             )
+            no_more_rows(self.tensors, f"the {self.component}")
             self.tensors.append(Tensor(self.component, kind or "other", role, operator, layers, count, outputs, inputs))
 
     def linear(
@@ -177,10 +177,7 @@ def divided(whole: int, by: int, what: str) -> int:
 
 def layer_count(fields: Fields, *names: str, **default: Any) -> int:
     """A number of layers: as `Fields.count`, and no more than any model could have."""
-    value = fields.count(*names, least=0, **default)
-    if value is not None and value > MOST_LAYERS:
-        raise ContradictoryConfig(f"{fields.where}.{names[0]} is {value}, more layers than any model has")
-    return value
+    return fields.repeats(*names, **default)
 
 
 def sizes(fields: Fields, name: str, default: tuple[int, ...] | None = None, *, least: int = 0) -> list[int]:
@@ -198,7 +195,7 @@ def sizes(fields: Fields, name: str, default: tuple[int, ...] | None = None, *, 
 def ratio(fields: Fields, name: str, default: float) -> float:
     """How many times one width is another: no model has ten thousand."""
     value = fields.number(name, default=default)
-    if value > 10_000:
+    if value > MOST_REPEATS:
         raise ContradictoryConfig(f"{fields.where}.{name} is too large for a ratio of widths")
     return value
 
@@ -278,11 +275,11 @@ def assemble(fields: Fields, parts: list[Part], *, hidden: int, layers: int, **f
 
 def within_reason(fields: Fields, anatomy: Anatomy) -> Anatomy:
     """The anatomy, unless a typo makes it larger than anything."""
-    if anatomy.parameter_count > MOST_PARAMETERS:
+    if anatomy.parameter_count > LARGEST_TOTAL:
         raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
-    if max(anatomy.stored_extra.values(), default=0) > MOST_PARAMETERS * 1000:
+    if max(anatomy.stored_extra.values(), default=0) > LARGEST_TOTAL * 1000:
         raise ContradictoryConfig(f"{fields.where} describes stored tensors larger than any")
-    if anatomy.hidden_size > LARGEST_SIZE or anatomy.layer_count > 4 * MOST_LAYERS:
+    if anatomy.hidden_size > LARGEST_SIZE or anatomy.layer_count > 4 * MOST_REPEATS:
         raise ContradictoryConfig(f"{fields.where} describes a model larger than any")
     return anatomy
 

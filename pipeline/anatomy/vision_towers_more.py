@@ -6,6 +6,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers import Part, layer_count, over, pair, ratio, sizes
 from pipeline.anatomy.vision_towers import BASE, GIANT, tower
+from pipeline.hub.bounds import MOST_REPEATS
 
 SWIN = {"image_size": 224, "patch_size": 4, "num_channels": 3, "embed_dim": 96, "window_size": 7}
 MOST_STAGES = 100
@@ -240,7 +241,8 @@ def resnet(fields: Fields) -> list[Part]:
 
 
 def stages(fields: Fields, *lists: list[int]) -> None:
-    if len({len(values) for values in lists}) != 1 or not 0 < len(lists[0]) <= MOST_STAGES or sum(lists[0]) > 10_000:
+    count = len(lists[0])
+    if {len(values) for values in lists} != {count} or not 0 < count <= MOST_STAGES or sum(lists[0]) > MOST_REPEATS:
         raise ContradictoryConfig(f"{fields.where}: its lists of stages do not agree")
 
 

@@ -1,22 +1,38 @@
-"""Reading JSON from strangers: no duplicate keys, no bombs of nesting or size, nothing that cannot be written again."""
+"""Reading JSON from strangers: no duplicate keys, no bombs of nesting or size, nothing that cannot be written again.
+
+The one reader of all that the Hub or a person hands us: answers of the Hub, lines of a snapshot, a config.json.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from pipeline.hub.traffic import HubError
+from pipeline.hub.errors import HubError
 
 DEEPEST = 40
 MOST_NODES = 500_000
+CONSTANTS = ("NaN", "Infinity", "-Infinity")  # which Python writes, and which are no JSON
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Malformed(HubError):
     """What came is not what it should be; the message says how."""
 
 
-def parse(content: bytes, deepest: int = DEEPEST, most_nodes: int = MOST_NODES) -> Any:
-    """The JSON value of UTF-8 text. Infinite numbers, which some configs hold, become text. Raises Malformed."""
+def parse(content: bytes, deepest: int = DEEPEST, most_nodes: int = MOST_NODES, refused: tuple[str, ...] = ()) -> Any:
+    """The JSON value of UTF-8 text, with a mark of byte order or without. Raises Malformed.
+
+    Infinite numbers, which some configs hold, become text, but for those of CONSTANTS that are `refused`.
+    """
+
+    def constant(name: str) -> str:
+        if name in refused:
+            raise ValueError(f"{name} is no number of JSON")
+        return name
+
     # counted before it is parsed: a value takes some sixty times the memory of its comma
     if content.count(b",") + content.count(b"[") + content.count(b"{") > most_nodes:
         raise Malformed(f"more than {most_nodes:,} values")
@@ -24,14 +40,15 @@ def parse(content: bytes, deepest: int = DEEPEST, most_nodes: int = MOST_NODES) 
     if start.startswith((b"<!doctype", b"<html", b"<?xml")):
         raise Malformed("HTML instead of JSON")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=str)
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=constant)
     except RecursionError:
         raise Malformed("nested too deep") from None
     except UnicodeDecodeError:
         raise Malformed("not UTF-8") from None
     except ValueError as error:
         raise Malformed(f"not JSON: {str(error)[:120]}") from None
-    _measure(value, deepest, most_nodes)
+    if problem := size_problem(value, deepest, most_nodes):
+        raise Malformed(problem)
     return value
 
 
@@ -44,15 +61,36 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _measure(value: Any, deepest: int, most_nodes: int) -> None:
-    """Raises Malformed where a value is deeper or larger than any honest one. Not recursive itself."""
-    level, depth, count = [value], 0, 0
-    while level:
+def size_problem(value: Any, deepest: int = DEEPEST, most_nodes: int = MOST_NODES) -> str | None:
+    """How a value that JSON can hold is deeper or larger than any honest one. Not recursive itself."""
+    depth = count = 0
+    for level in _levels(value):
         depth, count = depth + 1, count + len(level)
         if depth > deepest:
-            raise Malformed(f"nested deeper than {deepest}")
+            return f"nested deeper than {deepest}"
         if count > most_nodes:
-            raise Malformed(f"more than {most_nodes:,} values")
+            return f"more than {most_nodes:,} values"
+    return None
+
+
+def problem_of(value: Any) -> str | None:
+    """Why a value is not kept: too deep or too large, or with text in it that nothing can write again."""
+    if problem := size_problem(value):
+        return problem
+    for level in _levels(value):
+        for node in level:
+            if isinstance(node, dict) and any(map(_is_half, node)):
+                return "half a character in the name of a field"
+            if _is_half(node):
+                return f"half a character in {ascii(node)[:60]}"
+    return None
+
+
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """The values of each depth, from the outermost in."""
+    level = [value]
+    while level:
+        yield level
         following: list[Any] = []
         for node in level:
             if isinstance(node, dict):
@@ -60,3 +98,7 @@ def _measure(value: Any, deepest: int, most_nodes: int) -> None:
             elif isinstance(node, list):
                 following += node
         level = following
+
+
+def _is_half(text: Any) -> bool:
+    return isinstance(text, str) and _HALF.search(text) is not None

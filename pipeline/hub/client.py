@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -32,22 +32,53 @@ PAGE_BYTES = 64 * 2**20
 FILE_BYTES = 4 * 2**20  # config.json and its like; the largest known has 2 MB
 HEADER_BYTES = 64 * 2**20  # of all shards of one model together
 MOST_PAGES = 1000
+LONGEST_MESSAGE = 1000  # characters of the Hub's own words; the longest known names all fields that it allows
 _SHA = re.compile(r"[0-9a-f]{40}")
 
 
 class Refused(HubError):
-    """The Hub answered, but not with what was asked: `status` and, where it gives one, its own error code."""
+    """The Hub answered, but not with what was asked: `status` and, where it gives them, its own error code and its words for it."""
 
-    def __init__(self, status: int, code: str, what: str):
-        super().__init__(f"{what}: status {status}{f' ({code[:60]})' if code else ''}")
-        self.status, self.code = status, code
+    def __init__(self, status: int, code: str, what: str, message: str = "", has_token: bool = False):
+        why = f" ({code[:60]})" if code else f": {message}" if message else ""
+        super().__init__(f"{what}: status {status}{why}")
+        self.status, self.code, self.message, self.has_token = status, code, message, has_token
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is no such repository, or none for us; a missing file is another matter."""
-        if self.code == "RepoNotFound":  # comes with 401 too where no token is sent
+        """Whether there is no such repository, or none for us; a missing file is another matter.
+
+        To a request without a token the Hub says of a repository that is gone or private 401, without a code; with a token that
+        status is about the token. huggingface_hub takes it for the same (`hf_raise_for_status`).
+        """
+        if self.code == "RepoNotFound":
             return True
+        if self.status == 401 and not self.code:
+            return not self.has_token and bool(self.message)  # a gateway in between has no words of the Hub's
         return self.status in (404, 410) and self.code not in ("EntryNotFound", "RevisionNotFound")
+
+
+def refused_fields(fields: Sequence[str], refusal: Refused) -> set[str]:
+    """Which fields of `expand` a 400 is about: those at the places it names, and those that are not among the ones it allows."""
+    if refusal.status != 400:
+        return set()
+    allowed = set(re.findall(r'"([\w-]+)"', refusal.message))
+    named = {fields[int(n)] for n in re.findall(r"expand\[(\d{1,3})\]", refusal.message) if int(n) < len(fields)}
+    if named and allowed & set(fields):
+        named |= set(fields) - allowed
+    return named
+
+
+def said_by(response: httpx2.Response) -> str:
+    """Why the Hub refuses, in its own words: a header has them, or `error` of a JSON body. Empty where it gives none."""
+    said = response.headers.get("x-error-message", "")
+    if not said:
+        try:
+            body = parse(response.content[:10_000])
+        except Malformed:
+            return ""
+        said = body.get("error") if isinstance(body, dict) else ""
+    return "".join(c if c.isprintable() else " " for c in said)[:LONGEST_MESSAGE] if isinstance(said, str) else ""
 
 
 def is_sha(value: Any) -> bool:
@@ -79,6 +110,8 @@ class Hub:
         token = get_token_to_send(None)  # the library's own means: environment, then its token file
         agent = f"vram-almanac/0.1; hf_hub/{version('huggingface_hub')}; crawl of configs and headers, never weights"
         self._headers = {"user-agent": agent, **({"authorization": f"Bearer {token}"} if token else {})}
+        self.notes: list[str] = []  # what the Hub would not tell, in words for people
+        self._refused_fields: set[str] = set()
 
     def __enter__(self) -> Hub:
         set_client_factory(self._client)
@@ -97,12 +130,18 @@ class Hub:
             timeout=httpx2.Timeout(self._patience.read, connect=self._patience.connect),
         )
 
-    def pages(self, params: dict[str, Any]) -> Iterator[list[Any] | HubError]:
-        """The pages of a listing of models. A page that cannot be read is given as its error, and the next one follows."""
+    def pages(self, params: dict[str, Any], needed: Collection[str] = ()) -> Iterator[list[Any] | HubError]:
+        """The pages of a listing of models. A page that cannot be read is given as its error, and the next one follows.
+
+        Fields of `expand` that the Hub refuses are left out, but for those `needed`.
+        """
         url, asked = f"{self.endpoint}/api/models", set()
         while url and len(asked) < MOST_PAGES:
             asked.add(url)
-            response = self._get(url, PAGE_BYTES, params=params if len(asked) == 1 else None)
+            if len(asked) == 1:
+                response = self._expanded(url, PAGE_BYTES, params, needed)
+            else:
+                response = self._get(url, PAGE_BYTES)
             try:
                 rows = parse(response.content, deepest=60, most_nodes=3 * 10**6)
                 yield rows if isinstance(rows, list) else Malformed("a page of the listing is no list")
@@ -117,12 +156,26 @@ class Hub:
             return None
         return url
 
-    def info(self, model_id: str, expand: tuple[str, ...]) -> Any:
+    def info(self, model_id: str, expand: Collection[str], needed: Collection[str] = ()) -> Any:
         """One model as the listing has it. Raises Refused, Malformed or another HubError."""
         if not is_model_id(model_id):
             raise Malformed("model_id is not organisation/name")
         url = f"{self.endpoint}/api/models/{model_id}"
-        return parse(self._get(url, FILE_BYTES, params={"expand": list(expand)}).content)
+        return parse(self._expanded(url, FILE_BYTES, {"expand": expand}, needed).content)
+
+    def _expanded(self, url: str, limit: int, params: dict[str, Any], needed: Collection[str]) -> httpx2.Response:
+        """An answer with fewer fields where the Hub refuses some: it names their places, and those that it knows. What it has
+        refused once is not asked for again."""
+        while True:
+            fields = [field for field in params["expand"] if field not in self._refused_fields]
+            try:
+                return self._get(url, limit, params={**params, "expand": fields})
+            except Refused as refusal:
+                refused = refused_fields(fields, refusal)
+                if not refused or refused & set(needed):
+                    raise
+                self._refused_fields |= refused
+                self.notes.append(f"the Hub refuses the fields {', '.join(sorted(refused))}: asked without ({refusal})")
 
     def file(self, model_id: str, sha: str, name: str) -> bytes:
         """A small file of a revision, from the cache where it has been read before."""
@@ -166,7 +219,8 @@ class Hub:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise HubError(f"{what}: {type(error).__name__}") from error
         if response.status_code not in (200, 206):
-            raise Refused(response.status_code, response.headers.get("x-error-code", ""), what)
+            code, has_token = response.headers.get("x-error-code", ""), "authorization" in self._headers
+            raise Refused(response.status_code, code, what, said_by(response), has_token)
         return response
 
     def _cached(self, model_id: str, sha: str, name: str) -> Path | None:

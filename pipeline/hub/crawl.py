@@ -45,6 +45,7 @@ class Crawled:
     written: int = 0
     requests: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the Hub would not tell; the crawl is whole all the same
 
     @property
     def is_partial(self) -> bool:
@@ -194,7 +195,7 @@ def crawl(settings: Settings, progress: Progress, say: Callable[[str], None] = p
             for _ in progress(run.read_all(todo), desc="models", total=len(todo)):
                 pass
             _finish(run, done, len(todo))
-        done.requests, done.problems = dict(traffic.asked), found.problems
+        done.requests, done.problems, done.notes = dict(traffic.asked), found.problems, hub.notes
         return done
 
 

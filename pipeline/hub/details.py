@@ -12,9 +12,10 @@ from typing import Any
 
 from pipeline.hub.careful import Malformed, parse
 from pipeline.hub.client import Hub, Refused
-from pipeline.hub.headers import DENOISERS, Allowance, read_headers
+from pipeline.hub.headers import Allowance, read_headers
 from pipeline.hub.listing import SOURCE, Listed
 from pipeline.hub.record import is_model_id
+from pipeline.hub.summary import DENOISERS
 
 LARGEST_CONFIG = 256 * 2**10  # bytes of JSON text that a record may keep
 LONGEST_LIST = 64  # names of modules that a quantisation leaves alone; layers of a longer list are merged

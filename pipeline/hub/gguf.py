@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pipeline.hub.bounds import LARGEST_TOTAL
+from pipeline.hub.bounds import LARGEST_TOTAL, MOST_REPEATS
 from pipeline.hub.careful import Malformed
 from pipeline.hub.gguf_types import bytes_of, type_name
 
@@ -24,7 +24,7 @@ _SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _FORMS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _DEEPEST = 4
 _ARCHITECTURE = b"general.architecture"
-_LONGEST_NAME, _LONGEST_ARRAY = 200, 10_000  # of metadata that are kept: more is no layer's size
+_LONGEST_NAME = 200  # of metadata that are kept; of arrays MOST_REPEATS: longer ones have no entry for each layer
 
 Tensor = tuple[str, str, list[int]]  # name, type, shape
 Metadata = dict[str, int | float | bool | str | list]  # what the file says of its architecture, without the tokenizer
@@ -68,7 +68,7 @@ class _Reader:
             return text.decode("utf-8", "replace") if len(text) <= _LONGEST_NAME else None
         if kind == _ARRAY:
             of, count = self.number("<I"), self.number("<Q")
-            if of in _FORMS and count <= _LONGEST_ARRAY:
+            if of in _FORMS and count <= MOST_REPEATS:
                 return [self.number(_FORMS[of]) for _ in range(count)]
         self.at = start
         self.skip(kind)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-LARGEST_SIZE = 10**8
+from pipeline.hub.bounds import LARGEST_SIZE, MOST_REPEATS
+
 Tensor = tuple[str, str, list[int]]
 # general.architecture → (model_type, the class whose head is the vocabulary's)
 ARCHITECTURES = {
@@ -58,7 +59,7 @@ def config_of(metadata: Mapping[str, Any], tensors: Iterable[Tensor]) -> dict[st
     model_type, architecture = ARCHITECTURES[name]
     sizes = {ours: _size(metadata.get(f"{name}.{theirs}")) for theirs, ours in {**_SIZES, **_OPTIONAL}.items()}
     found = {key: value for key, value in sizes.items() if value}
-    if not set(_SIZES.values()) <= found.keys():
+    if not set(_SIZES.values()) <= found.keys() or found["num_hidden_layers"] > MOST_REPEATS:
         return None
     if found.get("num_experts"):
         if model_type in _EXPERTS:

@@ -19,12 +19,11 @@ from pipeline.hub.careful import Malformed
 from pipeline.hub.client import Hub, Refused
 from pipeline.hub.gguf_config import config_of
 from pipeline.hub.listing import SOURCE, Listed, kind_of
-from pipeline.hub.summary import Tensor, summarise
+from pipeline.hub.summary import DENOISERS, Tensor, summarise
 from pipeline.hub.traffic import BodyTooLarge
 
 MOST_SHARDS = 256
 MOST_SPLITS = 16
-DENOISERS = ("transformer", "unet", "prior")
 _MAIN = ("model", "diffusion_pytorch_model")  # names of the library's own files; others lie beside them
 _SPLIT = re.compile(r"(.+)-\d{5}-of-(\d{5})\.gguf")
 

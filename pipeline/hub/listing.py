@@ -12,7 +12,9 @@ from pipeline.hub.client import is_sha
 from pipeline.hub.record import LARGEST_TOTAL, is_model_id, read_record, shown
 
 SOURCE = "huggingface-hub"
-EXPAND = [
+# What a listing may be asked. The Hub answers a field that its lists do not know with 400 and no rows: `usedStorage`, `baseModels` and
+# `childrenModelCount` are for a single model alone (github.com/huggingface/huggingface_hub, pull request 3182).
+EXPAND = (
     "createdAt",
     "disabled",
     "downloads",
@@ -27,8 +29,9 @@ EXPAND = [
     "sha",
     "siblings",
     "tags",
-    "usedStorage",
-]
+)
+EXPAND_ONE = (*EXPAND, "usedStorage")
+NEEDED = ("sha", "siblings")  # without these no model can be read; all else has another source, or stays unknown
 CONFIGS = (
     "config.json",
     "model_index.json",
@@ -74,7 +77,7 @@ class Unusable:
 
 
 def read_row(item: Any) -> Listed | Unusable:
-    """A row of `/api/models` with EXPAND, checked. Never raises."""
+    """A row of `/api/models` with EXPAND, or `/api/models/{id}` with EXPAND_ONE, checked. Never raises."""
     model_id = item.get("id", item.get("modelId")) if isinstance(item, dict) else None
     if not is_model_id(model_id):
         given = model_id if isinstance(item, dict) else item

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pipeline.hub import summary
+from pipeline.hub import careful, summary
 from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL
 from pipeline.schema import ENUMS
 
@@ -141,7 +141,7 @@ _SPECIAL: dict[str, Callable[[Any], str | None]] = {
     "config_kind": _one_of("config_kind"),
     "parameters_by_dtype": _counts,
     "elements_by_gguf_type": _counts,
-    "config": lambda value: None if isinstance(value, dict) else "not an object",
+    "config": lambda value: careful.problem_of(value) if isinstance(value, dict) else "not an object",
     "config_inferred_fields": _texts,
     "sources": _texts,
     "parameters_sources": _texts,

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipeline.hub.client import Hub, Refused
 from pipeline.hub.journal import Journal
-from pipeline.hub.listing import EXPAND, Listed, Unusable, read_row
+from pipeline.hub.listing import EXPAND, EXPAND_ONE, NEEDED, Listed, Unusable, read_row
 from pipeline.hub.settings import Settings
 from pipeline.hub.store import Store
 from pipeline.hub.traffic import BudgetSpent, HubError, Stopped, Unavailable
@@ -91,7 +91,7 @@ def _rows_of(hub: Hub, journal: Journal, query: tuple[str, str, int]) -> Iterato
     params = {"pipeline_tag": tag, "sort": order, "limit": min(most, PAGE_ROWS), "expand": EXPAND}
     rows: list[Listed | Unusable] = []
     problem: HubError | None = None
-    for page in hub.pages(params):
+    for page in hub.pages(params, NEEDED):
         if isinstance(page, HubError):
             problem = page
             continue
@@ -139,7 +139,8 @@ def _ask_singly(hub: Hub, journal: Journal, wanted: list[str], found: Selection,
         row = kept.get(model_id)
         if row is None:
             try:
-                row = {"asked": model_id, "row": _to_json(_named(read_row(hub.info(model_id, EXPAND)), model_id))}
+                answer = read_row(hub.info(model_id, EXPAND_ONE, NEEDED))
+                row = {"asked": model_id, "row": _to_json(_named(answer, model_id))}
             except Stopped:
                 raise
             except Refused as refusal:
@@ -157,7 +158,8 @@ def _ask_singly(hub: Hub, journal: Journal, wanted: list[str], found: Selection,
             found.take(_from_json(row["row"]))
         elif "gone" in row:
             found.gone.add(model_id)
-            found.take(Unusable(model_id, GONE, f"the Hub has no such model ({row['gone']})"))
+            or_private = "" if "RepoNotFound" in row["gone"] else ", or none for us"
+            found.take(Unusable(model_id, GONE, f"the Hub has no such model{or_private} ({row['gone']})"))
         else:
             found.take(Unusable(model_id, "", row["refused"]))
 

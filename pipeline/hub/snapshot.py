@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.hub.careful import CONSTANTS, DEEPEST, Malformed, parse
 from pipeline.hub.record import Record, is_model_id, read_record, shown, text_problem
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "tables" / "hub"
@@ -164,21 +165,10 @@ def _lines(paths: Iterable[Path], folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def _parse(line: bytes) -> tuple[Any, str | None]:
     """The JSON value of a line, or why there is none."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({key for key, _ in pairs}) != len(pairs):
-            raise ValueError("a key is given twice")
-        return dict(pairs)
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not JSON")
-
     try:
-        return json.loads(line.decode("utf-8"), object_pairs_hook=once, parse_constant=refuse), None
-    except RecursionError:
-        return None, "not readable as JSON: nested too deep"
-    except ValueError as error:
-        return None, f"not readable as JSON: {str(error)[:120]}"
+        return parse(line, deepest=DEEPEST + 1, refused=CONSTANTS), None  # a config is one deeper here than by itself
+    except Malformed as problem:
+        return None, f"not readable as JSON: {str(problem).removeprefix('not JSON: ')}"
 
 
 def read_popularity(path: Path, reject: Callable[[str, str], None]) -> Iterator[tuple[str, Popularity]]:

@@ -14,9 +14,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL
+from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL, MOST_TENSOR_ROWS
 from pipeline.hub.careful import Malformed
 
+DENOISERS = ("transformer", "unet", "prior")
 FORMATS = ("safetensors", "gguf")
 MOST_ROWS = 5000
 LARGEST_SUMMARY = 256 * 2**10  # bytes of JSON text that a record may keep
@@ -42,6 +43,8 @@ def summarise(form: str, file: str, file_count: int, tensors: Iterable[Tensor]) 
             layers[key].add(layer)
         if len(counts) > MOST_ROWS:
             raise Malformed(f"more than {MOST_ROWS:,} kinds of tensors")
+    if sum(map(len, layers.values())) > MOST_TENSOR_ROWS:
+        raise Malformed(f"tensors of more than {MOST_TENSOR_ROWS:,} layers")
     rows = [[*key[:2], list(key[2]), count, _ranges(layers[key])] for key, count in sorted(counts.items())]
     size = len(json.dumps(rows, ensure_ascii=False).encode())
     if size > LARGEST_SUMMARY:
@@ -78,6 +81,12 @@ def layer_numbers(ranges: str) -> frozenset[int]:
     return frozenset(found)
 
 
+def _named_layers(ranges: str) -> int:
+    """How many numbers `layers` of a row stands for."""
+    spans = [span.partition("-") for span in ranges.split(",")] if ranges else []
+    return sum(int(last or first) - int(first) + 1 for first, _, last in spans)
+
+
 def problem_of(value: Any) -> str | None:
     """Why a value is no summary, or None."""
     if not isinstance(value, Mapping) or value.keys() != _KEYS or value["format"] not in FORMATS:
@@ -87,11 +96,14 @@ def problem_of(value: Any) -> str | None:
     rows = value["tensors"]
     if not isinstance(rows, list) or not 0 < len(rows) <= MOST_ROWS:
         return "a summary without tensors"
-    total = 0
+    total = layers = 0
     for row in rows:
         if not isinstance(row, list) or len(row) != 5 or not _is_row(*row):
             return f"a summary with the row {str(row)[:80]}"
         total += math.prod(row[2]) * row[3]
+        layers += _named_layers(row[4])
+        if layers > MOST_TENSOR_ROWS:  # before they are counted out
+            return f"a summary of tensors in more than {MOST_TENSOR_ROWS:,} layers"
     return None if total <= LARGEST_TOTAL else f"a summary of {total:,} elements"
 
 

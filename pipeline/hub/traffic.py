@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 from huggingface_hub.utils import parse_ratelimit_headers
 
+from pipeline.hub.errors import HubError
+
 SHARE = 0.9  # of the Hub's limit that the crawl takes
 LONGEST_PAUSE = 330  # seconds; the Hub's window is 300, so a longer wait that a header asks for is a mistake
-
-
-class HubError(Exception):
-    """A request that gave nothing; the message says why, in words for `rejected`."""
 
 
 class Unavailable(HubError):

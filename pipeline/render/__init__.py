@@ -15,7 +15,8 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from pipeline.render import news, redirects, search, slices, tables, words
+from pipeline.progress import quiet, step
+from pipeline.render import addresses, news, redirects, search, slices, tables, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.models import ModelPages
@@ -25,12 +26,6 @@ from pipeline.render.shell import ROOT, Shell, mkdocs, secure, take_shells
 __all__ = ["render"]
 
 ASSETS = ROOT / "site" / "assets"
-SITE_URL = "http://127.0.0.1:8000/"
-
-
-def quiet(iterable, **_how):
-    """A progress bar that shows nothing; the real one is tqdm."""
-    return iterable
 
 
 def render(
@@ -43,38 +38,43 @@ def render(
     """Write the whole site into `site_dir`, which must be empty or absent.
 
     `progress` is called as tqdm is: `progress(iterable, desc=…, total=…)`. The site's own address, for canonical links and
-    the site map, is `site_url` or the environment's SITE_URL. `processes` write the pages of models beside this one (0: none do);
+    the site map, is `site_url` or the environment's SITE_URL; without either there are none. `processes` write the pages of models beside this one (0: none do);
     by default as many as there are cores, where there are many models. Returns counts, bytes and seconds.
     """
     started = time.perf_counter()
     tables_dir, site_dir = Path(tables_dir), Path(site_dir)
     if site_dir.exists() and any(site_dir.iterdir()):
         raise FileExistsError(f"{site_dir} is not empty")
-    site_url = (site_url or os.environ.get("SITE_URL") or SITE_URL).rstrip("/") + "/"
-    pages = ModelPages(tables.read(tables_dir), site_url)
-    book = pages.book
+    where = addresses.known(site_url)
+    with step(progress, "reading tables"):
+        pages = ModelPages(tables.read(tables_dir), where.site)
+        book = pages.book
     with Crew(pages, hands(len(book.models)) if processes is None else processes) as crew:
-        with tempfile.TemporaryDirectory() as scratch:
-            mkdocs(Path(scratch) / "prose", site_url)
+        with step(progress, "prose"), tempfile.TemporaryDirectory() as scratch:
+            mkdocs(Path(scratch) / "prose", where.site)
             shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
-        prose = Prose(book, pages)
-        data = {
-            "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
-            "support.json": slices.support(pages.support),
-            "models.json": slices.models(book, pages.paths),
-            "compare.json": prose.compare.data(),
-        } | pages.calculator.files(book)
+        with step(progress, "slices"):
+            prose = Prose(book, pages, where=where)
+            data = {
+                "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
+                "support.json": slices.support(pages.support),
+                "models.json": slices.models(book, pages.paths),
+                "compare.json": prose.compare.data(),
+                "words.json": search.said_of_names(),
+            } | pages.calculator.files(book)
+            slice_bytes = slices.write_slices(book, site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):
             file.write_text(_replace(file.read_text(), common))
         shells = take_shells(site_dir)
-        slice_bytes = slices.write_slices(book, site_dir)
         for name, text in data.items():
             (site_dir / "data" / name).write_text(text)
-        for file in sorted(site_dir.rglob("*.html")):
-            file.write_text(prose.fill(secure(file.read_text())))
+        with step(progress, "figures"):
+            for file in sorted(site_dir.rglob("*.html")):
+                file.write_text(prose.fill(secure(file.read_text())))
+            _ = pages.held  # what all pages show is read once, by this process
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
             crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
@@ -82,18 +82,21 @@ def render(
             pass
 
     _share(tables_dir, site_dir / "tables")
-    search.extend_search(site_dir, _found(pages))
-    search.widen_search(site_dir, (TEMPLATES / "search_worker.js").read_text())
-    addresses = search.write_sitemap(site_dir, site_url)
-    # after the site map, which lists what is to be found
-    redirects.write(site_dir, site_url, pages.paths, redirects.renamed(book["rejected"], pages.paths))
-    redirects.write_gone(site_dir, site_url, pages.paths, news.read(tables_dir).get("removed", []))
+    with step(progress, "search"):
+        search.write_index(site_dir, book, pages.paths)
+        search.replace_worker(
+            site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"), common["ALMANAC-VERSION"]
+        )
+        page_count = search.write_sitemap(site_dir, where.site)
+        # after the site map, which lists what is to be found
+        redirects.write(site_dir, where.site, pages.paths, redirects.renamed(book["rejected"], pages.paths))
+        redirects.write_gone(site_dir, where.site, pages.paths, news.read(tables_dir).get("removed", []))
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {
         "models": len(book.models),
         "gpus": len(book.gpus),
         "scenarios": len(book.scenarios),
-        "pages": addresses,
+        "pages": page_count,
         "slice_bytes": slice_bytes,
         "files": len(files),
         "bytes": sum(f.stat().st_size for f in files),
@@ -115,12 +118,6 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         told = f"What runs on {gpu['name']}, and the memory it really gives."
         files = prose.compare.of_card(gpu)
         write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
-
-
-def _found(pages: ModelPages) -> list[tuple[str, str]]:
-    """Models and cards for the search: address and name."""
-    models = [(f"models/{pages.paths[m['model_id']]}/", words.shown(m["model_id"])) for m in pages.book.models]
-    return models + [(f"gpus/{slug_gpu(g['gpu_id'])}/", words.shown(g["name"])) for g in pages.book.gpus]
 
 
 def _replace(html: str, values: dict[str, str]) -> str:
@@ -155,10 +152,10 @@ def _snapshot(book, manifest: dict) -> str:
 
 
 def _share(tables_dir: Path, target: Path) -> None:
-    """The tables beside the site: hard links where the file system can, copies where not."""
+    """The tables that a page host takes, in the site: hard links where the file system can, copies where not."""
     target.mkdir()
     for file in sorted(tables_dir.iterdir()):
-        if file.is_file():
+        if file.is_file() and not addresses.is_beside_site(file):
             try:
                 os.link(file, target / file.name)
             except OSError:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.readonly import reading
 from pipeline.render.book import Book
 from pipeline.render.mirror import Mirror, Untranslatable
 
@@ -68,8 +69,8 @@ def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str,
         return {}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     query = """
-        SELECT kv_dtype_id, gpu_id, kv_reason(kv_dtype_id, vendor, compute_capability) AS reason
-        FROM kv_dtype CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv, vendor, compute_capability) AS reason
+        FROM kv_dtype AS kv CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
     """
     for held, card, reason in connection.execute(query).fetchall():
         found[held][card] = reason
@@ -82,7 +83,7 @@ class Calculator:
     def __init__(self, folder: Path) -> None:
         self.database = folder / "almanac.duckdb"
         self.module, self.shared, self.tables = "", {}, set()
-        with duckdb.connect(str(self.database), read_only=True) as connection:
+        with reading(self.database) as connection:
             mirror = Mirror(connection)
             try:
                 self.module = mirror.module()
@@ -98,7 +99,7 @@ class Calculator:
     @cached_property
     def own(self) -> dict[str, dict[str, list[dict]]]:
         """The rows of every model by table, read when the first is asked for."""
-        with duckdb.connect(str(self.database), read_only=True) as connection:
+        with reading(self.database) as connection:
             return model_tables(connection, self.tables)
 
     def files(self, book: Book) -> dict[str, str]:

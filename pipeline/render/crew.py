@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from pipeline.render.shell import Shell
 
 FEW = 300  # models: one process has written them before a second has begun
 MOST = 8  # processes: more would wait for the one that hands out what they need
+TOTALS = "data/totals"
 PORTION = 100  # models that a process is given at a time
 
 
@@ -44,11 +45,23 @@ def write_model(pages: ModelPages, shell: Shell, site_dir: Path, number: int) ->
     path = f"models/{pages.paths[name]}"
     body, files = pages.render(number), pages.files(number)
     address = f"{pages.site_url}{path}/"
-    html = shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, "preview.png")
+    picture = "preview.png" if "preview.png" in files else None
+    html = shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, picture)
     write_page(site_dir / path, html, files)
+    if totals := pages.totals(number):
+        write_once(site_dir / TOTALS / f"{totals[0]}.bin", totals[1])
     for shared, text in pages.shared(number).items():
-        (site_dir / shared).parent.mkdir(parents=True, exist_ok=True)
-        (site_dir / shared).write_text(text)
+        write_once(site_dir / shared, text.encode())
+
+
+def write_once(file: Path, content: bytes) -> None:
+    """A file that is named by its content: whoever comes first writes it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with file.open("xb") as new:
+            new.write(content)
+    except FileExistsError:
+        pass
 
 
 class Crew:
@@ -70,23 +83,27 @@ class Crew:
             self.pool.shutdown(cancel_futures=True)
 
     def write(self, shell: Shell, site_dir: Path, beside: Callable[[], None]) -> Iterator[int]:
-        """Has every model's page written, and calls `beside` meanwhile. Gives the places of models whose pages are there; raises
-        what went wrong with any."""
+        """Has every model's page written, and calls `beside` meanwhile. When that is done, gives the places of models whose pages are
+        there, as they get ready; raises what went wrong with any."""
         places = range(len(self.pages.book.models))
-        if not self.pool:
-            for number in places:
-                write_model(self.pages, shell, site_dir, number)
-                yield number
-            beside()
-            return
-        asked = []
-        for start in range(0, len(places), PORTION):
-            part = places[start : start + PORTION]
-            asked.append((part, self.pool.submit(_write, shell, site_dir, *self.pages.part(part))))
+        asked: dict[Future, range] = {}
+        if self.pool:
+            for start in range(0, len(places), PORTION):
+                part = places[start : start + PORTION]
+                asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part))] = part
         beside()
-        for part, future in asked:
-            future.result()
-            yield from part
+        return _ready(asked) if self.pool else self._written(shell, site_dir, places)
+
+    def _written(self, shell: Shell, site_dir: Path, places: range) -> Iterator[int]:
+        for number in places:
+            write_model(self.pages, shell, site_dir, number)
+            yield number
+
+
+def _ready(asked: dict[Future, range]) -> Iterator[int]:
+    for future in as_completed(asked):
+        future.result()
+        yield from asked[future]
 
 
 _pages: ModelPages | None = None  # what this process was given

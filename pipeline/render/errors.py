@@ -81,13 +81,21 @@ def reasons(book: Book) -> list[tuple[str, int]]:
     return sorted(tally.items(), key=lambda item: (-item[1], item[0]))
 
 
-def scatters(rows: list[dict]) -> list[tuple[str, Markup]]:
-    """One plot for each phase: the error against the measured size; a shape and a colour for each engine."""
+def scatters(rows: list[dict]) -> list[tuple[str, Markup, str]]:
+    """One plot for each phase: the error against the measured size; a shape and a colour for each engine. The third says which
+    rows a plot leaves out and why; nothing where it holds them all."""
     out = []
     for phase in sorted({r["phase"] for r in rows}):
-        part = [r for r in rows if r["phase"] == phase and r["measured"]]
-        if part:
-            out.append((phase, _scatter(phase, part)))
+        whole = [r for r in rows if r["phase"] == phase]
+        drawn = [r for r in whole if r["measured"]]
+        left = len(whole) - len(drawn)
+        why = (
+            f"{left} of {len(whole)} are left out: what was measured is 0, which has no place on this axis."
+            if left
+            else ""
+        )
+        if drawn:
+            out.append((phase, _scatter(phase, drawn), why))
     return out
 
 
@@ -120,7 +128,7 @@ def _scatter(phase: str, rows: list[dict]) -> Markup:
         link = Markup(
             '<a href="{}" tabindex="-1" rel="noopener nofollow">{}</a>'
         )  # the table below is for the keyboard
-        parts.append(link.format(r["address"], told, Markup(point)) if r["address"] else point)
+        parts.append(link.format(r["address"], Markup(point)) if r["address"] else point)
     title = f"Error of {len(rows)} predictions against the measured size: {phase}"
     return plot.svg(
         f"errors-{phase}",

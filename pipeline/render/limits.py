@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import polars as pl
+
+from pipeline.readonly import reading
 
 WHO = ("model_id", "dtype_id", "engine_id")
 ALIKE = ("kv_dtype_id", "optimizer_id", "precision", "checkpointing")
@@ -32,7 +33,7 @@ def points(folder: Path, phase: str = "inference") -> pl.DataFrame:
 
 
 def _ladder(database: Path, columns: list[str], phase: str) -> list[pl.DataFrame]:
-    with duckdb.connect(str(database), read_only=True) as connection:
+    with reading(database) as connection:
         if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'ladder'").fetchall():
             return []
         query = (

@@ -212,6 +212,8 @@ class Mirror:
             return f"q.{'try_whole' if node.get('try_cast') else 'whole'}({child})"
         if kind in ("DOUBLE", "FLOAT", "DECIMAL"):
             return child
+        if kind == "VARCHAR":
+            return f"q.text({child})"
         raise Untranslatable(f"a cast to {kind}")
 
     def _comparison(self, node: dict, scope: Scope) -> str:

@@ -45,6 +45,7 @@ FUNCTIONS = {
             "list_distinct",
             "flatten",
             "range",
+            "lower",
             "starts_with",
             "string_split",
             "struct_insert",

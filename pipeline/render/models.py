@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
@@ -91,7 +92,7 @@ class ModelPages:
     def render(self, number: int) -> str:
         book, model = self.book, self.book.models[number]
         context, length = self._opening(model)
-        inference, training = self.inference.get(context, []), self.training.get(length, [])
+        inference, training = self._shown(number)
         shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
@@ -142,7 +143,9 @@ class ModelPages:
             points=reach.name_of(points) if known and (points := self._points(number)) else "",
             plot=self.reach.plot(number) if known else "",
             relatives=self._relatives(number),
-            page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/",
+            page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/" if self.site_url else "",
+            totals=(self.totals(number) or ("",))[0],
+            told=self.is_told(number),
         )
 
     def shared(self, number: int) -> dict[str, str]:
@@ -163,7 +166,9 @@ class ModelPages:
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
     def files(self, number: int) -> dict[str, str | bytes]:
-        """What lies beside the page, by name."""
+        """What lies beside the page, by name: nothing where nothing is known, which the page alone has to say."""
+        if not self.is_told(number):
+            return {}
         model = self.book.models[number]
         context, _length = self._opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
@@ -174,16 +179,36 @@ class ModelPages:
         limits = self.reach.as_rows(number, self.inference.get(context, []))
         pipeline = self.held["pipelines"].get(model["model_id"])
         if pipeline:
-            where, known = pipelines.for_badge(pipeline, self._cards)
+            where, fits = pipelines.for_badge(pipeline, self._cards)
         else:
-            where = smallest_for_badge(self.book, number, context) if known else None
+            where, fits = smallest_for_badge(self.book, number, context) if known else None, known
         formula = of_model(self.held["formulas"].get(model["model_id"]))
         return ({"formula.json": formula} if formula else {}) | {
             "model.json": modelfiles.as_json(model, self.paths[model["model_id"]], self._said(number), tables, limits),
-            "badge.svg": modelfiles.badge(where, known),
-            "totals.bin": self.book.model_bytes(number),
+            "badge.svg": modelfiles.badge(where, fits),
             "preview.png": self._preview(number),
         }
+
+    def is_told(self, number: int) -> bool:
+        """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""
+        name = self.book.models[number]["model_id"]
+        has_shape = of_model(self.held["formulas"].get(name)) is not None
+        return has_shape or name in self.held["pipelines"] or self._has_totals(number)
+
+    def _has_totals(self, number: int) -> bool:
+        return any(self.book.is_known(number, s) for shown in self._shown(number) for s in shown)
+
+    def totals(self, number: int) -> tuple[str, bytes] | None:
+        """Every scenario of a model for the controls of its page, and a name by content: models with the same totals share a file."""
+        if not self._has_totals(number):
+            return None  # a page without a number has no controls
+        content = self.book.model_bytes(number)
+        return hashlib.sha256(content).hexdigest()[:16], content
+
+    def _shown(self, number: int) -> tuple[list[Scenario], list[Scenario]]:
+        """What a page opens with: inference and training."""
+        context, length = self._opening(self.book.models[number])
+        return self.inference.get(context, []), self.training.get(length, [])
 
     def _preview(self, number: int) -> bytes:
         """The page in a picture, for links to it on other sites."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 from markupsafe import Markup
 
+from pipeline.readonly import reading
 from pipeline.render import words
 from pipeline.render.book import BAND_UNIT
 
@@ -23,7 +24,7 @@ PLACED = {
 def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -> dict[str, dict[str, list[dict]]]:
     """By model its `parts` and the whole under each of the `placements`; none where the file has no such formulas.
     Reasons are said `plainly`."""
-    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+    with reading(folder / "almanac.duckdb") as connection:
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name IN ('pipeline_of', 'pipeline_stages')"
         if len(connection.execute(query).fetchall()) < 2:
             return {}

@@ -74,11 +74,15 @@ def context_lines(
     name: str,
     limit: int | None,
     tokens,
+    of: int = 0,
 ) -> Markup:
-    """Memory (GiB) against context (tokens), one line a format, and what common cards give as level lines."""
+    """Memory (GiB) against context (tokens), one line a format, and what common cards give as level lines. `of` is how many formats
+    there are: where fewer are drawn, the drawing says so."""
     shown = [(label, at, need) for label, at, need in lines if len(at) > 1]
     if not shown:
         return Markup("")
+    of = max(of, len(lines))
+    left_out = "" if of == len(shown) else f"{len(shown)} of {of} formats are drawn"
     lowest = min(need[0] for _l, _a, need in shown)
     highest = max(need[-1] for _l, _a, need in shown)
     inside = [c for c in cards if lowest * 0.75 <= c[1] <= highest * 1.4]
@@ -97,7 +101,12 @@ def context_lines(
         parts.append(f'<polyline class="line l{i}" points="{d}"/>' + text(WIDTH - RIGHT + 6, end + 4, label, f"t{i}"))
     if limit and limit <= x.high:
         parts.append(text(x(limit), TOP + 4, "the model’s limit", "soft", "end"))
-    description = f"{', '.join(s[0] for s in shown)}: memory grows with the context. The table below holds the numbers."
+    if left_out:
+        parts.append(text(4, HEIGHT - 6, left_out, "soft"))
+    description = (
+        f"{', '.join(s[0] for s in shown)}: memory grows with the context. The table below holds the numbers."
+        f"{f' {left_out}: those that most people run, where two lengths are known.' if left_out else ''}"
+    )
     return svg("plot", f"Memory of {name} against context, one sequence", description, parts)
 
 

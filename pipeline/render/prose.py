@@ -7,8 +7,10 @@ from itertools import groupby
 from pathlib import Path
 
 import polars as pl
+from markupsafe import Markup
 
 from pipeline.render import errors, method, news, words
+from pipeline.render.addresses import Addresses, is_beside_site, largest_file
 from pipeline.render.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.compare import Compare
 from pipeline.render.environment import environment
@@ -20,13 +22,18 @@ from pipeline.schema import PUBLISHED
 
 SQL = ROOT / "tables" / "sql"
 FRONT_ROWS = 40
+LISTED_MODELS = 200  # on the page of all models; the others are found by name, or on the pages of their organisations
 FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
 
 
 class Prose:
-    def __init__(self, book: Book, pages: ModelPages, version: str = "", sql: Path = SQL) -> None:
+    def __init__(
+        self, book: Book, pages: ModelPages, version: str = "", sql: Path = SQL, where: Addresses | None = None
+    ) -> None:
         self.book, self.pages, self.version, self.sql_folder = book, pages, version, sql
+        self.where = where or Addresses(pages.site_url)
         self.env = environment(book)
+        self.env.globals["table_link"] = self.table_link
         self.cards = GpuPages(book, pages)
         self.compare = Compare(self.cards)
 
@@ -63,15 +70,16 @@ class Prose:
         )
 
     def slot_models(self, _argument) -> str:
-        entries = [self.pages.entry(m) for m in self.book.models]
-        entries.sort(key=lambda e: (e["path"].lower(), e["path"]))
+        """The models that most people look for, and every organisation: its page lists all that it has."""
+        first = [self.pages.entry(m) for m in self.book.models[:LISTED_MODELS]]
+        entries = sorted(self.pages.paths.items(), key=lambda item: (item[1].lower(), item[1]))
         groups = []
-        for folder, rows in groupby(entries, key=lambda e: e["path"].partition("/")[0]):
+        for folder, rows in groupby(entries, key=lambda item: item[1].partition("/")[0]):
             rows = list(rows)
-            name = rows[0]["name"].rpartition("/")[0] or "(no organisation)"
-            groups.append({"id": f"org-{folder}", "path": folder, "name": name, "rows": rows})
+            name = rows[0][0].rpartition("/")[0] or "(no organisation)"
+            groups.append({"path": folder, "name": name, "number": len(rows)})
         known = sum(1 for i in range(len(self.book.models)) if self._known(i))
-        return self._render("models.html", groups=groups, total=len(entries), known=known)
+        return self._render("models.html", groups=groups, first=first, total=len(entries), known=known)
 
     def _known(self, model: int) -> bool:
         book = self.book
@@ -136,19 +144,30 @@ class Prose:
             )
             size = _size(file.stat().st_size)
             files.append({"name": file.name, "rows": rows, "size": size, "meaning": meaning, "csv": csv})
-        return self._render("files.html", files=files) + self._dataset([f["name"] for f in files])
+        large = [file.name for file in sorted(folder.iterdir()) if file.is_file() and is_beside_site(file)]
+        told = self._render("files.html", files=files, large=large, where=self.where, most=_size(largest_file()))
+        return told + self._dataset([f["name"] for f in files])
+
+    def table_link(self, name: str, text: str = "") -> Markup:
+        """A table's file as a link from a page below the root; one that has no address is a name alone."""
+        file = self.book.folder / name
+        address = self.where.of_table(file) if file.exists() else None
+        if address is None:
+            return Markup("<code>{}</code>").format(text or name)
+        root = "" if is_beside_site(file) else "../"
+        return Markup('<a href="{}">{}</a>').format(root + address, text or name)
 
     def _dataset(self, names: list[str]) -> str:
         """The release for search engines of data, as schema.org's Dataset."""
         as_of = sorted(m["facts_as_of"] for m in self.book.models if m["facts_as_of"])
-        url = f"{self.pages.site_url}downloads/"
+        site, folder = self.where.site, self.book.folder
         dataset = {
             "@context": "https://schema.org",
             "@type": "Dataset",
             "name": "VRAM Almanac",
             "description": f"GPU memory of {len(self.book.models):,} open models on {len(self.book.gpus)} cards: footprints by "
             "format, phase and scenario, capacities, measurements and the formulas in SQL.",
-            "url": url,
+            **({"url": f"{site}downloads/"} if site else {}),
             "dateModified": as_of[-1] if as_of else None,
             "isAccessibleForFree": True,
             "measurementTechnique": "computed from model configurations and tensor headers",
@@ -156,11 +175,13 @@ class Prose:
                 {
                     "@type": "DataDownload",
                     "name": n,
-                    "contentUrl": f"{self.pages.site_url}tables/{n}",
+                    "contentUrl": address if is_beside_site(folder / n) else f"{site}{address}",
                     "encodingFormat": kind,
                 }
                 for n in names
                 if (kind := _MEDIA.get(n.rpartition(".")[2]))
+                and (address := self.where.of_table(folder / n))
+                and (site or is_beside_site(folder / n))
             ],
         }
         text = json.dumps(dataset, ensure_ascii=False).replace("<", "\\u003c")

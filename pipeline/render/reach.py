@@ -203,6 +203,7 @@ class Reach:
         model = self.book.models[number]
         lines = self._held("lines", model)
         drawn = [(d, *lines[d]) for d in DRAWN if d in lines and (d != "stored" or len(lines) == 1)]
+        formats = {dtype for dtype, _engine in self._held("longest", model)}
         return plot.context_lines(
-            drawn, self.levels, words.shown(model["model_id"]), model["max_context_tokens"], words.tokens
+            drawn, self.levels, words.shown(model["model_id"]), model["max_context_tokens"], words.tokens, len(formats)
         )

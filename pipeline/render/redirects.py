@@ -18,32 +18,40 @@ FILE = ROOT / "site" / "redirects.csv"
 PAGE = Markup(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
-    '<link rel="canonical" href="{address}"><meta name="robots" content="noindex">'
+    '{canonical}<meta name="robots" content="noindex">'
     '<meta http-equiv="refresh" content="0; url={address}"></head>\n'
     '<body><h1>Renamed</h1><p>Now <a href="{address}">{name}</a>.</p></body></html>\n'
 )
-
 GONE = Markup(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
-    '<link rel="canonical" href="{address}"><meta name="robots" content="noindex"></head>\n'
+    '{canonical}<meta name="robots" content="noindex"></head>\n'
     "<body><h1>{name}</h1><p>Listed no more: the Hub has no such model now, or it is asked for too rarely. "
     '<a href="{site}">All models</a> · <a href="{site}models/">by name</a></p></body></html>\n'
 )
 
 
+CANONICAL = Markup('<link rel="canonical" href="{}">')
+ROOT_FROM_MODEL = "../../../"  # as pages link, so that the site need not know its address
+
+
+def _canonical(site_url: str, path: str) -> Markup:
+    return CANONICAL.format(f"{site_url}models/{path}/") if site_url else Markup("")
+
+
 def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list[str]) -> list[str]:
     """A page for each model of the last release that has none now."""
-    written = []
+    written, taken = [], {path.lower() for path in paths.values()}
     for old in removed:
         target = folder / "models" / words.slug(old)
-        if old in paths or (target / "index.html").exists():
+        if old in paths or words.slug(old).lower() in taken or (target / "index.html").exists():
             continue
         target.mkdir(parents=True, exist_ok=True)
-        address = f"{site_url}models/{words.slug(old)}/"
-        page = GONE.format(name=words.shown(old), address=address, site=site_url)
+        canonical = _canonical(site_url, words.slug(old))
+        page = GONE.format(name=words.shown(old), canonical=canonical, site=ROOT_FROM_MODEL)
         (target / "index.html").write_text(page, encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written
 
 
@@ -69,13 +77,16 @@ def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> d
 
 def write(folder: Path, site_url: str, paths: dict[str, str], moved: dict[str, str]) -> list[str]:
     """A page at every old address. An old id that is a model again keeps its page."""
-    written = []
+    written, taken = [], {path.lower() for path in paths.values()}
     for old, new in sorted(moved.items()):
         target = folder / "models" / words.slug(old)
-        if old in paths or target.exists():
+        # where file systems do not tell upper from lower case, a page at the old spelling would be written over the model's own
+        if old in paths or words.slug(old).lower() in taken or target.exists():
             continue
         target.mkdir(parents=True)
-        address = f"{site_url}models/{paths[new]}/"
-        (target / "index.html").write_text(PAGE.format(name=words.shown(new), address=address), encoding="utf-8")
+        address, canonical = f"{ROOT_FROM_MODEL}models/{paths[new]}/", _canonical(site_url, paths[new])
+        page = PAGE.format(name=words.shown(new), address=address, canonical=canonical)
+        (target / "index.html").write_text(page, encoding="utf-8")
         written.append(old)
+        taken.add(words.slug(old).lower())
     return written

@@ -56,9 +56,26 @@ class Shell:
         return "".join(values.get(p, "") if i % 2 else p for i, p in enumerate(self.pieces))
 
 
+def repository() -> str:
+    """Where the code lives: REPO_URL, or the repository that GitHub Actions runs in; nothing where neither tells. An address is never
+    guessed from a checkout, whose origin may be private."""
+    address = os.environ.get("REPO_URL", "")
+    if not address and os.environ.get("GITHUB_REPOSITORY"):
+        server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+        address = f"{server}/{os.environ['GITHUB_REPOSITORY']}"
+    if address and not address.startswith(("https://", "http://")):
+        raise ValueError(f"REPO_URL is the address of the repository's page and starts with https://, not {address!r}")
+    return address.rstrip("/")
+
+
 def mkdocs(folder: Path, site_url: str, config: Path = CONFIG) -> None:
     """Build the prose pages into `folder`, in a process of its own: MkDocs keeps global state and prints notices."""
-    environment = os.environ | {"SITE_URL": site_url, "SOURCE_DATE_EPOCH": "0", "NO_MKDOCS_2_WARNING": "1"}
+    environment = os.environ | {
+        "SITE_URL": site_url,
+        "REPO_URL": repository(),
+        "SOURCE_DATE_EPOCH": "0",
+        "NO_MKDOCS_2_WARNING": "1",
+    }
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", str(config), "-d", str(folder)]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode:

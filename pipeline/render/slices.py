@@ -2,7 +2,7 @@
 
 `data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
 a model that reads less is in it with the longest context it has, which the matrix names beside the number;
-`models/<path>/totals.bin` holds every scenario of one model (its page). Both are little-endian float32.
+`data/totals/<digest>.bin` holds every scenario of one model (its page), and of all that have the same. Both are little-endian float32.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for s in book.scenarios
             ],
             "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
-            "dtypes": [[d["dtype_id"], d["name"]] for d in book["dtype"]],
+            "dtypes": [[d["dtype_id"], d["name"], d["engine_id"]] for d in book["dtype"]],
             "gpus": [
                 [
                     g["gpu_id"],

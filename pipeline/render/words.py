@@ -13,6 +13,12 @@ from markupsafe import Markup, escape
 from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB
 
 GIB = 1024**3
+# What of a name in a path is escaped besides: a dot or a line at its beginning (hidden, or left out by some hosts), a dot at its end
+# (lost on Windows), the dot of a name that is a page's (`index.html` is a file of ours), the first letter of a Windows device.
+_MISTAKEN = re.compile(
+    r"^[._]|\.$|\.(?=html?$)|^[acnlp](?=(?:(?<=c)on|(?<=p)rn|(?<=a)ux|(?<=n)ul|(?<=c)om[0-9]|(?<=l)pt[0-9])(?:\.|$))",
+    re.IGNORECASE,
+)
 
 
 def gib(number: float | None, digits: int | None = None) -> str:
@@ -58,11 +64,14 @@ def shown(text: str) -> str:
 
 
 def slug(identifier: str) -> str:
-    """A path for an id: what the Hub allows stays as it is, every other byte becomes ~XX, and nothing climbs out."""
+    """A path for an id: what the Hub allows stays as it is, every other byte becomes ~XX, and nothing climbs out.
+
+    So does one character of a name that some host or system takes for something else (`_MISTAKEN`). Two ids never have one path.
+    """
 
     def segment(part: str) -> str:
-        safe = re.sub(rb"[^A-Za-z0-9._-]", lambda m: b"~%02X" % m[0][0], part.encode()).decode()
-        return "~2E" + safe[1:] if safe.startswith(".") else safe or "~"
+        safe = re.sub(rb"[^A-Za-z0-9._-]", lambda m: b"~%02X" % m[0][0], part.encode("utf-8", "surrogatepass")).decode()
+        return _MISTAKEN.sub(lambda m: f"~{ord(m[0]):02X}", safe) or "~"
 
     organisation, _, name = identifier.rpartition("/")
     return f"{'~2F'.join(map(segment, organisation.split('/')))}/{segment(name)}"

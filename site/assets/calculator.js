@@ -26,9 +26,14 @@ const noCard = world.gpus.some((g) => g.id === state.gpu) ? "" : asked.get("gpu"
 if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
 // the front page's address says dtype, context, phase
 for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
-// the front page names a format with its engine: "bf16 (vLLM)"
-const named = !asked.has("dtype_id") && world.scenarios.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId);
-if (named) [state.dtype_id, state.engine_id] = [named.dtypeId, state.engine_id || named.engine];
+// a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
+const published = world.scenarios.filter((s) => s.phase === state.phase_id);
+const meant = published.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId) ??
+  ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, state.dtype_id, world.gpus.find((g) => g.id === state.gpu)));
+if (meant) {
+  state.dtype_id = meant.dtypeId;
+  if (!state.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) state.engine_id = meant.engine;
+}
 
 // What is taken where nothing was chosen, equal to what a model's page opens with (scenario_set.csv); the rest the formulas fill in.
 const opening = (phase) => shared.opening?.[phase] ?? {};

@@ -12,7 +12,14 @@ async function fetchFigures() {
   for (const id of chosen) if (!figures.has(id)) figures.set(id, a.load(`gpus/${find(id).slug}/figures.json`));
   return Promise.all(chosen.map((id) => figures.get(id)));
 }
-const asked = (new URLSearchParams(location.search).get("gpus") ?? "").split(",").filter(known);
+const address = new URLSearchParams(location.search);
+const named = (address.get("gpus") ?? "").split(",").filter(Boolean);
+const asked = [...new Set(named.map((id) => a.listed(id, world.gpus.map((g) => g.id))).filter(Boolean))];
+const refused = a.foreign(address, ["gpus"]);
+if (asked.length < new Set(named).size || asked.length > MOST) refused.push(`gpus=${address.get("gpus")}`);
+const note = a.h("p", { class: "status", role: "status" }, a.refused(refused));
+if (refused.length) form.before(note);
+form.addEventListener("change", () => note.remove());
 let chosen = asked.length ? asked.slice(0, MOST) : root.dataset.opening.split(",");
 // one card in the address is one to compare with: the reader's own comes beside it
 if (chosen.length === 1 && known(a.memory.get("gpu")) && a.memory.get("gpu") !== chosen[0]) chosen.push(a.memory.get("gpu"));

@@ -1,32 +1,35 @@
 // The front page: all models × cards for one scenario. A virtual table over one binary slice per scenario.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
+const names = import(`./find.js${new URL(import.meta.url).search}`);
 const UNKNOWN = Infinity;
 const wrap = document.getElementById("matrix");
 const form = document.getElementById("ask");
 const count = document.getElementById("count");
 const note = document.getElementById("note");
 const nothing = document.getElementById("nothing");
+const paper = document.getElementById("on-paper");
 const query = document.querySelector("#as-sql code");
 const base = a.address("");
 
 // ---- state: what the address says, then what is remembered, then the opening scenario
 // (Material takes `q` for its own search)
-const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure"];
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure", "engine"];
 const asked = new URLSearchParams(location.search);
+// the tables, the calculator and the JSON name some columns longer
+for (const key of [...asked.keys()]) {
+  const short = key.replace(/_(?:id|tokens)$/, "");
+  if (short !== key && KEYS.includes(short) && !asked.has(short)) { asked.set(short, asked.get(key)); asked.delete(key); }
+}
 const slices = new Map();
 const slice = (slug) => slices.get(slug) ?? slices.set(slug, a.load(`data/slices/${slug}.bin`, "binary")).get(slug);
 if (!location.search) slice(wrap.dataset.opening); // what most people come for is under way before anything else is known
-const [world, models] = await Promise.all([a.world(), a.models()]);
+const [world, models, said] = await Promise.all([a.world(), a.models(), a.load("data/words.json")]);
 const defaults = {
   ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full",
 };
 const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "", figure: a.memory.get("figure") ?? "full" };
 const pins = () => state.pins.split(",").filter(Boolean);
-for (const key of KEYS) if (asked.has(key)) state[key] = typeof defaults[key] === "number" ? +asked.get(key) : asked.get(key);
-if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
-if (!world.phases.some(([id]) => id === state.phase)) state.phase = defaults.phase;
 const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
-if (!asked.has("context")) state.context = opening().context ?? state.context;
 
 const N = models.id.length;
 const lower = models.id.map((id) => id.toLowerCase());
@@ -34,7 +37,36 @@ const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[col
 const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
 const path = (i) => models.paths[i] ?? models.id[i];
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
+const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
+
+// ---- what the address asks for: what is not here is told, and what is remembered or usual stands in its place
+const first = (pairs) => pairs.flatMap((o) => (o.group ? o.options : [o])).map(([id]) => id);
+const CHOICES = {
+  gpu: world.gpus.map((g) => g.id), phase: first(world.phases), cards: first(a.sets(world)), task: models.task.values, licence: models.licence.values, family: models.family.values,
+  size: first(SIZES), only: first(ONLY), figure: first(a.FIGURES), sort: ORDER.flatMap(([key]) => ["", " up", " down"].map((way) => key + way)),
+};
+let refused = a.foreign(asked, KEYS);
+const refuse = (key) => refused.push(`${key}=${asked.get(key)}`);
+for (const key of KEYS) {
+  const value = asked.get(key);
+  if (value === null) continue;
+  if (value === "") state[key] = defaults[key];
+  else if (key === "pins") {
+    const wanted = value.split(",").map((id) => a.listed(id, CHOICES.gpu) ?? id);
+    state.pins = wanted.filter((id) => CHOICES.gpu.includes(id)).join(",");
+    if (state.pins !== wanted.join(",")) refuse(key);
+  } else if (CHOICES[key]) {
+    const found = a.listed(value, CHOICES[key]);
+    if (found === null) refuse(key);
+    else state[key] = found;
+  } else if (typeof defaults[key] === "number") state[key] = a.number(value) ?? defaults[key];
+  else state[key] = value;
+}
+if (!CHOICES.gpu.includes(state.gpu)) state.gpu = ""; // a card that was remembered, and is listed no more
+if (!CHOICES.cards.includes(state.cards)) state.cards = defaults.cards;
+if (!first(a.FIGURES).includes(state.figure)) state.figure = defaults.figure;
+if (!asked.get("context")) state.context = opening().context ?? state.context;
 
 // ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
 let scenario, totals;
@@ -42,7 +74,7 @@ const ofPhase = () => world.scenarios.filter((s) => s.phase === state.phase && s
 function settle() {
   let left = ofPhase();
   if (!left.length) { state.phase = "inference"; left = ofPhase(); }
-  state.dtype = left.find((s) => s.dtype === state.dtype || s.dtypeId === state.dtype)?.dtype ?? state.dtype; // bf16 is that of its own engine
+  if (!left.some((s) => s.dtype === state.dtype)) state.dtype = a.ofFormat(world, left, state.dtype, world.gpus.find((g) => g.id === state.gpu))?.dtype ?? state.dtype;
   for (const key of ["dtype", "context", "sequences", "optimizer", "checkpointing"]) {
     const values = [...new Set(left.map((s) => s[key]))];
     const nearest = typeof values[0] === "number"
@@ -60,9 +92,22 @@ async function fetchSlice() {
   if (wanted === scenario) totals = loaded;
 }
 
-// What the address asks for and does not get, said until something is chosen.
-let refused = [];
-const refuse = () => { refused = KEYS.filter((key) => asked.has(key) && !["find", "pins", "sort"].includes(key) && ![String(state[key]), key === "dtype" && scenario.dtypeId].includes(asked.get(key))).map((key) => `${key}=${asked.get(key)}`); };
+// The scenario that the address asks for, as far as there is one.
+function ask() {
+  const wanted = asked.get("dtype"), engine = asked.get("engine")?.toLowerCase();
+  if (wanted) state.dtype = a.listed(wanted, ofPhase().flatMap((s) => [s.dtype, s.dtypeId])) ?? state.dtype;
+  const own = ofPhase().filter((s) => s.engine === engine);
+  const same = own.find((s) => [s.dtype, s.dtypeId].includes(state.dtype));
+  if (own.length && (same || !wanted)) state.dtype = (same ?? own[0]).dtype;
+  settle();
+  for (const key of ["phase", "dtype", "engine", "context", "sequences", "optimizer", "checkpointing"]) {
+    const value = asked.get(key);
+    if (!value || refused.some((said) => said.startsWith(`${key}=`))) continue;
+    const given = key === "engine" ? [scenario.engine] : key === "dtype" ? [scenario.dtype, scenario.dtypeId] : [state[key]];
+    const met = typeof defaults[key] === "number" ? a.number(value) === state[key] : a.listed(value, given) !== null;
+    if (!met || (key !== "engine" && scenario[key] == null)) refuse(key);
+  }
+}
 
 // ---- controls
 const choose = (key, label, options, change) => a.select(key, label, options, state[key], (value) => {
@@ -126,15 +171,16 @@ form.addEventListener("change", () => { refused = []; }, true); // before what i
 form.addEventListener("submit", (event) => event.preventDefault());
 
 // ---- which models, in which order
-let view = new Uint32Array(0);
+let view = new Uint32Array(0), folded;
+const finding = await names;
 function filter() {
-  const terms = state.find.toLowerCase().split(/\s+/).filter(Boolean);
+  const isNamed = state.find.trim() ? finding.filter((folded ??= models.id.map(finding.fold)), state.find, said) : () => true;
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
   const tally = { one: 0, several: 0, unknown: 0 };
   const out = [];
   for (let i = 0; i < N; i++) {
-    if (terms.length && !terms.every((t) => lower[i].includes(t))) continue;
+    if (!isNamed(i)) continue;
     if (state.size && !(models.size[i] >= least && models.size[i] < most)) continue;
     if ((state.task && task(i) !== state.task) || (state.family && family(i) !== state.family) || (state.licence && licence(i) !== state.licence)) continue;
     if (state.only === "open" && models.gated.has(i)) continue;
@@ -154,7 +200,7 @@ function filter() {
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
-  note.textContent = (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. The address asks for what is not here: ${a.shown(refused.join(", "))}` : "");
+  note.textContent = (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
@@ -175,18 +221,18 @@ function sort(out) {
 }
 
 // ---- the table: a window of rows that are reused while one scrolls
-const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 let list = [], table, body, above, below, pool = [], rowHeight = 28, headHeight = 0;
 // Of many cards only those in sight have cells, between two spacers; the cells are reused while one scrolls sideways.
 const CARD = 96, SPARE = 4;
-let part = [], partFrom = 0, spacers = [];
+let part = [], partFrom = 0, spacers = [], onPaper = false;
 function partSize() {
+  if (onPaper) return Math.min(list.length, PAPER_CARDS);
   const inSight = Math.ceil(Math.max(wrap.clientWidth, 300) / CARD) + 2 * SPARE;
   return list.length > inSight + 8 ? inSight : list.length;
 }
 function takePart() {
   const size = partSize();
-  const from = size === list.length ? 0 : Math.max(0, Math.min(Math.floor(wrap.scrollLeft / CARD) - SPARE, list.length - size));
+  const from = onPaper || size === list.length ? 0 : Math.max(0, Math.min(Math.floor(wrap.scrollLeft / CARD) - SPARE, list.length - size));
   if (part.length === size && Math.abs(from - partFrom) < SPARE - 1 && part[0] === list[partFrom]) return false;
   [part, partFrom] = [list.slice(from, from + size), from];
   return true;
@@ -256,9 +302,9 @@ function draw() {
     headPart();
     for (const p of pool) p.model = -1;
   }
-  const n = view.length;
-  const visible = Math.ceil(innerHeight / rowHeight) + 8;
-  const from = Math.max(0, Math.min(Math.floor((wrap.scrollTop - headHeight) / rowHeight) - 4, n - visible));
+  const n = onPaper ? Math.min(view.length, PAPER_ROWS) : view.length;
+  const visible = onPaper ? n : Math.ceil(innerHeight / rowHeight) + 8;
+  const from = onPaper ? 0 : Math.max(0, Math.min(Math.floor((wrap.scrollTop - headHeight) / rowHeight) - 4, n - visible));
   const to = Math.min(n, from + visible);
   while (pool.length < to - from) grow();
   pool.forEach((p, k) => {
@@ -316,6 +362,23 @@ wrap.addEventListener("pointerover", ({ target }) => {
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));
+// On paper there is nothing to scroll: the first rows and cards, and how many there are.
+const PAPER_ROWS = 40, PAPER_CARDS = 14;
+function print(is) {
+  if (onPaper === is) return;
+  if (is) Object.assign(before, { top: wrap.scrollTop, left: wrap.scrollLeft });
+  onPaper = is;
+  const of = (most, all, what) => (all > most ? [`${most} of ${all.toLocaleString("en")} ${what}`] : []);
+  const left = [...of(PAPER_ROWS, view.length, "models"), ...of(PAPER_CARDS, list.length, "cards")];
+  paper.textContent = is && left.length ? `. On paper: the first ${left.join(" and ")}` : "";
+  if (list.length > PAPER_CARDS) build();
+  draw();
+  if (!is) [wrap.scrollTop, wrap.scrollLeft] = [before.top, before.left];
+}
+const before = { top: 0, left: 0 };
+addEventListener("beforeprint", () => print(true));
+addEventListener("afterprint", () => print(false));
+matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
 
 // ---- one way to change anything
 async function refresh({ slice, rebuild }) {
@@ -351,7 +414,7 @@ function carried() {
 let telling;
 function tell() {
   const address = new URLSearchParams();
-  for (const key of KEYS) if (state[key] != null && state[key] !== "" && state[key] !== defaults[key]) address.set(key, state[key]);
+  for (const key of KEYS) if (key !== "engine" && state[key] != null && state[key] !== "" && state[key] !== defaults[key]) address.set(key, state[key]);
   history.replaceState(null, "", address.size ? `?${address}` : location.pathname);
   query.textContent = sql();
 }
@@ -362,7 +425,6 @@ function sql() {
   if (state.gpu) where.unshift(`gpu_id = ${text(state.gpu)}`);
   return `SELECT model_id, gpu_id, verdict, gpu_count_needed, total_bytes\nFROM compatibility\nWHERE ${where.join("\n  AND ")}\nORDER BY model_id, gpu_id;`;
 }
-settle();
-refuse();
+ask();
 await refresh({ slice: true, rebuild: true });
 performance.mark("interactive");

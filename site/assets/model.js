@@ -168,7 +168,7 @@ class Page {
   }
 }
 
-const [world, totals] = await Promise.all([a.world(), article.querySelector("[data-matrix]") ? a.load(`models/${article.dataset.model}/totals.bin`, "binary") : null]);
+const [world, totals] = await Promise.all([a.world(), article.querySelector("[data-matrix]") ? a.load(`data/totals/${article.dataset.totals}.bin`, "binary") : null]);
 const page = new Page(world, totals);
 page.read();
 page.controls();

@@ -1,6 +1,27 @@
 // Loaded by every page: the age of the facts, filters of plain tables, and the page's own script where it has one.
 const version = new URL(import.meta.url).search;
 
+// The header's search answers a moment after the last letter, and the theme opens what stands there when Enter is pressed: wait for
+// the answer to what is typed. What is pasted or filled in is a question too; the theme hears keys alone.
+const box = document.querySelector(".md-search__input");
+const answers = document.querySelector(".md-search-result__list");
+if (box && answers) {
+  const first = () => {
+    const [link] = answers.querySelectorAll("a[href]");
+    return link?.querySelector("[data-asked]")?.dataset.asked === box.value ? link : null;
+  };
+  let waiting = false;
+  new MutationObserver(() => { if (waiting && first()) { waiting = false; first().click(); } }).observe(answers, { childList: true, subtree: true });
+  box.addEventListener("input", () => { waiting = false; box.dispatchEvent(new Event("keyup")); });
+  document.addEventListener("keydown", (event) => {
+    if (event.target !== box || event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (first()) first().click();
+    else waiting = box.value.trim() !== "";
+  }, true);
+}
+
 if (document.getElementById("ask")) await import(`./matrix.js${version}`);
 if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done, { once: true }));
 
@@ -12,9 +33,8 @@ for (const time of document.querySelectorAll("time[data-age]")) {
 for (const input of document.querySelectorAll("input[data-filter]")) {
   const root = document.getElementById(input.dataset.filter);
   const status = document.querySelector(`[data-count="${input.dataset.filter}"]`);
-  const rows = [...root.querySelectorAll("tbody tr, [data-row]")];
-  const groups = [...root.querySelectorAll("[data-group]")];
-  const texts = rows.map((row) => `${row.closest("[data-group]")?.firstElementChild.textContent ?? ""} ${row.textContent}`.toLowerCase());
+  const rows = [...root.querySelectorAll("tbody tr")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
   const apply = () => {
     const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let n = 0;
@@ -22,7 +42,6 @@ for (const input of document.querySelectorAll("input[data-filter]")) {
       row.hidden = !terms.every((term) => texts[i].includes(term));
       n += !row.hidden;
     });
-    for (const g of groups) g.hidden = !g.querySelector("[data-row]:not([hidden])");
     status.textContent = terms.length ? `${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
   };
   input.addEventListener("input", apply);
@@ -30,6 +49,7 @@ for (const input of document.querySelectorAll("input[data-filter]")) {
 }
 
 if (document.querySelector("[data-controls]")) await import(`./model.js${version}`);
+if (document.getElementById("find-model")) await import(`./models.js${version}`);
 if (document.getElementById("calc")) await import(`./calculator.js${version}`);
 if (document.getElementById("compare")) await import(`./compare.js${version}`);
 if (document.getElementById("missing")) await import(`./missing.js${version}`);

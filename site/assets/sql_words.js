@@ -25,6 +25,8 @@ export const sqrt = one(Math.sqrt);
 export const log2 = one(Math.log2);
 export const pow = both(Math.pow);
 export const round = one((a) => Math.sign(a) * Math.round(Math.abs(a)));
+export const lower = one((a) => a.toLowerCase());
+export const text = one(String);
 export const starts_with = both((a, b) => a.startsWith(b));
 export const string_split = both((a, b) => a.split(b));
 export const like = both((text, pattern) =>

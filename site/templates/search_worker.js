@@ -1,44 +1,39 @@
-// Stands before the theme's own search worker, under its name.
-// 1. The index of thousands of names, and the theme's worker, are fetched when somebody first types: most readers never do. Until
-//    then the page is told that all is ready.
-// 2. Material's search finds the beginnings of words. Names are often asked for by their middle ("seek", "llama" of TinyLlama): each
-//    plain word of a query gets a leading wildcard, and what that finds in a title is not reported as missing.
+// Stands in the place of the theme's search worker, under its name, and answers the page as that does: it is set up, says that it is
+// ready, and gives results for a query. How names are found is in assets/almanac/find.js.
+// The index of thousands of names is fetched when somebody first types: most readers never do.
 const [SETUP, READY, QUERY, RESULT] = [0, 1, 2, 3];
-const send = self.postMessage.bind(self);
-let state = "asleep", setup, last;
-const tell = (type, data) => dispatchEvent(new MessageEvent("message", { data: { type, data, told: true } }));
-const ask = (query) => tell(QUERY, /^[\p{L}\p{N}\s._/-]+$/u.test(query) ? query.replace(/(^|\s)(?=[^\s._/-]{3})/g, "$1*") : query);
-async function wake() {
-  state = "waking";
-  try {
-    const index = await (await fetch("../../../search/index.json")).json();
-    importScripts("WORKER");
-    tell(SETUP, { ...setup, docs: index.docs });
-  } catch {
-    state = "asleep"; // the next letter tries again
-  }
+let finder, last = "";
+const escaped = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+function load() {
+  finder ??= (async () => {
+    const [{ Finder }, answer] = await Promise.all([import("../../almanac/find.js?v=VERSION"), fetch("../../../search/index.json")]);
+    return new Finder(await answer.json());
+  })().catch(() => { finder = undefined; }); // the next letter tries again
+  return finder;
 }
-addEventListener("message", (event) => {
-  const { type, data, told } = event.data;
-  if (told) return;
-  event.stopImmediatePropagation();
-  if (type === SETUP) {
-    setup = data;
-    send({ type: READY });
-  } else if (type === QUERY) {
-    last = data;
-    if (state === "awake") ask(data);
-    else if (data && state === "asleep") wake();
-  }
+// The first words of a page, or those around what was sought.
+function teaser({ note, text }, query) {
+  if (!text) return note;
+  const at = Math.max(0, ...query.toLowerCase().split(/\s+/).filter(Boolean).map((word) => text.toLowerCase().indexOf(word)));
+  const from = at < 90 ? 0 : text.lastIndexOf(" ", at - 40) + 1;
+  return `${from ? "… " : ""}${text.slice(from, from + 160)}${text.length > from + 160 ? " …" : ""}`;
+}
+async function ask(query) {
+  last = query;
+  const known = query.trim() && (await load());
+  if (query !== last) return; // something else was typed meanwhile
+  const found = known ? known.search(query) : [];
+  const items = found.map((entry, i) => [{
+    location: entry.path,
+    // the page waits for the answer to what is typed before it opens the first
+    title: `<span data-asked="${escaped(query)}">${escaped(entry.title)}</span>`,
+    text: escaped(teaser(entry, query)),
+    score: found.length - i,
+    terms: {},
+  }]);
+  postMessage({ type: RESULT, data: { items } });
+}
+addEventListener("message", ({ data: { type, data } }) => {
+  if (type === SETUP) postMessage({ type: READY });
+  else if (type === QUERY) ask(data);
 });
-self.postMessage = (message) => {
-  if (message.type === READY) {
-    state = "awake";
-    ask(last);
-    return;
-  }
-  for (const item of (message.type === RESULT ? message.data.items : []).flat())
-    for (const term of Object.keys(item.terms ?? {}))
-      item.terms[term] ||= item.title.toLowerCase().includes(term.toLowerCase());
-  send(message);
-};

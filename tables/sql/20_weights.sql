@@ -7,10 +7,11 @@
 --   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection). MLX packs every matrix
 --   and embedding of the language model whose rows divide into groups (group_elements).
 -- `stored`, the checkpoint as published, is what its tensor headers say to the byte where they are at hand (stored_tensor, less what
---   no engine loads), else the format that its config or its total names.
+--   no engine loads), else what its quantisation config or its total says of each part (stored_part), else the format that they name.
+-- A quantised format that the checkpoint itself is published in is loaded as it is: `fp8` of an FP8 repository is `stored`.
 -- Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
 --   vision and audio parts in F16 (they live in a file of their own).
--- Not covered: padding of the vocabulary, formats that mix precisions by a recipe of their own, copies that a kernel
+-- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
 --   makes while loading.
 
 -- The bits of each kind of tensor in each format that packs element by element.
@@ -146,6 +147,34 @@ FROM stored_tensor
 WHERE not_loaded_reason IS NULL
 GROUP BY model_id;
 
+-- The same sums where config or total say what is held in which format: bits by operator, whatever the class, since the part says it.
+CREATE OR REPLACE TEMP TABLE part_sums AS
+WITH part_bytes AS (
+    SELECT part.*,
+        ceil(part.element_count * rule.element_bits / 8)::BIGINT
+            + (part.layer_count * part.per_layer_count
+                * iif(part.in_features IS NULL, 0, part.out_features) * rule.row_bits / 8)::BIGINT AS bytes
+    FROM stored_part AS part
+    JOIN weight_format AS rule
+        ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL
+        AND coalesce(rule.operator = part.operator, true)
+    QUALIFY row_number() OVER (
+        PARTITION BY part.model_id, part.component, part.tensor_class, part.role, part.operator, part.dtype_id, part.layer_count,
+            part.in_features, part.out_features ORDER BY rule.operator IS NULL) = 1
+)
+SELECT
+    model_id, 'stored' AS dtype_id,
+    sum(bytes)::BIGINT AS weights_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')), 0)::BIGINT
+        AS replicated_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
+    coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
+    coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
+FROM part_bytes
+WHERE model_id NOT IN (SELECT model_id FROM stored_sums)
+GROUP BY model_id;
+
 CREATE OR REPLACE TABLE weight AS
 WITH sums AS (
     SELECT
@@ -161,16 +190,22 @@ WITH sums AS (
     GROUP BY ALL
     UNION ALL BY NAME
     FROM stored_sums
+    UNION ALL BY NAME
+    FROM part_sums
 ),
 held_as AS (
     -- the checkpoint as published is what its headers say, or one of the formats, where its quantisation says which
     SELECT model_id, dtype.dtype_id,
         CASE
-            WHEN dtype.dtype_id <> 'stored' OR model_id IN (SELECT model_id FROM stored_sums) THEN dtype.dtype_id
-            ELSE model.stored_format
+            WHEN NOT is_as_published THEN dtype.dtype_id
+            WHEN model_id IN (SELECT model_id FROM stored_sums UNION ALL SELECT model_id FROM part_sums) THEN 'stored'
+            WHEN model.stored_unknown_reason IS NULL THEN model.stored_format
         END AS format,
+        iif(is_as_published, model.stored_unknown_reason, NULL) AS stored_unknown_reason,
         dtype.dtype_id = 'stored' AND starts_with(model.stored_format, 'mlx-') AS is_stored_for_mlx
-    FROM model, dtype
+    FROM model, dtype,
+    LATERAL (SELECT dtype.dtype_id = 'stored' OR coalesce(dtype.dtype_id = model.stored_format
+        AND dtype.engine_id IN ('vllm', 'transformers') AND dtype.bits_per_weight < 16, false) AS is_as_published)
     WHERE model.parameter_count IS NOT NULL AND model.anatomy_grade <> 'unknown'
 )
 SELECT
@@ -182,6 +217,8 @@ LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.f
 LATERAL (SELECT CASE
     -- (as published is asked of a server, and no server loads it)
     WHEN held_as.is_stored_for_mlx THEN 'published in a format of MLX: dtype_id := ''mlx-4bit'' and its kin say what MLX LM holds'
+    WHEN held_as.format IS NULL AND held_as.stored_unknown_reason IS NOT NULL
+        THEN 'how the published checkpoint holds its weights is not known: ' || held_as.stored_unknown_reason
     WHEN held_as.format IS NULL THEN 'the format of the published checkpoint is not known'
     WHEN held_as.format IN ('mxfp4', 'gguf-mxfp4') AND held_as.model_id NOT IN (SELECT model_id FROM tensor WHERE operator = 'expert')
         THEN 'this format is for routed experts, and the model has none'

@@ -24,6 +24,8 @@
 CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_gated, 3, 2), CASE
     WHEN activation IN ('gelu_new', 'gelu_new_gated', 'gated-gelu') THEN 4
     WHEN activation = 'gelu_tanh' THEN 5
+    -- (both branches in Python: input, mask, one branch, and of the other a product, a term and their sum)
+    WHEN activation = 'xielu' THEN 5.5
     WHEN activation IN ('relu2', 'quick_gelu') THEN 3
     ELSE 2
 END);

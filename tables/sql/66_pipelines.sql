@@ -21,12 +21,27 @@ CREATE OR REPLACE MACRO part_bytes(dtype_id, stage) AS CASE
     WHEN dtype_id IN ('bf16', 'fp16') THEN 2
 END;
 
+CREATE OR REPLACE MACRO pipeline_number(value, most) AS iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);
+
 CREATE OR REPLACE MACRO pipeline_stages(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL
 ) AS TABLE
 WITH asked AS (
-    SELECT model_id AS model_id, dtype_id AS dtype_id, width AS width, height AS height, frames AS frames, images AS images,
-        text_tokens AS text_tokens, sequences_each AS sequences_each
+    SELECT known_model(model_id) AS model_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id,
+        coalesce(pipeline_number(width, k.most_image_side), 1024) AS width, coalesce(pipeline_number(height, k.most_image_side), 1024) AS height,
+        coalesce(pipeline_number(frames, k.most_image_side), 1) AS frames, coalesce(pipeline_number(images, k.most_images), 1) AS images,
+        pipeline_number(text_tokens, k.most_context_tokens) AS text_tokens,
+        pipeline_number(sequences_each, k.most_sequences) AS sequences_each,
+        coalesce(number_reason('width', width, k.most_image_side), number_reason('height', height, k.most_image_side),
+            number_reason('frames', frames, k.most_image_side), number_reason('images', images, k.most_images),
+            number_reason('text_tokens', text_tokens, k.most_context_tokens), number_reason('sequences_each', sequences_each, k.most_sequences))
+            AS argument_reason
+    FROM constants AS k
+),
+-- a size that the pipeline's own check refuses, or rounds: its latent has no half places
+side AS (
+    SELECT max(p.side_multiple) AS multiple
+    FROM asked JOIN component AS c ON c.model_id = asked.model_id JOIN pipeline_stage AS p ON p.class_name = c.class_name AND (p.plan = 'any' OR p.plan = c.plan)
 ),
 part AS (
     SELECT asked.* EXCLUDE (text_tokens, sequences_each), part_bytes(asked.dtype_id, p.stage) AS bytes_each, coalesce(asked.text_tokens, p.text_tokens) AS text,
@@ -55,17 +70,21 @@ weighed AS (
 )
 SELECT
     w.model_id, w.dtype_id, pipeline_part, class_name, stage, weights_bytes::BIGINT AS weights_bytes, leaf_bytes::BIGINT AS leaf_bytes,
-    iif(bytes_each IS NULL OR least(w.width, w.height, w.frames, w.images) < 1 OR (stage = 'decode' AND w.frames > 1), NULL, ceil(activations_bytes)::BIGINT)
+    iif(w.argument_reason IS NOT NULL OR bytes_each IS NULL OR least(w.width, w.height, w.frames, w.images) < 1 OR (stage = 'decode' AND w.frames > 1), NULL, try_cast(ceil(activations_bytes) AS BIGINT))
         AS activations_bytes,
     CASE
+        WHEN w.argument_reason IS NOT NULL THEN w.argument_reason
         WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
         WHEN least(w.width, w.height, w.frames, w.images) < 1 THEN 'width, height, frames and images start at 1'
+        WHEN w.text <= 0 AND stage = 'encode' OR w.passes < 1 THEN 'text_tokens and sequences_each start at 1'
+        WHEN w.width % side.multiple <> 0 OR w.height % side.multiple <> 0
+            THEN 'width and height are multiples of ' || side.multiple || ' in this pipeline'
         WHEN parameter_count IS NULL THEN pipeline_part || ': ' || part_reason
         WHEN stage IS NULL THEN pipeline_part || ': what ' || coalesce(class_name, 'this part') || ' holds while it runs is not established yet'
         WHEN activations_bytes IS NULL THEN pipeline_part || ': its config does not say what a token is'
         WHEN stage = 'decode' AND w.frames > 1 THEN pipeline_part || ': decodes single pictures'
     END AS unknown_reason
-FROM weighed AS w
+FROM weighed AS w CROSS JOIN side
 ORDER BY pipeline_part;
 
 CREATE OR REPLACE MACRO pipeline_of(

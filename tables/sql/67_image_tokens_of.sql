@@ -10,11 +10,19 @@
 
 -- A relation of model_id, image_width and image_height (null: default), a row for each.
 CREATE OR REPLACE MACRO pictures(relation) AS TABLE
-WITH asked AS (FROM query_table(relation)),
+WITH asked_for AS (FROM query_table(relation)),
+asked AS (
+    SELECT coalesce(named.model_id, a.model_id::VARCHAR) AS model_id,
+        iif(abs(try_cast(a.image_width AS DOUBLE)) <= k.most_image_side, asked_number(a.image_width), NULL) AS image_width,
+        iif(abs(try_cast(a.image_height AS DOUBLE)) <= k.most_image_side, asked_number(a.image_height), NULL) AS image_height,
+        coalesce(number_reason('image_width', a.image_width, k.most_image_side), number_reason('image_height', a.image_height, k.most_image_side))
+            AS argument_reason
+    FROM asked_for AS a LEFT JOIN model_name AS named ON named.name = lower(a.model_id::VARCHAR) CROSS JOIN constants_row
+),
 sized AS (
     SELECT
         asked.model_id, m.tower AS t, m.model_id IS NOT NULL AS is_known, k, 1 AS images, NULL AS audio_seconds, NULL AS context_tokens,
-        coalesce(least(asked.image_width, asked.image_height) < 1, false) AS is_nothing,
+        asked.argument_reason, asked.argument_reason IS NOT NULL OR coalesce(least(asked.image_width, asked.image_height) < 1, false) AS is_nothing,
         picture_side(m.tower, iif(asked.image_width < 1, NULL, asked.image_width), k) AS picture_width,
         picture_side(m.tower, iif(asked.image_height < 1, NULL, asked.image_height), k) AS picture_height, token_side(m.tower) AS token_pixels
     FROM asked
@@ -38,6 +46,7 @@ SELECT
     CASE WHEN t.component = 'vision' AND NOT is_nothing AND prompt_tokens IS NOT NULL THEN tower_tokens::BIGINT END AS tower_tokens,
     CASE WHEN prompt_tokens IS NOT NULL AND NOT is_nothing THEN tiles::BIGINT END AS tiles,
     CASE
+        WHEN argument_reason IS NOT NULL THEN argument_reason
         WHEN is_nothing THEN 'image_width and image_height start at 1'
         WHEN NOT is_known THEN 'no such model in this snapshot'
         WHEN coalesce(t.component <> 'vision', true) OR prompt_tokens IS NULL THEN 'how many tokens an image takes is not known for this architecture'
@@ -46,4 +55,4 @@ FROM counted;
 
 CREATE OR REPLACE MACRO image_tokens_of(model_id, image_width := NULL, image_height := NULL) AS TABLE
 WITH picture_asked AS (SELECT model_id AS model_id, image_width AS image_width, image_height AS image_height)
-SELECT p.* REPLACE (with_nearest(p.unknown_reason, model_id) AS unknown_reason) FROM pictures('picture_asked') AS p;
+SELECT p.* REPLACE (with_nearest(p.unknown_reason, p.model_id) AS unknown_reason) FROM pictures('picture_asked') AS p;

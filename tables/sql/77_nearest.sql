@@ -30,12 +30,14 @@ CREATE OR REPLACE MACRO nearest_models(asked) AS (
 
 CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS 'no such GPU: ' || asked || ' (nearest: ' || nearest_gpus(asked) || ')';
 -- the id itself, null where none was asked, or an error
-CREATE OR REPLACE MACRO known_dtype(asked) AS iif(asked IS NULL OR asked IN (SELECT dtype_id FROM dtype), asked,
+CREATE OR REPLACE MACRO known_dtype(asked) AS iif(asked IS NULL OR lower(asked) IN (SELECT dtype_id FROM dtype), lower(asked),
     error('no such dtype: ' || asked || ' (' || (SELECT string_agg(dtype_id, ', ') FROM dtype) || ')')::VARCHAR);
-CREATE OR REPLACE MACRO known_phase(asked) AS iif(asked IN (SELECT phase_id FROM phase), asked,
+CREATE OR REPLACE MACRO known_engine(asked) AS iif(asked IS NULL OR lower(asked) IN (SELECT engine_id FROM engine), lower(asked),
+    error('no such engine: ' || asked || ' (' || (SELECT string_agg(engine_id, ', ') FROM engine) || ')')::VARCHAR);
+CREATE OR REPLACE MACRO known_phase(asked) AS iif(lower(asked) IN (SELECT phase_id FROM phase), lower(asked),
     error('no such phase: ' || coalesce(asked, 'NULL') || ' (' || (SELECT string_agg(phase_id, ', ') FROM phase) || ')')::VARCHAR);
 CREATE OR REPLACE MACRO known_gpu(asked) AS
-    coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = asked), error(coalesce(unknown_gpu_reason(asked), 'no GPU was named'))::VARCHAR);
+    coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = lower(asked)), error(coalesce(unknown_gpu_reason(asked), 'no GPU was named'))::VARCHAR);
 
 CREATE OR REPLACE VIEW book_id AS
 SELECT 'dtype' AS kind, dtype_id AS id FROM dtype
@@ -54,7 +56,7 @@ CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS (
 
 CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || CASE
     WHEN reason = 'no such model in this snapshot' THEN ' (nearest: ' || nearest_models(model_asked) || ')'
-    WHEN regexp_matches(reason, '^no such [A-Za-z ]+: ') THEN ' (nearest: '
+    WHEN regexp_matches(reason, '^no such [A-Za-z ]+: .') THEN ' (nearest: '
         || nearest_ids(regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 1), regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 2)) || ')'
     ELSE ''
 END;

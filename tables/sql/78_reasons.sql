@@ -32,6 +32,7 @@ CREATE OR REPLACE MACRO gather_bytes_each(w, m, x) AS CASE
 END;
 
 CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
+    WHEN x.model_id IS NULL THEN 'no model was named'
     WHEN m.model_id IS NULL THEN coalesce('the anatomy of this model is not known: ' || (SELECT anatomy_note FROM model
         WHERE model.model_id = x.model_id), 'no such model in this snapshot')
     WHEN d.dtype_id IS NULL THEN 'no such dtype: ' || x.dtype_id
@@ -46,6 +47,7 @@ CREATE OR REPLACE MACRO scenario_reason(m, d, w, x, opt) AS CASE
         'MLX shares a model among several machines, and what each then holds is not known'
     WHEN x.engine_id = 'mlx-lm' AND x.phase_id = 'inference' AND (is_encoder(m) OR m.cross_layer_count > 0) THEN
         'MLX LM runs models that generate text'
+    WHEN x.argument_reason IS NOT NULL THEN x.argument_reason
     WHEN x.context_tokens < 1 OR x.sequences < 1 OR x.gpu_count_asked < 1 THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN m.layer_count IS NULL THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
     WHEN m.has_learned_positions AND x.context_tokens > m.max_context_tokens THEN

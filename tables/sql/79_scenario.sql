@@ -8,6 +8,17 @@
 -- QLoRA's base is quantised; all else starts in 16 bits.
 CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
 
+-- The numbers of a scenario as they were asked.
+CREATE OR REPLACE MACRO asked_numbers(a) AS {
+    'context_tokens': asked_number(a.context_tokens), 'max_context_tokens': asked_number(a.max_context_tokens),
+    'sequences': asked_number(a.sequences), 'images': asked_number(a.images), 'image_width': asked_number(a.image_width),
+    'image_height': asked_number(a.image_height), 'lora_rank': asked_number(a.lora_rank),
+    'gradient_accumulation': asked_number(a.gradient_accumulation), 'optimizer_rank': asked_number(a.optimizer_rank),
+    'gpu_count': asked_number(a.gpu_count), 'tensor_parallel': asked_number(a.tensor_parallel),
+    'pipeline_parallel': asked_number(a.pipeline_parallel), 'context_parallel': asked_number(a.context_parallel),
+    'expert_parallel': asked_number(a.expert_parallel), 'micro_batches_in_flight': asked_number(a.micro_batches_in_flight)
+};
+
 -- Whole servers among which inference is spread as a pipeline, tensor parallel within each, where nobody asks for other degrees.
 CREATE OR REPLACE MACRO servers_asked(x, k) AS iif(x.phase_id = 'inference' AND x.sharding = 'tp' AND is_server(x) AND x.tensor_asked IS NULL
     AND x.gpu_count % k.server_gpu_count = 0, x.gpu_count // k.server_gpu_count, 1);
@@ -18,10 +29,31 @@ CREATE OR REPLACE MACRO default_context_tokens(m, phase_id) AS
 
 CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
 WITH asked_for AS (FROM query_table(relation)),
+-- as typed values: words in lower case, numbers where they are whole; what is not has its reason and is counted as its default
+checked AS (SELECT a, argument_reason(a, k) AS argument_reason FROM (SELECT asked_for AS a FROM asked_for) CROSS JOIN constants_row),
+typed AS (
+    SELECT
+        a.model_id::VARCHAR AS model_asked, lower(a.dtype_id::VARCHAR) AS dtype_id, lower(a.phase_id::VARCHAR) AS phase_id,
+        lower(a.engine_id::VARCHAR) AS engine_id, lower(a.kv_dtype_id::VARCHAR) AS kv_dtype_id, lower(a.optimizer_id::VARCHAR) AS optimizer_id,
+        lower(a.precision::VARCHAR) AS precision, lower(a.checkpointing::VARCHAR) AS checkpointing,
+        lower(a.lora_targets::VARCHAR) AS lora_targets, lower(a.adapter::VARCHAR) AS adapter, lower(a.attention::VARCHAR) AS attention,
+        lower(a.loss::VARCHAR) AS loss, lower(a.sharding::VARCHAR) AS sharding, lower(a.offload::VARCHAR) AS offload,
+        asked_flag(a.ema) AS ema, asked_flag(a.sequence_parallel) AS sequence_parallel,
+        iif(argument_reason IS NULL, asked_numbers(a), NULL) AS numbers,
+        iif(argument_reason IS NULL, NULL, asked_numbers(a)) AS refused,
+        iif(argument_reason IS NULL, try_cast(a.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
+        argument_reason
+    FROM checked
+),
 asked AS (
-    SELECT asked_for.* REPLACE (coalesce(asked_for.gpu_count, greatest(coalesce(asked_for.tensor_parallel, 1), 1)
-        * greatest(coalesce(asked_for.pipeline_parallel, 1), 1) * greatest(coalesce(asked_for.context_parallel, 1), 1))::BIGINT AS gpu_count)
-    FROM asked_for
+    SELECT
+        typed.* EXCLUDE (model_asked, numbers), coalesce(named.model_id, typed.model_asked) AS model_id,
+        numbers.context_tokens, numbers.max_context_tokens, numbers.sequences, numbers.images, numbers.image_width, numbers.image_height,
+        numbers.lora_rank, numbers.gradient_accumulation, numbers.optimizer_rank, numbers.tensor_parallel, numbers.pipeline_parallel,
+        numbers.context_parallel, numbers.expert_parallel, numbers.micro_batches_in_flight,
+        coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1) * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
+            * greatest(coalesce(numbers.context_parallel, 1), 1))::BIGINT AS gpu_count
+    FROM typed LEFT JOIN model_name AS named ON named.name = lower(typed.model_asked)
 ),
 scenario AS (
     SELECT
@@ -75,7 +107,7 @@ scenario AS (
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel, asked.micro_batches_in_flight)
             AS least_degree,
-        coalesce(asked.offload, 'none') AS offload
+        coalesce(asked.offload, 'none') AS offload, asked.argument_reason, asked.refused
     FROM asked
     LEFT JOIN dtype AS d ON d.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
     LEFT JOIN engine AS e ON e.engine_id = coalesce(asked.engine_id, d.engine_id)

@@ -160,10 +160,16 @@ known AS (
     CROSS JOIN constants_row
 )
 SELECT
-    model_id, dtype_id, phase_id, engine_id, context_tokens, max_context_tokens, sequences, images, image_width, image_height, audio_seconds,
+    model_id, dtype_id, phase_id, engine_id,
+    -- what was asked stays to be seen where it is refused
+    iif(refused IS NULL, context_tokens, refused.context_tokens) AS context_tokens, max_context_tokens,
+    iif(refused IS NULL, sequences, refused.sequences) AS sequences, iif(refused IS NULL, images, refused.images) AS images,
+    iif(refused IS NULL, image_width, refused.image_width) AS image_width,
+    iif(refused IS NULL, image_height, refused.image_height) AS image_height, audio_seconds,
     kv_dtype_id, optimizer_id, precision,
-    checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank,
-    iif(phase_id = 'inference' AND least(tensor_parallel, pipeline_parallel) > 1, 'tp+pp', sharding) AS sharding, gpu_count_asked AS gpu_count,
+    checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema, optimizer_rank,
+    iif(phase_id = 'inference' AND least(tensor_parallel, pipeline_parallel) > 1, 'tp+pp', sharding) AS sharding,
+    iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, is_sequence_parallel AS sequence_parallel, offload,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
@@ -204,4 +210,4 @@ WITH scenario_asked AS (
         expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel AS sequence_parallel,
         offload AS offload
 )
-SELECT f.* REPLACE (with_nearest(f.unknown_reason, model_id) AS unknown_reason) FROM footprints('scenario_asked') AS f;
+SELECT f.* REPLACE (with_nearest(f.unknown_reason, f.model_id) AS unknown_reason) FROM footprints('scenario_asked') AS f;

@@ -43,12 +43,14 @@ CREATE OR REPLACE MACRO card_reason(r) AS CASE
 END;
 
 -- Why a card holds no KV cache in a format: 8-bit floats are read from compute capability 8.9 on, and on the cards that a source names.
-CREATE OR REPLACE MACRO kv_reason(cache_format, card_vendor, card_capability) AS (
-    SELECT any_value('no source in the book says that a cache in ' || cache_format || ' is read on this card'
-        || iif(card_vendor = 'nvidia', ': compute capability ' || kv.least_capability || ' and later are known', ''))
-    FROM kv_dtype AS kv
-    WHERE kv.kv_dtype_id = cache_format AND kv.least_capability IS NOT NULL AND NOT coalesce(
-        iif(card_vendor = 'nvidia', try_cast(card_capability AS DOUBLE) >= kv.least_capability, names_one(kv.targets, card_capability)), false));
+-- held: the format's row of kv_dtype, joined by who asks. (A subquery over the card's columns cannot be bound by DuckDB before 2.0.)
+CREATE OR REPLACE MACRO kv_reason(held, vendor, compute_capability) AS CASE
+    WHEN held.least_capability IS NULL THEN NULL
+    WHEN coalesce(iif(vendor = 'nvidia', try_cast(compute_capability AS DOUBLE) >= held.least_capability, names_one(held.targets, compute_capability)), false)
+        THEN NULL
+    ELSE 'no source in the book says that a cache in ' || held.kv_dtype_id || ' is read on this card'
+        || iif(vendor = 'nvidia', ': compute capability ' || held.least_capability || ' and later are known', '')
+END;
 
 -- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published
 CREATE OR REPLACE MACRO running_format(m, dtype_id) AS iif(dtype_id = 'stored', m.stored_format, dtype_id);

@@ -32,7 +32,7 @@ END;
 
 -- layer_weights('Qwen/Qwen3-8B', dtype_id := 'gguf-q4_k_m'): the bytes of every block, and of them the routed experts'.
 CREATE OR REPLACE MACRO layer_weights(model_id, dtype_id := 'gguf-q4_k_m') AS TABLE
-WITH asked AS (SELECT model_id AS model_id, dtype_id AS dtype_id),
+WITH asked AS (SELECT known_model(model_id) AS model_id, lower(dtype_id) AS dtype_id),
 held AS (
     SELECT m.model_id, iif(asked.dtype_id = 'stored', model.stored_format, asked.dtype_id) AS dtype_id, m.layer_count AS blocks,
         coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS a
@@ -40,13 +40,13 @@ held AS (
         coalesce((SELECT max(expert_count) FROM feed_forward_layer AS f WHERE f.model_id = asked.model_id), 0) AS experts, m.is_head_tied
     FROM asked JOIN shape AS m ON m.model_id = asked.model_id JOIN model ON model.model_id = m.model_id
 ),
-body AS (
+body AS MATERIALIZED (
     SELECT t.*, h.dtype_id, h.blocks, h.kv_group, h.experts, row_number() OVER () AS tensor_number,
         t.element_count // t.layer_count AS elements,
         gguf_category(t.tensor_class, t.role, t.operator, h.is_head_tied) AS category
     FROM held AS h JOIN tensor AS t ON t.model_id = h.model_id AND t.component = 'text' AND t.layer_count > 1
 ),
-one AS (
+one AS MATERIALIZED (
     SELECT body.*, i,
         -- experts follow dense first blocks, whose feed-forward stands before them; all else is spread over the blocks
         least(blocks - 1, CASE
@@ -109,10 +109,10 @@ FROM piece GROUP BY block ORDER BY block;
 CREATE OR REPLACE MACRO layers_that_fit(
     gpu_id, model_id, dtype_id := 'gguf-q4_k_m', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL, attention := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id AS gpu_id),
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 scenario_asked AS (
     SELECT
-        model_id AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
+        known_model(model_id) AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, NULL::VARCHAR AS optimizer_id,
         NULL::VARCHAR AS precision, NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets,
         attention AS attention, NULL::VARCHAR AS sharding, 1 AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
@@ -121,7 +121,7 @@ scenario_asked AS (
         NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload,
         NULL::BIGINT AS images, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height, NULL::DOUBLE AS audio_seconds
 ),
-asked AS (SELECT model_id AS model_id, dtype_id AS dtype_id),
+asked AS (SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id),
 whole AS MATERIALIZED (
     SELECT f.* EXCLUDE (host_bytes), m.layer_count AS blocks, m.is_head_tied, w.embedding_bytes, w.head_bytes, w.layer_bytes AS blocks_bytes,
         w.weights_bytes - w.layer_bytes - w.embedding_bytes - w.head_bytes AS other_bytes,
@@ -181,23 +181,23 @@ best AS (
         min(experts_off) FILTER (on_gpu > blocks) AS experts_off,
         arg_min(gpu_bytes, experts_off) FILTER (on_gpu > blocks) AS experts_gpu_bytes,
         arg_min(host_bytes, experts_off) FILTER (on_gpu > blocks) AS experts_host_bytes
-    FROM sized JOIN card_asked ON true JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
-    WHERE gpu_bytes * (1 + error_band) <= gpu.capacity_bytes
+    FROM sized JOIN card_asked ON true JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+    WHERE takes(gpu_bytes, error_band, gpu.capacity_bytes)
 ),
 reasoned AS (
-    SELECT whole.*, CASE
-        WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-        WHEN whole.unknown_reason IS NOT NULL THEN with_nearest(whole.unknown_reason, whole.model_id)
+    SELECT whole.*, coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, CASE
+        WHEN gpu.gpu_id IS NULL OR whole.unknown_reason IS NOT NULL
+            THEN no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, whole.total_bytes, whole.unknown_reason, whole.model_id, NULL)
         WHEN whole.engine_id NOT IN ('llama.cpp', 'transformers') THEN 'sharing with the CPU is worked out for llama.cpp and Transformers'
         WHEN whole.engine_id = 'transformers' AND whole.dtype_id NOT IN ('fp32', 'bf16', 'fp16')
             THEN 'bitsandbytes runs its layers on the GPU only'
         WHEN coalesce((SELECT sum(layer_bytes) FROM layer), 0) * 1.001 < greatest(whole.blocks_bytes, 1)
             THEN 'the layers of this model are not told apart yet'
     END AS reason
-    FROM whole JOIN card_asked ON true LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+    FROM whole JOIN card_asked ON true LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 )
 SELECT
-    card_asked.gpu_id, r.model_id, r.dtype_id, r.engine_id, r.context_tokens, r.sequences, r.blocks AS layer_count,
+    r.gpu_id, r.model_id, r.dtype_id, r.engine_id, r.context_tokens, r.sequences, r.blocks AS layer_count,
     -- as -ngl counts them in llama.cpp, where the output is one more
     CASE WHEN r.reason IS NULL THEN iif(r.is_llama_cpp, best.on_gpu, greatest(best.on_gpu - 1, 0)) END::BIGINT AS gpu_layers,
     CASE WHEN r.reason IS NULL THEN best.gpu_bytes END AS gpu_bytes,
@@ -208,5 +208,9 @@ SELECT
         AS cpu_expert_gpu_bytes,
     CASE WHEN r.reason IS NULL AND r.engine_id = 'llama.cpp' AND (SELECT sum(expert_bytes) FROM layer) > 0 THEN best.experts_host_bytes END
         AS cpu_expert_host_bytes,
-    coalesce(r.reason, iif(best.on_gpu IS NULL, 'not even the compute buffer fits beside the caches', NULL)) AS unknown_reason
-FROM reasoned AS r JOIN card_asked ON true CROSS JOIN best;
+    coalesce(r.reason, CASE
+        WHEN best.on_gpu IS NOT NULL THEN NULL
+        WHEN r.is_llama_cpp THEN 'not even the compute buffer fits beside the caches'
+        ELSE r.dtype_id || ' is no format of llama.cpp; in Transformers, not even the embeddings, the cache and the largest layer fit on the card'
+    END) AS unknown_reason
+FROM reasoned AS r CROSS JOIN best;

@@ -22,7 +22,7 @@ FROM footprint
 GROUP BY ALL;
 
 CREATE OR REPLACE MACRO fitting(totals, capacity) AS
-    list_filter(totals, lambda t: t.total * (1 + t.band) <= capacity)[1];
+    list_filter(totals, lambda t: takes(t.total, t.band, capacity))[1];
 
 CREATE OR REPLACE MACRO barely_fitting(totals, capacity) AS
     list_filter(totals, lambda t: t.total <= capacity)[1];
@@ -73,13 +73,6 @@ CREATE OR REPLACE MACRO largest_beyond(points, capacity, most) AS CASE
     ELSE least(on_the_line(points[-2], points[-1], capacity, 1), most)
 END;
 
-CREATE OR REPLACE MACRO context_multiple(engine_id, k) AS CASE
-    WHEN engine_id IN ('vllm', 'sglang') THEN k.vllm_block_tokens
-    WHEN engine_id = 'llama.cpp' THEN k.llama_cpp_cell_multiple
-    WHEN engine_id = 'mlx-lm' THEN k.mlx_cell_multiple
-    ELSE 1
-END;
-
 CREATE OR REPLACE VIEW compatibility AS
 WITH judged AS (
     SELECT
@@ -108,8 +101,7 @@ SELECT
     CASE
         WHEN verdict IS NULL THEN NULL
         WHEN j.phase_id <> 'inference' THEN largest_between(s.points, j.capacity_bytes, 1)
-        WHEN j.engine_id IN ('vllm', 'sglang') THEN largest_beyond(s.points, j.capacity_bytes, k.vllm_default_sequences)
-        ELSE largest_beyond(s.points, j.capacity_bytes, 9223372036854775807)
+        ELSE largest_beyond(s.points, j.capacity_bytes, most_requests(j.engine_id, k))
     END::BIGINT AS max_sequences,
     iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged AS j
@@ -168,7 +160,7 @@ CREATE OR REPLACE MACRO fits_on(
     sequence_parallel := NULL, offload := NULL, images := NULL, image_width := NULL, image_height := NULL,
     audio_seconds := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id AS gpu_id),
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 seeing AS (SELECT DISTINCT a.model_id FROM attention_layer AS a WHERE a.component = 'vision'),
 scenario_asked AS (
     SELECT
@@ -184,21 +176,12 @@ scenario_asked AS (
         offload AS offload
 )
 SELECT
-    card_asked.gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,
+    coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.gpu_count,
     f.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - f.total_bytes AS headroom_bytes,
-    CASE
-        WHEN f.total_bytes IS NULL OR gpu.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL
-            OR kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability) IS NOT NULL THEN NULL
-        WHEN f.total_bytes > gpu.capacity_bytes THEN 'no'
-        WHEN f.total_bytes * (1 + f.error_band) > gpu.capacity_bytes THEN 'tight'
-        WHEN f.gpu_count > 1 THEN 'multi-gpu'
-        ELSE 'fits'
-    END AS verdict,
-    CASE
-        WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-        WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, model_id)
-        ELSE coalesce(card_reason(r), kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability))
-    END AS unknown_reason,
+    CASE WHEN coalesce(card_reason(r), kv_reason(kv, gpu.vendor, gpu.compute_capability)) IS NULL
+        THEN card_verdict(f.total_bytes, f.error_band, gpu.capacity_bytes, f.gpu_count) END AS verdict,
+    no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, f.total_bytes, f.unknown_reason, f.model_id,
+        coalesce(card_reason(r), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS unknown_reason,
     iif(f.total_bytes IS NULL, NULL, nullif(concat_ws(' ',
         share_needed(f.engine_id, f.total_bytes, gpu.capacity_bytes, k),
         requests_needed(f.engine_id, f.sequences, f.total_bytes, f.activations_bytes, m.vocab_size, gpu.name, gpu.memory_gib_nominal,
@@ -209,21 +192,38 @@ SELECT
         AS engine_setting
 FROM card_asked
 JOIN footprints('scenario_asked') AS f ON true
-LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 LEFT JOIN model AS m ON m.model_id = f.model_id
+LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = f.kv_dtype_id
 LEFT JOIN runs_on AS r
     ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
-    AND r.attention = f.attention AND r.gpu_id = card_asked.gpu_id
+    AND r.attention = f.attention AND r.gpu_id = gpu.gpu_id
 CROSS JOIN constants_row;
 
 -- what_fits('rtx-4090', ...): the published scenarios that run and fit on one such card, most downloaded models first; no row where
--- nothing does, an error where there is no such card.
+-- nothing does, an error where there is no such card, or nothing is published of what was asked.
+CREATE OR REPLACE MACRO published(kind, asked, known) AS iif(list_contains(known, asked), asked,
+    error(kind || ' := ' || asked || ' is not published for this phase (' || list_aggregate(known, 'string_agg', ', ')
+        || '); footprint_of and fits_on answer any'));
+
 CREATE OR REPLACE MACRO what_fits(
     gpu_id, dtype_id := NULL, phase_id := 'inference', context_tokens := 8192, sequences := 1, engine_id := NULL
 ) AS TABLE
-WITH asked AS (
-    SELECT known_gpu(gpu_id) AS gpu_id, known_dtype(dtype_id) AS dtype_id, known_phase(phase_id) AS phase_id, context_tokens AS context_tokens, sequences AS sequences,
-        engine_id AS engine_id
+WITH named AS (
+    SELECT known_gpu(gpu_id) AS gpu_id, known_dtype(dtype_id) AS dtype_id, known_phase(coalesce(phase_id, 'inference')) AS phase_id,
+        known_engine(engine_id) AS engine_id, coalesce(context_tokens, 8192) AS context_tokens, coalesce(sequences, 1) AS sequences
+),
+held AS MATERIALIZED (
+    SELECT list_sort(list(DISTINCT f.context_tokens)) AS contexts, list_sort(list(DISTINCT f.sequences)) AS counts,
+        list_sort(list(DISTINCT f.dtype_id)) AS dtypes, list_sort(list(DISTINCT f.engine_id)) AS engines
+    FROM footprint AS f JOIN named ON f.phase_id = named.phase_id WHERE f.gpu_count = 1
+),
+asked AS MATERIALIZED (
+    SELECT named.gpu_id, named.phase_id, iif(named.dtype_id IS NULL, NULL, published('dtype_id', named.dtype_id, held.dtypes)) AS dtype_id,
+        iif(named.engine_id IS NULL, NULL, published('engine_id', named.engine_id, held.engines)) AS engine_id,
+        published('context_tokens', named.context_tokens, held.contexts) AS context_tokens,
+        published('sequences', named.sequences, held.counts) AS sequences
+    FROM named CROSS JOIN held
 )
 SELECT
     f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.optimizer_id, f.checkpointing,
@@ -234,7 +234,7 @@ JOIN gpu ON gpu.gpu_id = asked.gpu_id
 JOIN footprint AS f
     ON f.phase_id = asked.phase_id AND f.context_tokens = asked.context_tokens AND f.sequences = asked.sequences
     AND coalesce(f.dtype_id = asked.dtype_id, true) AND coalesce(f.engine_id = asked.engine_id, true)
-    AND f.gpu_count = 1 AND f.total_bytes * (1 + f.error_band) <= gpu.capacity_bytes
+    AND f.gpu_count = 1 AND takes(f.total_bytes, f.error_band, gpu.capacity_bytes)
 JOIN model ON model.model_id = f.model_id
 JOIN runs_on AS r
     ON r.engine_id = f.engine_id AND r.dtype_id = running_format(model, f.dtype_id) AND r.phase_id = f.phase_id

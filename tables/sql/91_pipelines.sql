@@ -8,21 +8,16 @@
 CREATE OR REPLACE MACRO pipeline_fits_on(
     gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL, sequences_each := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id AS gpu_id, dtype_id AS dtype_id)
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id)
 SELECT
-    card_asked.gpu_id, p.placement, p.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - p.total_bytes AS headroom_bytes,
-    CASE
-        WHEN p.total_bytes IS NULL OR gpu.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL THEN NULL
-        WHEN p.total_bytes > gpu.capacity_bytes THEN 'no'
-        WHEN p.total_bytes * (1 + p.error_band) > gpu.capacity_bytes THEN 'tight'
-        ELSE 'fits'
-    END AS verdict,
-    iif(gpu.gpu_id IS NULL, unknown_gpu_reason(gpu_id), coalesce(p.unknown_reason, card_reason(r))) AS unknown_reason
+    coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, p.placement, p.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - p.total_bytes AS headroom_bytes,
+    iif(card_reason(r) IS NULL, card_verdict(p.total_bytes, p.error_band, gpu.capacity_bytes, 1), NULL) AS verdict,
+    no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, p.total_bytes, p.unknown_reason, NULL, card_reason(r)) AS unknown_reason
 FROM card_asked
-LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 -- diffusers runs on the PyTorch that Transformers does
 LEFT JOIN runs_on AS r ON r.engine_id = 'transformers' AND r.dtype_id = card_asked.dtype_id AND r.phase_id = 'inference' AND r.attention = 'flash'
-    AND r.gpu_id = card_asked.gpu_id
+    AND r.gpu_id = gpu.gpu_id
 CROSS JOIN pipeline_of(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames, images := images,
     text_tokens := text_tokens, sequences_each := sequences_each) AS p
 ORDER BY p.total_bytes DESC;

@@ -11,9 +11,9 @@
 CREATE OR REPLACE MACRO on_several_gpus(
     gpu_id, model_id, dtype_id := 'bf16', context_tokens := 8192, sequences := 1, kv_dtype_id := NULL, engine_id := NULL, attention := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id AS gpu_id),
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 asked AS (
-    SELECT model_id AS model_id, dtype_id AS dtype_id, context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
+    SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id, context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
         engine_id AS engine_id, attention AS attention
 ),
 point AS (
@@ -45,19 +45,17 @@ placed AS MATERIALIZED (
 ),
 judged AS (
     SELECT
-        p.*, card_asked.gpu_id AS asked_gpu_id, gpu.capacity_bytes,
-        CASE
-            WHEN gpu.gpu_id IS NULL THEN unknown_gpu_reason(gpu_id)
-            WHEN p.total_bytes IS NULL THEN with_nearest(p.unknown_reason, p.model_id)
-            ELSE coalesce(card_reason(r), kv_reason(p.kv_dtype_id, gpu.vendor, gpu.compute_capability))
-        END AS reason
+        p.*, coalesce(gpu.gpu_id, card_asked.gpu_id) AS asked_gpu_id, gpu.capacity_bytes,
+        no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, p.total_bytes, p.unknown_reason, p.model_id,
+            coalesce(card_reason(r), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS reason
     FROM card_asked
     JOIN placed AS p ON true
-    LEFT JOIN gpu ON gpu.gpu_id = card_asked.gpu_id
+    LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
     LEFT JOIN model AS m ON m.model_id = p.model_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = p.kv_dtype_id
     LEFT JOIN runs_on AS r
         ON r.engine_id = p.engine_id AND r.dtype_id = running_format(m, p.dtype_id) AND r.phase_id = 'inference'
-        AND r.attention = p.attention AND r.gpu_id = card_asked.gpu_id
+        AND r.attention = p.attention AND r.gpu_id = gpu.gpu_id
 ),
 summed AS (
     SELECT j.gpu_count, any_value(j.asked_gpu_id) AS gpu_id, any_value(j.model_id) AS model_id, any_value(j.dtype_id) AS dtype_id,
@@ -75,17 +73,10 @@ summed AS (
 )
 SELECT
     s.gpu_id, s.model_id, s.dtype_id, s.engine_id, s.context_tokens, s.sequences, s.gpu_count, s.sharding, s.stages, s.total_bytes,
-    CASE
-        WHEN reason IS NOT NULL THEN NULL
-        WHEN total_bytes > capacity_bytes THEN 'no'
-        WHEN total_bytes * (1 + error_band) > capacity_bytes THEN 'tight'
-        WHEN gpu_count > 1 THEN 'multi-gpu'
-        ELSE 'fits'
-    END AS verdict,
+    iif(reason IS NULL, card_verdict(total_bytes, error_band, capacity_bytes, gpu_count), NULL) AS verdict,
     CASE WHEN reason IS NULL THEN largest_between(context_points, capacity_bytes, context_multiple(s.engine_id, k)) END::BIGINT
         AS max_context_tokens,
-    CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes, iif(s.engine_id IN ('vllm', 'sglang'),
-        k.vllm_default_sequences, 9223372036854775807)) END::BIGINT AS max_sequences,
+    CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes, most_requests(s.engine_id, k)) END::BIGINT AS max_sequences,
     reason AS unknown_reason
 FROM summed AS s CROSS JOIN constants AS k
 ORDER BY s.gpu_count;

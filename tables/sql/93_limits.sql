@@ -22,13 +22,13 @@ CREATE OR REPLACE MACRO limits_on(
     sequence_parallel := NULL, offload := NULL, images := NULL, image_width := NULL, image_height := NULL,
     audio_seconds := NULL
 ) AS TABLE
-WITH limit_card AS (
-    SELECT asked.gpu_id, gpu.capacity_bytes, iif(gpu.gpu_id IS NULL, unknown_gpu_reason(asked.gpu_id), NULL) AS reason
-    FROM (SELECT gpu_id AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = asked.gpu_id
+WITH RECURSIVE limit_card AS MATERIALIZED (
+    SELECT asked.gpu_id, gpu.gpu_id AS card_id, gpu.capacity_bytes
+    FROM (SELECT gpu_id::VARCHAR AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
 limit_asked AS (
     SELECT
-        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
+        known_model(model_id) AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, images AS images, image_width AS image_width, image_height AS image_height,
         audio_seconds AS audio_seconds, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
@@ -41,94 +41,99 @@ limit_asked AS (
 ),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
-    SELECT a.* REPLACE (coalesce(a.context_tokens, default_context_tokens(m, a.phase_id))::BIGINT AS context_tokens,
-            coalesce(a.sequences, 1)::BIGINT AS sequences),
-        greatest(coalesce(a.context_parallel, 1), 1)::BIGINT AS step,
-        greatest(coalesce(a.max_context_tokens, m.max_context_tokens, 1048576), 1)::BIGINT AS longest
-    FROM limit_asked AS a LEFT JOIN shape_row ON shape_row.model_id = a.model_id
+    SELECT a.* REPLACE (coalesce(a.context_tokens, default_context_tokens(m, lower(a.phase_id::VARCHAR))) AS context_tokens, coalesce(a.sequences, 1) AS sequences),
+        asked_number(coalesce(a.context_tokens, default_context_tokens(m, lower(a.phase_id::VARCHAR)))) AS context_asked,
+        asked_number(coalesce(a.sequences, 1)) AS sequences_asked,
+        least(greatest(coalesce(asked_number(a.context_parallel), 1), 1), k.most_gpu_count)::BIGINT AS step,
+        least(greatest(coalesce(asked_number(a.max_context_tokens), m.max_context_tokens, 1048576), 1), k.most_context_tokens)::BIGINT AS longest
+    FROM limit_asked AS a LEFT JOIN shape_row ON shape_row.model_id = a.model_id CROSS JOIN constants_row
 ),
 limit_axis AS MATERIALIZED (
     SELECT 'context' AS axis, step, greatest(longest // step, 1) AS steps FROM limit_base
     UNION ALL
     SELECT 'sequences', 1, 1048576
 ),
-limit_places AS (
-    SELECT axis, least(place * ceil(steps / 1024)::BIGINT, steps) * step AS tried FROM limit_axis CROSS JOIN unnest(range(1, 1025)) AS places(place)
+-- the search, the formulas asked in two rounds: of each axis the first place that does not fit, and the last before it that does. It is one
+-- recursion so that the formulas are planned once
+limit_search AS (
+    SELECT 0 AS round, axis, step, steps, 0::BIGINT AS last_enough, NULL::BIGINT AS first_over,
+        NULL::STRUCT(model_id VARCHAR, dtype_id VARCHAR, phase_id VARCHAR, engine_id VARCHAR, context_tokens BIGINT, sequences BIGINT, gpu_count BIGINT,
+            sharding VARCHAR, attention VARCHAR, kv_dtype_id VARCHAR, total_bytes BIGINT, unknown_reason VARCHAR) AS told
+    FROM limit_axis
+    UNION ALL
+    (
+        WITH limit_place AS (
+            SELECT s.axis, least(place * ceil(s.steps / 1024)::BIGINT, s.steps) * s.step AS tried
+            FROM limit_search AS s CROSS JOIN unnest(range(1, 1025)) AS places(place) WHERE s.round = 0
+            UNION ALL
+            SELECT s.axis, tried
+            FROM limit_search AS s CROSS JOIN unnest(range(s.last_enough + s.step, s.first_over, s.step)) AS places(tried) WHERE s.round = 1
+        ),
+        limit_step AS (
+            SELECT DISTINCT base.* EXCLUDE (context_asked, sequences_asked, step, longest)
+                REPLACE (iif(p.axis = 'context', p.tried, base.context_tokens) AS context_tokens,
+                    iif(p.axis = 'context', base.sequences, p.tried) AS sequences)
+            FROM limit_base AS base CROSS JOIN limit_place AS p
+            UNION
+            SELECT base.* EXCLUDE (context_asked, sequences_asked, step, longest) FROM limit_base AS base CROSS JOIN limit_search AS s WHERE s.round = 0
+        ),
+        limit_answer AS (
+            SELECT axis.axis, iif(axis.axis = 'context', f.context_tokens, f.sequences) AS place,
+                takes(f.total_bytes, f.error_band, limit_card.capacity_bytes) AS is_enough,
+                iif(axis.axis = 'context', f.sequences IS NOT DISTINCT FROM limit_base.sequences_asked,
+                    f.context_tokens IS NOT DISTINCT FROM limit_base.context_asked) AS is_on_axis,
+                f.sequences IS NOT DISTINCT FROM limit_base.sequences_asked AND f.context_tokens IS NOT DISTINCT FROM limit_base.context_asked AS is_asked,
+                {'model_id': f.model_id, 'dtype_id': f.dtype_id, 'phase_id': f.phase_id, 'engine_id': f.engine_id, 'context_tokens': f.context_tokens,
+                    'sequences': f.sequences, 'gpu_count': f.gpu_count, 'sharding': f.sharding, 'attention': f.attention, 'kv_dtype_id': f.kv_dtype_id,
+                    'total_bytes': f.total_bytes, 'unknown_reason': f.unknown_reason} AS told
+            FROM footprints('limit_step') AS f CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS JOIN limit_base
+        ),
+        limit_end AS (
+            SELECT axis, min(place) FILTER (NOT is_enough AND is_on_axis) AS first_over, any_value(told) FILTER (is_asked) AS told
+            FROM limit_answer GROUP BY axis
+        ),
+        limit_reached AS (
+            SELECT answer.axis, max(answer.place) AS last_enough
+            FROM limit_answer AS answer JOIN limit_end ON limit_end.axis = answer.axis
+            WHERE answer.is_enough AND answer.is_on_axis AND coalesce(answer.place < limit_end.first_over, true)
+            GROUP BY answer.axis
+        )
+        SELECT s.round + 1, s.axis, s.step, s.steps, greatest(s.last_enough, reached.last_enough), coalesce(limit_end.first_over, s.first_over),
+            coalesce(s.told, limit_end.told)
+        FROM limit_search AS s
+        LEFT JOIN limit_end ON limit_end.axis = s.axis
+        LEFT JOIN limit_reached AS reached ON reached.axis = s.axis
+        WHERE s.round < 2
+    )
 ),
-limit_far AS MATERIALIZED (
-    SELECT DISTINCT base.* EXCLUDE (step, longest)
-        REPLACE (iif(p.axis = 'context', p.tried, base.context_tokens) AS context_tokens, iif(p.axis = 'context', base.sequences, p.tried) AS sequences)
-    FROM limit_base AS base CROSS JOIN limit_places AS p
-    UNION
-    SELECT * EXCLUDE (step, longest) FROM limit_base
-),
-limit_first AS MATERIALIZED (
-    SELECT f.*, f.total_bytes * (1 + f.error_band) <= limit_card.capacity_bytes AS is_enough,
-        f.context_tokens = limit_base.context_tokens AS is_context, f.sequences = limit_base.sequences AS are_sequences
-    FROM footprints('limit_far') AS f CROSS JOIN limit_card CROSS JOIN limit_base
-),
--- of each axis the first place that does not fit, and the last before it that does
-limit_gap AS MATERIALIZED (
-    SELECT axis.*, ends.first_over, coalesce((SELECT max(iif(axis.axis = 'context', f.context_tokens, f.sequences)) FROM limit_first AS f
-        WHERE f.is_enough AND iif(axis.axis = 'context', f.are_sequences, f.is_context)
-            AND coalesce(iif(axis.axis = 'context', f.context_tokens, f.sequences) < ends.first_over, true)), 0) AS last_enough
-    FROM limit_axis AS axis
-    JOIN (
-        SELECT 'context' AS axis, min(f.context_tokens) FILTER (NOT f.is_enough AND f.are_sequences) AS first_over FROM limit_first AS f
-        UNION ALL
-        SELECT 'sequences', min(f.sequences) FILTER (NOT f.is_enough AND f.is_context) FROM limit_first AS f
-    ) AS ends ON ends.axis = axis.axis
-),
-limit_near AS MATERIALIZED (
-    SELECT DISTINCT base.* EXCLUDE (step, longest)
-        REPLACE (iif(gap.axis = 'context', tried, base.context_tokens) AS context_tokens, iif(gap.axis = 'context', base.sequences, tried) AS sequences)
-    FROM limit_base AS base CROSS JOIN limit_gap AS gap
-        CROSS JOIN unnest(range(gap.last_enough + gap.step, gap.first_over, gap.step)) AS places(tried)
-),
-limit_second AS MATERIALIZED (
-    SELECT f.context_tokens, f.sequences, f.total_bytes * (1 + f.error_band) <= limit_card.capacity_bytes AS is_enough,
-        f.context_tokens = limit_base.context_tokens AS is_context, f.sequences = limit_base.sequences AS are_sequences
-    FROM footprints('limit_near') AS f CROSS JOIN limit_card CROSS JOIN limit_base
-),
-limit_found AS MATERIALIZED (
-    SELECT gap.axis, gap.step, gap.steps, gap.first_over, greatest(gap.last_enough, coalesce((
-        SELECT max(iif(gap.axis = 'context', f.context_tokens, f.sequences)) FROM limit_second AS f
-        WHERE f.is_enough AND iif(gap.axis = 'context', f.are_sequences, f.is_context)
-            AND iif(gap.axis = 'context', f.context_tokens, f.sequences) < coalesce((
-                SELECT min(iif(gap.axis = 'context', g.context_tokens, g.sequences)) FROM limit_second AS g
-                WHERE NOT g.is_enough AND iif(gap.axis = 'context', g.are_sequences, g.is_context)), gap.first_over)), 0)) AS found
-    FROM limit_gap AS gap
-),
+limit_found AS MATERIALIZED (FROM limit_search WHERE round = 2),
 limit_told AS (
-    SELECT f.*, limit_card.gpu_id AS card_id,
-        iif(starts_with(f.engine_id, 'vllm') OR f.engine_id = 'sglang', k.vllm_default_sequences::BIGINT, NULL) AS most_by_engine,
-        CASE
-            WHEN limit_card.reason IS NOT NULL THEN limit_card.reason
-            WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, f.model_id)
-            ELSE coalesce(card_reason(r), kv_reason(f.kv_dtype_id, gpu.vendor, gpu.compute_capability))
-        END AS reason
-    FROM (SELECT DISTINCT * EXCLUDE (is_enough) FROM limit_first WHERE is_context AND are_sequences) AS f
+    SELECT f.*, coalesce(gpu.gpu_id, limit_card.gpu_id) AS card_id, most_requests(f.engine_id, k) AS most_by_engine,
+        no_verdict_reason(gpu.gpu_id, limit_card.gpu_id, f.total_bytes, f.unknown_reason, f.model_id,
+            coalesce(card_reason(r), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS reason
+    FROM (SELECT unnest(told) FROM limit_found WHERE axis = 'context') AS f
     JOIN limit_card ON true
     LEFT JOIN model AS m ON m.model_id = f.model_id
-    LEFT JOIN gpu ON gpu.gpu_id = limit_card.gpu_id
+    LEFT JOIN gpu ON gpu.gpu_id = limit_card.card_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = f.kv_dtype_id
     LEFT JOIN runs_on AS r
         ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
-        AND r.attention = f.attention AND r.gpu_id = limit_card.gpu_id
+        AND r.attention = f.attention AND r.gpu_id = gpu.gpu_id
     CROSS JOIN constants_row
 )
 SELECT
     t.card_id AS gpu_id, t.model_id, t.dtype_id, t.phase_id, t.engine_id, t.context_tokens, t.sequences, t.gpu_count, t.sharding,
-    iif(t.reason IS NULL, c.found, NULL) AS max_context_tokens,
+    iif(t.reason IS NULL, c.last_enough, NULL) AS max_context_tokens,
     CASE
         WHEN t.reason IS NOT NULL THEN NULL
         WHEN c.first_over IS NOT NULL THEN 'card'
         WHEN base.max_context_tokens IS NULL AND model.max_context_tokens IS NULL THEN 'search'
         ELSE 'model'
     END AS max_context_bound,
-    iif(t.reason IS NULL, least(s.found, t.most_by_engine), NULL) AS max_sequences,
+    iif(t.reason IS NULL, least(s.last_enough, t.most_by_engine), NULL) AS max_sequences,
     CASE
         WHEN t.reason IS NOT NULL THEN NULL
-        WHEN s.found >= t.most_by_engine THEN 'engine'
+        WHEN s.last_enough >= t.most_by_engine THEN 'engine'
         WHEN s.first_over IS NOT NULL THEN 'card'
         ELSE 'search'
     END AS max_sequences_bound,

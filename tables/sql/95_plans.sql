@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO plans_for(
     checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL, engine_id := NULL, offload := NULL,
     loss := NULL, gradient_accumulation := NULL, adapter := NULL
 ) AS TABLE
-WITH plan_card AS (SELECT gpu_id AS asked_id),
+WITH plan_card AS (SELECT gpu_id::VARCHAR AS named_id, known_model(model_id) AS known_id),
 plan_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, way.engine) AS engine_id,
@@ -34,7 +34,7 @@ plan_asked AS (
         ON tensor.n * pipeline.n * context.n <= gpus.n AND (context.n = 1 OR coalesce(context_tokens, 0) >= 16384 * context.n)
     JOIN (SELECT unnest([1, 8]) AS n) AS expert
         ON expert.n = 1 OR gpus.n >= tensor.n * pipeline.n * 8
-            AND EXISTS (SELECT 1 FROM shape AS m WHERE m.model_id = model_id AND m.expert_count_max > 0)
+            AND EXISTS (SELECT 1 FROM shape AS m WHERE m.model_id = (SELECT known_id FROM plan_card) AND m.expert_count_max > 0)
     -- by degrees: none; layers divided alone; any. Without a word for the sharding it is the engine's own
     JOIN (SELECT * FROM (VALUES ('transformers', 'zero3', 1), ('transformers', 'zero2', 1), ('transformers', 'zero1', 1), ('transformers', 'ddp', 1),
             ('transformers', 'tp', 2), ('megatron', NULL, 3)) AS ways(engine, sharding, kind)) AS way
@@ -48,26 +48,16 @@ plan_asked AS (
 ),
 judged AS (
     SELECT
-        f.*, card.capacity_bytes, card.gpu_id AS card_id, plan_card.asked_id,
-        CASE
-            WHEN f.total_bytes IS NULL OR card.capacity_bytes IS NULL OR card_reason(r) IS NOT NULL THEN NULL
-            WHEN f.total_bytes > card.capacity_bytes THEN 'no'
-            WHEN f.total_bytes * (1 + f.error_band) > card.capacity_bytes THEN 'tight'
-            WHEN f.gpu_count > 1 THEN 'multi-gpu'
-            ELSE 'fits'
-        END AS verdict,
-        CASE
-            WHEN card.gpu_id IS NULL THEN unknown_gpu_reason(plan_card.asked_id)
-            WHEN f.total_bytes IS NULL THEN with_nearest(f.unknown_reason, f.model_id)
-            ELSE card_reason(r)
-        END AS reason
+        f.*, card.capacity_bytes, coalesce(card.gpu_id, plan_card.named_id) AS asked_id,
+        iif(card_reason(r) IS NULL, card_verdict(f.total_bytes, f.error_band, card.capacity_bytes, f.gpu_count), NULL) AS verdict,
+        no_verdict_reason(card.gpu_id, plan_card.named_id, f.total_bytes, f.unknown_reason, f.model_id, card_reason(r)) AS reason
     FROM plan_card
     JOIN footprints('plan_asked') AS f ON true
-    LEFT JOIN gpu AS card ON card.gpu_id = plan_card.asked_id
+    LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
     LEFT JOIN model AS m ON m.model_id = f.model_id
     LEFT JOIN runs_on AS r
         ON r.engine_id = f.engine_id AND r.dtype_id = running_format(m, f.dtype_id) AND r.phase_id = f.phase_id
-        AND r.attention = f.attention AND r.gpu_id = plan_card.asked_id
+        AND r.attention = f.attention AND r.gpu_id = card.gpu_id
 ),
 -- of each way the fewest GPUs that it fits on, or the closest try
 way_best AS (

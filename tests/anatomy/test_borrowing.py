@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 import small_model
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.borrowing import TWO_SHAPES, with_borrowed
 from pipeline.anatomy.grade import Graded, grade
+from pipeline.anatomy.stored import extras_by_sum
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
 
@@ -190,13 +191,45 @@ def test_an_architecture_of_its_own_keeps_its_name_and_says_whose_caches_it_show
     assert borrowed(described, BASE)[1].grade == "unknown", "a described architecture is not read as another"
 
 
+# What a Llama's checkpoint may hold beside its parameters: files of before mid-2023 have the frequencies of every layer.
+ROTARY = LLAMA["num_hidden_layers"] * (LLAMA["hidden_size"] // LLAMA["num_attention_heads"] // 2)
+CACHE_SCALES = 2 * LLAMA["num_hidden_layers"]
+
+
+def with_dims(off, **changes):
+    return replace(BARE, config=DIMS, config_kind="partial", stored_parameter_count=COUNT + off, **changes)
+
+
+def test_a_shape_allows_its_own_count_and_what_its_checkpoints_are_known_to_hold():
+    """Every total that confirms a shape is one of these, so that none is matched by chance."""
+    anatomy, again = read_config(LLAMA), LLAMA["vocab_size"] * LLAMA["hidden_size"]
+    held = [0, ROTARY, again, again + ROTARY]
+    assert sorted(extras_by_sum(anatomy, has_cache_scales=False)) == held
+    assert sorted(extras_by_sum(anatomy)) == sorted([*held, *(size + CACHE_SCALES for size in held)])
+    assert CACHE_SCALES not in extras_by_sum(anatomy, is_gguf=True), "llama.cpp keeps no scales of a cache"
+    found = borrowed(with_dims(ROTARY), BASE)[1]
+    assert found.grade == "matched" and "rotary frequencies" in found.stored_note
+
+
+@pytest.mark.parametrize("off", [CACHE_SCALES, ROTARY + CACHE_SCALES])
+def test_scales_of_an_fp8_cache_are_only_found_where_something_speaks_of_a_quantised_checkpoint(off):
+    assert borrowed(with_dims(off), BASE)[1].grade == "unknown"
+    named = replace(with_dims(off), model_id="org/bare-FP8-dynamic")
+    assert "scales of an fp8 cache" in borrowed(named, BASE)[1].stored_note
+    assert borrowed(with_dims(off, quantization_hint="compressed-tensors"), BASE)[1].grade == "matched"
+
+
 @settings(max_examples=50, deadline=None)
-@given(off=st.integers(-100_000, 100_000).filter(lambda n: n not in (0, 8)))
+@given(off=st.integers(-100_000, 100_000).filter(lambda n: n not in (0, ROTARY)))
+@example(off=CACHE_SCALES)
+@example(off=ROTARY + CACHE_SCALES)
+@example(off=ROTARY - 1)
+@example(off=2 * ROTARY)
+@example(off=-ROTARY)
 def test_no_total_near_the_count_confirms_anything(off):
-    """But the scales of an fp8 cache: two for each layer."""
-    dims = replace(BARE, config=DIMS, config_kind="partial", stored_parameter_count=COUNT + off)
-    assert borrowed(dims, BASE)[1].grade == "unknown"
-    assert borrowed(replace(dims, config=None, config_kind=None), BASE)[1].grade == "unknown"
+    assert borrowed(with_dims(off), BASE)[1].grade == "unknown"
+    bare = replace(with_dims(off), config=None, config_kind=None)
+    assert borrowed(bare, BASE)[1].grade == "unknown"
 
 
 hostile = st.recursive(

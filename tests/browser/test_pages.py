@@ -78,7 +78,11 @@ def test_a_card_can_be_mine(open_page, site_url):
 
 @pytest.mark.parametrize(
     ("path", "rows"),
-    [("gpus/rtx-4090/", "#fits-table tbody tr"), ("gpus/", "#gpu-table tbody tr"), ("models/", "#model-list li")],
+    [
+        ("gpus/rtx-4090/", "#fits-table tbody tr"),
+        ("gpus/", "#gpu-table tbody tr"),
+        ("models/acme/", "#org-table tbody tr"),
+    ],
 )
 def test_plain_tables_filter(open_page, path, rows):
     page = open_page(path)

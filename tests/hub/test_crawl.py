@@ -120,7 +120,7 @@ def test_gated_and_private_models_keep_the_totals_of_the_listing_and_are_marked(
     assert case.requests("resolve") == 0
 
 
-@pytest.mark.parametrize(("status", "code"), [(404, "RepoNotFound"), (410, ""), (401, "RepoNotFound")])
+@pytest.mark.parametrize(("status", "code"), [(404, "RepoNotFound"), (410, ""), (401, "RepoNotFound"), (401, "")])
 def test_a_removed_model_is_kept_with_the_date_and_not_asked_for_again(case, status, code):
     case.add("org/stays", "org/goes")
     case.crawl()
@@ -169,7 +169,7 @@ def test_include_exclude_and_base_models(case):
     assert set(case.records()) == {"org/a", "org/b", "base/model", "wanted/one"}
     assert case.records()["org/a"]["base_model_id"] == "base/model"
     assert case.reasons() == {
-        "wanted/none": "the Hub has no such model (/api/models/wanted/none: status 404 (RepoNotFound))"
+        "wanted/none": "the Hub has no such model, or none for us (/api/models/wanted/none: status 401: Invalid username or password.)"
     }
     assert done.rejected == 1
     before = case.stable()

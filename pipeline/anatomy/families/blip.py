@@ -20,6 +20,7 @@ from pipeline.anatomy.towers import (
     sizes,
 )
 from pipeline.anatomy.vision_towers import vision_tower
+from pipeline.hub.bounds import MOST_REPEATS
 
 BERT = {
     "vocab_size": 30522,
@@ -251,7 +252,7 @@ def read_florence(fields: Fields) -> Anatomy:
     heads = sizes(vision, "num_heads", (4, 8, 16, 32), least=1)
     if (
         not len(widths) == len(depths) == len(kernels) == len(prenorm) == len(heads) <= 100
-        or sum(depths) > 10_000
+        or sum(depths) > MOST_REPEATS
         or not widths
     ):
         raise ContradictoryConfig(f"{vision.where}: its lists of stages do not agree")

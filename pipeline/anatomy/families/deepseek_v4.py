@@ -9,6 +9,8 @@ Keys and gates of the tokens that do not fill an entry yet wait beside them: con
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
@@ -81,7 +83,7 @@ def store_prediction_layers(decoder: Decoder, fields: Fields) -> int:
     vocabulary by its rank) and a confidence of h + rank. Returns the number of layers or stages. Source: SGLang's DeepseekV4ForCausalLMDSpark; the published
     totals of DeepSeek-V4-Flash, Pro, Flash-0731 and Pro-DSpark agree.
     """
-    hidden, count = decoder.hidden, fields.count("num_nextn_predict_layers", default=1, least=0)
+    hidden, count = decoder.hidden, fields.repeats("num_nextn_predict_layers", default=1, least=0)
     targets = fields.items("dspark_target_layer_ids") or []
     if len(targets) > decoder.layers:
         raise ContradictoryConfig(f"{fields.where}.dspark_target_layer_ids names more layers than there are")
@@ -105,7 +107,8 @@ def store_prediction_layers(decoder: Decoder, fields: Fields) -> int:
         one.norm(1, each=3)
         decoder.store("multi-token prediction layers", count * (sum(t.element_count for t in one.tensors) + bias))
         decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * hidden)
-    decoder.predicting = one.tensors * (1 if targets else count)
+    times = 1 if targets else count
+    decoder.predicting = [replace(t, layer_count=times * t.layer_count) for t in one.tensors if times]
     return len(targets) or count
 
 

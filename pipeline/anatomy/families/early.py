@@ -78,8 +78,8 @@ def _neo_kinds(fields: Fields, layers: int) -> list[str]:
     for group in groups:
         if not (isinstance(group, list) and len(group) == 2 and isinstance(group[0], list)):
             raise ContradictoryConfig(f"{fields.where}.attention_types is not a list of [kinds, times]")
-        times = Fields({"times": group[1]}, f"{fields.where}.attention_types").count("times")
-        if times * len(group[0]) > layers:
+        times = Fields({"times": group[1]}, f"{fields.where}.attention_types").repeats("times", least=1)
+        if len(kinds) + times * len(group[0]) > layers:
             break
         kinds += group[0] * times
     if len(kinds) != layers:

@@ -10,7 +10,7 @@ from pipeline.anatomy.experts import after_dense
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, over, sizes
 
 TEXT = Plain(tied=True, kv_heads=4, qkv_bias=("use_bias", False), out_bias=("use_bias", False))
@@ -41,6 +41,8 @@ def language_model(fields: Fields) -> Anatomy:
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size"), bias=bias)
     widths = sizes(fields, "moe_intermediate_size", (1536, 512), least=1)
+    if not widths:
+        raise ContradictoryConfig(f"{fields.where}.moe_intermediate_size is an empty list")
     experts, chosen = fields.count("moe_num_experts", default=64), fields.count("moe_k", default=6)
     shared = widths[0] * fields.count("moe_num_shared_experts", default=2, least=0)
     for kind, width in enumerate(widths):

@@ -125,9 +125,7 @@ def experts(decoder: Decoder, fields: Fields, layers: int) -> None:
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, predicted: Fields, width: int) -> None:
     """Each a dense layer, a matrix [h, 2h] of two streams and a norm of either."""
-    count = predicted.count(
-        "num_nextn_predict_layers", default=fields.count("num_mtp_layers", default=0, least=0), least=0
-    )
+    count = predicted.repeats("num_nextn_predict_layers", default=fields.repeats("num_mtp_layers", default=0))
     if count == 0:
         return
     if count > decoder.layers:
@@ -148,7 +146,7 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, predicted: Fields,
 
 def pixels(fields: Fields, text: int) -> Part:
     """Matrices from one scale of patches to the next, a norm after each but the last, and one at the end."""
-    part, steps = Part("vision", "vision-tower"), fields.count("num_hidden_layers", "n_layers", default=24)
+    part, steps = Part("vision", "vision-tower"), fields.repeats("num_hidden_layers", "n_layers", default=24, least=1)
     scales = plan(fields, steps)
     for place, (small, large) in enumerate(pairwise(scales), 1):
         folded = math.prod(b // a for a, b in zip(small[:3], large[:3], strict=True))

@@ -12,8 +12,9 @@ from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.mixers import mamba2
-from pipeline.anatomy.reading import MOST_LAYERS, Heads, dropout
+from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.hub.bounds import MOST_REPEATS
 
 KINDS = {
     "M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention",
@@ -26,7 +27,7 @@ def kinds_of(fields: Fields, listed: str, pattern: str) -> list[str] | None:
     kinds = fields.items(listed, "layer_types" if listed == "layers_block_type" else listed) or fields.text(pattern)
     if not kinds:
         return None
-    if len(kinds) > MOST_LAYERS:
+    if len(kinds) > MOST_REPEATS:
         raise ContradictoryConfig(f"{fields.where} has {len(kinds)} layers, more than any model")
     known = [KINDS.get(kind) if isinstance(kind, str) else None for kind in kinds]
     if None in known:
@@ -89,7 +90,7 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
 
 def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
     """Each is a few blocks, a projection of two streams [h, 2h] and three norms."""
-    count = fields.count("num_nextn_predict_layers", default=0, least=0)
+    count = fields.repeats("num_nextn_predict_layers", default=0, least=0)
     if count == 0:
         return
     kinds = kinds_of(fields, "mtp_layers_block_type", "mtp_hybrid_override_pattern") or ["attention", "moe"]

@@ -123,7 +123,7 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, plain: Plain) -> None:
     """Each a layer of the model, a matrix [h, 2h] of two streams and three norms, and the embedding and the head again."""
-    count = fields.count("num_nextn_predict_layers", default=0, least=0)
+    count = fields.repeats("num_nextn_predict_layers", default=0, least=0)
     if count == 0:
         return
     if count > decoder.layers:

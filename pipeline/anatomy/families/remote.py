@@ -84,7 +84,7 @@ def mimo(fields: Fields) -> Anatomy:
     one.mlp(1, width)
     one.norm(1, each=5)
     size = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
-    predicted = fields.count("num_nextn_predict_layers", default=0, least=0)
+    predicted = fields.repeats("num_nextn_predict_layers", default=0, least=0)
     decoder.store("multi-token prediction layers", predicted * size)
     return decoder.finish()
 

@@ -51,7 +51,7 @@ def language_model(fields: Fields) -> Anatomy:
         decoder.mlp(layers - routed, fields.count("intermediate_size"))
     SPARSE.sparse_layers(decoder, fields, routed)
     decoder.ends()
-    if count := fields.count("num_nextn_predict_layers", default=0, least=0):
+    if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):
         one = Decoder(fields, layers=1)
         attend(one, fields, [window_of(fields, default=512)])
         one.mlp(1, fields.count("intermediate_size"))

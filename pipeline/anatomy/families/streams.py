@@ -145,7 +145,7 @@ def glm5_next_text(fields: Fields) -> Anatomy:
         decoder.mlp(layers - routed, fields.count("intermediate_size"))
     GLM5.sparse_layers(decoder, fields, routed)
     decoder.ends()
-    if count := fields.count("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
+    if count := fields.repeats("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
         one = Decoder(fields, layers=1)
         attend_pooled(one, fields, 1, 0)
         GLM5.sparse_layers(one, fields, 1)

@@ -136,7 +136,7 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder.attention(types.count(FULL), full, bias=bias, out_bias=False)
     decoder.attention(types.count(SLIDING), sliding, bias=bias, out_bias=False, window=window)
     decoder.vector("attention_sink", types.count(SLIDING), shape.count, tensor_class="attention")
-    ahead = Decoder(fields, layers=fields.count("num_nextn_predict_layers", default=3, least=0))
+    ahead = Decoder(fields, layers=fields.repeats("num_nextn_predict_layers", default=3, least=0))
     ahead.attention(ahead.layers, sliding, bias=bias, out_bias=False, window=window)
     ahead.vector("attention_sink", ahead.layers, shape.count, tensor_class="attention")
     ahead.mlp(ahead.layers, fields.count("intermediate_size", default=16384))

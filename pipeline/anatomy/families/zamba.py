@@ -22,7 +22,7 @@ def zamba2(fields: Fields) -> Anatomy:
     types = layer_types(fields, layers, "layers_block_type", known=("mamba", "linear_attention", "hybrid"))
     if types is None:
         raise UnknownAnatomy(f"{fields.where} has no layers_block_type")
-    calls, blocks = types.count("hybrid"), fields.count("num_mem_blocks", default=1)
+    calls, blocks = types.count("hybrid"), fields.repeats("num_mem_blocks", default=1, least=1)
     bias = fields.flag("add_bias_linear")
     heads = fields.count("n_mamba_heads", default=8)
     mamba2(

@@ -1,0 +1,72 @@
+"""Where the site will live, and where files lie that are too large for a page host: what the environment says, in one place.
+
+`SITE_URL`     the site's own address. Without it a page names no address of its own: no canonical link, no `og:url`, no site map.
+`TABLES_URL`   the address below which tables lie that are larger than a page host takes. Without it they are those of the release `tables`
+               of the repository that a GitHub workflow runs in; outside one they have no address, and the site says where the build keeps them.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from pipeline.render.shell import ROOT
+
+HOSTS = ROOT / "site" / "hosts.csv"
+RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml keeps the large tables in
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Addresses end with a slash; an empty one is not known."""
+
+    site: str = ""
+    large_tables: str = ""
+
+    def of_table(self, file: Path) -> str | None:
+        """The address of a table's file as the site's pages link to it, from the root of the site; None where it has none."""
+        if is_beside_site(file):
+            return self.large_tables + quote(file.name) if self.large_tables else None
+        return f"tables/{quote(file.name)}"
+
+
+def known(site_url: str | None = None) -> Addresses:
+    """What is given, else what the environment says. Raises ValueError for what is no address."""
+    site = _address("SITE_URL", site_url or os.environ.get("SITE_URL") or "")
+    large = os.environ.get("TABLES_URL") or ""
+    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if not large and server and repository:
+        large = f"{server}/{repository}/releases/download/{RELEASE}"
+    return Addresses(site, _address("TABLES_URL", large))
+
+
+def is_beside_site(file: Path) -> bool:
+    """Whether a file is too large to lie in the site."""
+    return file.stat().st_size > largest_file()
+
+
+def limits(file: Path = HOSTS) -> list[dict[str, str]]:
+    """What page hosts take: rows of site/hosts.csv, each with its source."""
+    return list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+
+
+def largest_file() -> int:
+    """Bytes of the largest file that every host takes."""
+    return min(int(row["most"]) for row in limits() if row["what"] == "file_bytes")
+
+
+def _address(name: str, text: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_whole = False
+    if not is_whole or parts.query or parts.fragment or any(c.isspace() or c in '"<>' for c in text):
+        raise ValueError(f"{name} is {text!r}, which is no address such as https://example.org/almanac/")
+    return text.rstrip("/") + "/"

@@ -1,0 +1,75 @@
+"""What a card gives to one process: its total, less what its context takes beyond the one that every footprint counts."""
+
+from __future__ import annotations
+
+import pytest
+
+MIB = 1048576
+NEW = ("hopper", "blackwell", "blackwell-rtx", "blackwell-ultra", "rubin")
+
+
+@pytest.fixture(scope="module")
+def constants(book):
+    return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
+
+
+@pytest.fixture(scope="module")
+def cards(book):
+    columns = "gpu_id, vendor, architecture, memory_mib_cuda, memory_mib_reported, memory_gib_nominal, capacity_bytes, capacity_basis"
+    names = columns.split(", ")
+    return [dict(zip(names, row, strict=True)) for row in book.execute(f"SELECT {columns} FROM gpu").fetchall()]
+
+
+def test_a_measured_card_of_a_new_generation_gives_its_total_less_what_its_context_takes_more(cards, constants):
+    """PyTorch's context on Hopper and Blackwell (constant cuda_context_new_mib) is larger than the one in overhead_bytes."""
+    beyond = constants["cuda_context_new_mib"] * MIB - constants["process_context_bytes"]
+    assert beyond > 100 * MIB
+    measured = [card for card in cards if card["memory_mib_cuda"] and card["architecture"] in NEW]
+    assert {"h100-sxm", "b200", "rtx-5090"} <= {card["gpu_id"] for card in measured}
+    for card in measured:
+        assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB - beyond, card["gpu_id"]
+
+
+def test_a_measured_card_of_an_older_generation_gives_its_total(cards):
+    measured = [c for c in cards if c["memory_mib_cuda"] and c["vendor"] == "nvidia" and c["architecture"] not in NEW]
+    assert len(measured) > 5
+    for card in measured:
+        assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB, card["gpu_id"]
+
+
+def test_what_cuda_keeps_of_a_reported_total_is_the_gap_of_the_book(cards, constants):
+    reported = [c for c in cards if c["memory_mib_reported"] and not c["memory_mib_cuda"] and c["vendor"] == "nvidia"]
+    assert len(reported) > 20
+    for card in reported:
+        total = card["memory_mib_reported"]
+        gives = total - constants["cuda_gap_base_mib"] - constants["cuda_gap_ratio"] * total
+        beyond = constants["cuda_context_new_mib"] * MIB - constants["process_context_bytes"]
+        expected = gives * MIB - (beyond if card["architecture"] in NEW else 0)
+        assert card["capacity_bytes"] == pytest.approx(expected, abs=1), card["gpu_id"]
+        assert card["capacity_basis"] == "measured"
+
+
+SIZES = {
+    "reported_ratio_apple_16_gib": (8, 16, 18, 24),
+    "reported_ratio_apple_32_gib": (32, 36),
+    "reported_ratio_apple_64_gib": (48, 64),
+    "reported_ratio_apple_128_gib": (96, 128, 192, 256, 512),
+}
+
+
+@pytest.mark.parametrize(("ratio", "size"), [(ratio, size) for ratio, sizes in SIZES.items() for size in sizes])
+def test_every_size_of_mac_that_is_sold_gives_the_share_that_was_read_nearest_to_it(book, constants, ratio, size):
+    """Metal's limit was read at 16 to 24, 32 and 36, 64, and 128 GiB (constant.csv names where)."""
+    card = f"{{'vendor': 'apple', 'memory_gib_nominal': {size}::DOUBLE, 'architecture': 'm4', 'segment': 'unified', 'memory_type': 'LPDDR5X'}}"
+    (share,) = book.execute(f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)").fetchone()
+    assert share == constants[ratio]
+
+
+@pytest.mark.parametrize(
+    ("memory_type", "has_ecc"), [("GDDR6", True), ("GDDR5", True), ("GDDR7", False), ("HBM3", False)]
+)
+def test_datacenter_cards_with_gddr_lose_a_sixteenth_to_their_error_correction(book, constants, memory_type, has_ecc):
+    card = f"{{'vendor': 'nvidia', 'memory_gib_nominal': 48.0, 'architecture': 'ampere', 'segment': 'datacenter', 'memory_type': '{memory_type}'}}"
+    (share,) = book.execute(f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)").fetchone()
+    plain = constants["reported_ratio_default"]
+    assert share == pytest.approx(plain * constants["reported_ratio_gddr_ecc"] if has_ecc else plain)

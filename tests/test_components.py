@@ -1,0 +1,50 @@
+"""The formulas' own figures, number by number (tests/golden/components.csv): no constant changes without a line of that file."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden import components, mutants
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return components.read()
+
+
+def test_every_figure_is_the_one_of_the_file(book, rows):
+    changed = components.differences(rows, components.ask(book, rows))
+    assert not changed, "\n".join(
+        [
+            f"{len(changed)} figures changed; where that is meant, `python -m tests.golden.components` writes them anew",
+            *changed[:20],
+        ]
+    )
+
+
+def test_the_figures_reach_every_phase_engine_and_way_to_share(rows):
+    asked = {
+        name: {row.get(name) for row in rows}
+        for name in ("phase_id", "engine_id", "sharding", "checkpointing", "optimizer_id", "loss")
+    }
+    assert {"inference", "pretrain", "full-finetune", "lora", "qlora"} == asked["phase_id"]
+    assert {
+        "vllm",
+        "vllm-0.8",
+        "sglang",
+        "transformers",
+        "transformers-4.44",
+        "torchtune",
+        "megatron",
+        "deepspeed",
+    } <= asked["engine_id"]
+    assert {"pp", "ddp", "zero1", "zero2"} <= asked["sharding"]
+    assert {"full", "selective"} <= asked["checkpointing"]
+    assert len({row["model_id"] for row in rows}) > 60
+
+
+def test_a_constant_inside_a_formula_is_found_and_changed_but_not_a_comment_or_a_name():
+    text = "-- 2 of them\nSELECT 2 * m.head_16 + 0.5 || ' 7 ' -- 3\n"
+    assert [(found.text, found.line) for found in mutants.literals(text)] == [("2", 2), ("0.5", 2)]
+    first = mutants.literals(text)[0]
+    assert mutants.mutated(text, first) == "-- 2 of them\nSELECT 3 * m.head_16 + 0.5 || ' 7 ' -- 3\n"
