@@ -184,8 +184,8 @@ def _any_inside(names: frozenset[str]) -> Test:
 
 
 def _any_skip(names: frozenset[str]) -> Test:
-    ends = tuple(names)
-    return lambda name: name.endswith(ends) or any(lead in names for lead in _leads(name))
+    ends, inside = tuple(names), _any_inside(names)
+    return lambda name: name.endswith(ends) or inside(name)
 
 
 def _begins_with(beginnings: frozenset[str]) -> Test:
@@ -220,11 +220,14 @@ def _below(pattern: str) -> Test:
 
 
 def _skip(pattern: str) -> Test:
-    """Transformers: a pattern that the name begins with, up to the end of a module's name, or what the name ends with."""
+    """Transformers: a pattern that the name begins with, up to the end of a module's name, or what the name ends with.
+
+    Before 5.0, and in vLLM for bitsandbytes, a name within the name leaves out all below it: that is read so too.
+    """
     plain = pattern.replace("re:", "", 1) if pattern.startswith("re:") else pattern
     text = plain if not plain.startswith("*") else plain.replace("*", ".*")
     begins = _expression(f"(?:{text}){_BOUNDARY}", pattern)
-    return lambda name: name.endswith(plain) or begins(name)
+    return lambda name: name.endswith(plain) or begins(name) or f".{plain}." in f".{name}."
 
 
 def _part_of(pattern: str) -> Test:
