@@ -251,7 +251,9 @@ def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
     anatomy, named = found.anatomy, (own.config or {}).get("model_type")
     if isinstance(named, str) and named != anatomy.model_type and not _is_one_shape(named):
         note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is that of {anatomy.model_type}"
-        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named)
+        names = (own.config or {}).get("architectures")
+        called = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else anatomy.architecture
+        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named, architecture=called)
     stated = own.context_length_reported
     if not is_base or stated:
         anatomy = replace(anatomy, max_context_tokens=stated, trained_context_tokens=None)

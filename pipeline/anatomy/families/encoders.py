@@ -129,7 +129,6 @@ PLANS = {
     ),
     "nomic_bert": Plan(
         "NomicBertModel",
-        unties_bias=False,
         has_pooler=False,
         has_positions=False,
         layers="gated",
@@ -230,10 +229,10 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
     if model_type == "bros":
         boxes = fields.count("dim_bbox")
         heads = fields.count("num_attention_heads")
-        sinusoid = fields.divide(hidden, 4, "hidden_size")
-        part.linear(
-            "embedding_projection", sinusoid // boxes * boxes, fields.divide(hidden, heads, "hidden_size"), bias=False
-        )
+        sinusoid = fields.divide(hidden, 4, "hidden_size") // boxes * boxes
+        sinusoid = fields.count("dim_bbox_sinusoid_emb_2d", default=sinusoid)
+        narrow = fields.count("dim_bbox_projection", default=hidden // heads)
+        part.linear("embedding_projection", sinusoid, narrow, bias=False)
     if width != hidden:
         part.linear("embedding_projection", width, hidden, bias=model_type != "deberta-v2")
 
@@ -325,5 +324,5 @@ def head(
     elif architecture == "BigBirdForQuestionAnswering":
         raise UnknownAnatomy("class 'BigBirdForQuestionAnswering' is not described yet")
     elif architecture.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForNextSentencePrediction")):
-        part.linear("head", hidden, label_count(fields) if "Token" in architecture else 2)
+        part.linear("head", hidden, 2 if architecture.endswith("NextSentencePrediction") else label_count(fields))
     return False
