@@ -122,7 +122,10 @@ class Lenders:
             return
         lenders = [*self.by_type.get(model_type, {}).values()]
         for kin in self.by_type.get(KIN.get(model_type), {}).values():
-            lenders.append(replace(kin, config={**kin.config, "model_type": model_type}))
+            shape = {
+                name: value for name, value in kin.config.items() if name != "architectures"
+            }  # its class is not theirs
+            lenders.append(replace(kin, config={**shape, "model_type": model_type}))
         tried = set()
         for own, is_plain in completions(record):
             bare = _rebuilt(record, own)

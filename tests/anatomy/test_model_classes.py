@@ -117,6 +117,19 @@ def test_models_that_call_themselves_by_a_described_type_are_unknown_everywhere(
         book_of(path)
 
 
+def test_a_class_of_the_library_under_another_type_is_the_one_that_its_auto_classes_load():
+    """They go by model_type, whatever the name says; a head that the type has not is unknown."""
+    mistral = {**LLAMA, "model_type": "mistral"}
+    found = read_config({**mistral, "architectures": ["LlamaForCausalLM"]})
+    assert found.architecture == "LlamaForCausalLM"
+    assert found.tensors == read_config({**mistral, "architectures": ["MistralForCausalLM"]}).tensors
+    bare = read_config({**mistral, "architectures": ["LlamaModel"]})
+    assert bare.tensors == read_config({**mistral, "architectures": ["MistralModel"]}).tensors
+    for config, name in ((T5, "LlamaForCausalLM"), (LLAMA, "GPT2DoubleHeadsModel"), (LLAMA, "T5EncoderModel")):
+        with pytest.raises(UnknownClass):
+            read_config({**config, "architectures": [name]})
+
+
 def test_a_text_encoder_of_a_pipeline_is_held_to_its_class_too():
     denoiser = {
         "_class_name": "FluxTransformer2DModel",

@@ -15,6 +15,7 @@ library whose count differs is left out and shown: it is unknown until its reade
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import logging
@@ -51,8 +52,21 @@ def classes() -> dict[str, list[str]]:
         if table.startswith("MODEL_") and table.endswith("_MAPPING_NAMES"):
             for model_type, names in getattr(modeling_auto, table).items():
                 found[model_type].update((names,) if isinstance(names, str) else names)
+    for model_type, text in texts().items():  # people publish the language model alone under the type of the whole
+        found[model_type].update(name for name in found[text] if name.endswith("ForCausalLM"))
     is_model = lambda name: name and "PreTrained" not in name and "Pretrained" not in name  # noqa: E731
     return {model_type: sorted(filter(is_model, names)) for model_type, names in found.items()}
+
+
+def texts() -> dict[str, str]:
+    """The model_type of the language model that a class's default config nests."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    found = {}
+    for model_type in CONFIG_MAPPING:
+        with contextlib.suppress(Exception):  # a class without a default of its own
+            found[model_type] = CONFIG_MAPPING[model_type]().text_config.model_type
+    return found
 
 
 def build(model_type: str, class_name: str, config: dict) -> tuple[int, bool, dict]:
@@ -159,7 +173,8 @@ def confirmed_by_totals(known: dict[tuple[str, str], dict]) -> Iterator[dict]:
     from pipeline.anatomy import read_config  # isort: skip
     import pipeline.anatomy as anatomy_package
 
-    checked, anatomy_package.check_class = anatomy_package.check_class, lambda config, model_type: None
+    checked = anatomy_package.with_described_classes
+    anatomy_package.with_described_classes = lambda config, model_type: config
     try:
         for record in newest_snapshot().records:
             config = record.config or {}
@@ -179,7 +194,7 @@ def confirmed_by_totals(known: dict[tuple[str, str], dict]) -> Iterator[dict]:
                 )
                 yield dict(zip(COLUMNS, (model_type, names[0], "", "total", source), strict=True))
     finally:
-        anatomy_package.check_class = checked
+        anatomy_package.with_described_classes = checked
 
 
 def main() -> None:

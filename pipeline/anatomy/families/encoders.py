@@ -39,6 +39,7 @@ class Plan:
     layers: str = "bert"  # bert | gated | pre-norm
     unties_bias: bool = True  # an untied head has a bias of its own beside the shared one
     always_pools: bool = False  # every class keeps the pooler
+    norms_embeddings: bool = True
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
 
@@ -90,6 +91,7 @@ PLANS = {
         ROBERTA,
         default_class="XLMRobertaXLModel",
         layers="pre-norm",
+        norms_embeddings=False,
         defaults={**BERT, "vocab_size": 250880, "max_position_embeddings": 514, "type_vocab_size": 1},
     ),
     "camembert": replace(ROBERTA, default_class="CamembertForMaskedLM"),
@@ -215,7 +217,7 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
             part.embedding("segment_embedding", Fields({"type_vocab_sizes": rows}).count("type_vocab_sizes"), width)
     else:
         part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), width)
-    part.norm(width)
+    part.norm(width if plan.norms_embeddings else 0)
     if model_type == "layoutlm":
         part.embedding("position_embedding", fields.count("max_2d_position_embeddings"), width, count=4)
     if model_type == "ernie" and fields.flag("use_task_id"):

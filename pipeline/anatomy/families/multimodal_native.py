@@ -125,7 +125,7 @@ LISTENERS = {
     "qwen2_audio": Listener("qwen2_audio_encoder", "qwen2", never_ties=True),
     "audioflamingo3": Listener("audioflamingo3_encoder", "qwen2", matrices=2, never_ties=True),
     "musicflamingo": Listener("audioflamingo3_encoder", "qwen2", matrices=2, never_ties=True),
-    "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False),
+    "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False, never_ties=True),
     "voxtral_realtime": Listener(
         "voxtral_realtime_encoder", "voxtral_realtime_text", stacks=4, matrices=2, bias=False, ties=True
     ),
