@@ -226,7 +226,7 @@ parallelism | string | How an engine uses several GPUs by default: tp or pp in i
 bits_per_weight | number>=0 | Bits of one quantised weight, scales included
 norm_form | string | How norms are computed: rms, rms-copy (its input stays beside the fp32 copy), rms-fp32 (scaled in fp32), layer, layer-fp32 (written out), layer-plain (no weights)
 rotary_form | string | Position embedding of queries and keys: rotated, concatenated (part of a head, or joined again), fp32 (rotated in 32 bits) or none
-softmax_form | string | Precision of the softmax of eager attention: fp32 or compute; clamped (in that of the scores, which stay beside it)
+softmax_form | string | Precision of the softmax of eager attention: fp32 or compute; clamped (in that of the scores, which stay beside it), sinks (in that of the scores, with a column more), named (fp32, and the scores stay beside it)
 loss_form | string | Precision that the loss takes the logits in: fp32, compute, or cast (compute, but fp32 under autocast)
 attention_form | string | grouped, broadcast where one key serves all queries without the kernel being told, or biased where scores get a learned bias
 has_score_cap | boolean | Whether attention scores pass a tanh

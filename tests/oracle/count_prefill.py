@@ -19,7 +19,7 @@ from pathlib import Path
 import count_training
 import fake_cuda
 
-FILES = [Path(__file__).with_name(f"prefill_{kind}.csv") for kind in ("recurrent", "windowed")]
+FILES = [Path(__file__).with_name(f"prefill_{kind}.csv") for kind in ("recurrent", "windowed", "eager", "boundary")]
 PLAIN = {"phase_id": "inference", "lora_rank": "", "lora_targets": "", "checkpointing": "none", "attention": "flash"}
 
 
