@@ -19,9 +19,11 @@
 --
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures within 0.5 % of
 --   the peak, most within 0.05 %), measured-rows (vLLM and llama.cpp logs; which groups set a constant and which judge it is said in
---   constant.csv), llama-cpp-graph (llama.cpp's own account of the buffers of its graphs, tests/oracle/compute_buffer.csv), mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors live).
+--   constant.csv), llama-cpp-graph (llama.cpp's own account of the buffers of its graphs, tests/oracle/compute_buffer.csv),
+--   mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors live).
 --   Recurrent layers in transformers: 63_recurrent.sql.
--- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches.
+-- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches; llama.cpp before its masks were made in 16 bits,
+--   its servers that reserve fewer logits than tokens (they need less), masks of window and micro-batch without flash attention.
 
 -- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input and output,
 -- written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both halves, gate and product.
@@ -58,7 +60,7 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS CASE
     ELSE greatest(
         m.experts_per_token_max * m.hidden_size
             * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
-        x.compute_bytes * (m.experts_per_token_max * m.hidden_size + (iif(m.is_gated, 4, 2) + m.feed_forward_extra) * m.routed_max)
+        x.compute_bytes * (m.experts_per_token_max * m.hidden_size + (iif(m.is_gated, 4, 2) + iif(starts_with(x.engine_id, 'transformers'), m.feed_forward_extra, 0)) * m.routed_max)
     ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max
         -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
         + iif(m.has_router_scale, 2 * x.compute_bytes * m.hidden_size, 0)
@@ -174,7 +176,7 @@ CREATE OR REPLACE MACRO layer_bytes_before_logits(m, x) AS iif(x.phase_id = 'inf
 
 -- Beside the feed-forward block of a layer of eager attention: the softmax, which the layer's code still names, and the masks.
 CREATE OR REPLACE MACRO scores_beside_bytes(m, x) AS iif(is_eager(m, x) AND NOT is_encoder(m),
-    x.compute_bytes * step_tokens(x) * x.context_tokens * (m.head_max + m.mask_count), 0);
+    x.compute_bytes * step_tokens(x) * x.context_tokens * coalesce(m.head_max + m.mask_count, 0), 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x) + scores_beside_bytes(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
@@ -218,8 +220,7 @@ CREATE OR REPLACE MACRO context_cells_llama_cpp(x, k) AS x.sequences * whole_cel
 CREATE OR REPLACE MACRO window_cells_llama_cpp(win, x, k) AS whole_cells(
     least(x.sequences * x.context_tokens, x.sequences * win + k.llama_cpp_micro_batch_tokens), k);
 
--- A mask of the whole context, and one of the windows of architectures whose windows it knows; fp32 without flash attention, which reads
--- the cells of one sequence at a time.
+-- A mask of the whole context, and one of the windows of architectures whose windows it knows.
 CREATE OR REPLACE MACRO mask_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 2 * (
     context_cells_llama_cpp(x, k)
     + iif(has_windows(m, 'llama.cpp'), coalesce(window_cells_llama_cpp(m.shortest_window, x, k), 0), 0));
