@@ -78,7 +78,7 @@ def prefill(name: str) -> list[dict]:
     """Rows of prompts that Transformers reads, with `error`, predicted ÷ counted − 1."""
     rows = read(name)
     connection = book(rows)
-    given = ("dtype_id", "context_tokens", "sequences")
+    given = [column for column in ("dtype_id", "context_tokens", "sequences", "attention") if column in rows[0]]
     asked = [
         dict.fromkeys(TYPES)
         | {"model_id": row["model"], "engine_id": "transformers", "max_context_tokens": row["context_tokens"]}
@@ -89,7 +89,7 @@ def prefill(name: str) -> list[dict]:
     connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
     answers = connection.execute(
-        "SELECT model_id, dtype_id, context_tokens, sequences, total_bytes - overhead_bytes FROM footprints('batch')"
+        f"SELECT model_id, {', '.join(given)}, total_bytes - overhead_bytes FROM footprints('batch')"
     ).fetchall()
     connection.close()
     predicted = {tuple(map(str, answer[:-1])): answer[-1] for answer in answers}

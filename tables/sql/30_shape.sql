@@ -40,6 +40,9 @@ WITH mixer AS (
         coalesce(max(kv_head_count), 0)::BIGINT AS kv_head_max,
         coalesce(max(head_dim), 0)::BIGINT AS head_dim_max,
         min(window_tokens) FILTER (component IN ('text', 'decoder') AND head_count > 0) AS shortest_window,
+        -- masks that eager attention adds: one for the whole context, one for each window
+        greatest(count(DISTINCT coalesce(window_tokens, 0)) FILTER (head_count > 0 AND mechanism NOT IN ('cross', 'bidirectional')), 1)
+            AS mask_count,
         coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
         coalesce(bool_and(mechanism = 'bidirectional'), false) AS is_encoder,
         coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads
@@ -166,7 +169,7 @@ census AS (
 )
 SELECT
     model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0) AS vocab_size,
-    model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention, model.max_context_tokens,
+    model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention, model.max_context_tokens,
     model.hidden_dropout, model.attention_dropout,
     -- how the architecture's code differs from what its anatomy implies; null means that it does not
     coalesce(code.norm_form, model.norm_kind, 'rms') AS norm_form,

@@ -47,13 +47,15 @@ CREATE OR REPLACE MACRO kept_by_norms(width, outputs, m, x) AS
 CREATE OR REPLACE MACRO outputs_of_blocks(width, m) AS least(width, m.layer_count * m.hidden_size);
 
 -- Which kernel attention runs in. Fused kernels take neither grouped heads in fp32 nor one key for all queries without being told so:
--- both run as plain matrix products (math). Beyond its window a layer needs a mask, as does a padded batch (attention := 'masked'): that
--- excludes the flash kernel (masked).
+-- both run as plain matrix products (math). A layer with a window needs a mask, as does a padded batch (attention := 'masked'): that
+-- excludes the flash kernel (masked). Transformers makes the mask as soon as a sequence is as long as the window, when nothing lies
+-- outside of it yet; a window that looks both ways counts half (masking_utils.py, transformers-5.23.0).
+CREATE OR REPLACE MACRO is_window_masked(c, x) AS coalesce(iif(c.mechanism = 'bidirectional', c.win // 2, c.win) <= x.context_tokens, false);
 CREATE OR REPLACE MACRO attention_kernel(c, m, x) AS CASE
     WHEN x.attention = 'eager' OR NOT m.has_flash_attention AND m.attention_form <> 'biased' THEN 'eager'
     WHEN m.attention_form = 'biased' THEN 'biased'
     WHEN m.attention_form = 'broadcast' AND c.kv_heads = 1 AND c.heads > 1 THEN 'broadcast'
-    WHEN c.win < x.context_tokens OR x.attention = 'masked' THEN 'masked'
+    WHEN is_window_masked(c, x) OR x.attention = 'masked' THEN 'masked'
     -- (the flash kernel takes heads of up to 256)
     WHEN c.query > 256 * c.heads THEN 'wide'
     WHEN x.repeats_keys AND c.heads > c.kv_heads THEN 'repeated'
@@ -68,7 +70,7 @@ CREATE OR REPLACE MACRO kept_per_score(m, x) AS
         -- the scores beside their softmax, fp32 where a mask made them so
         WHEN m.softmax_form = 'clamped' THEN 2 * iif(x.precision = 'amp', 4, x.compute_bytes)
             + iif(m.attention_dropout > 0, 1 + x.compute_bytes, iif(x.precision = 'amp', x.compute_bytes, 0))
-        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN x.compute_bytes + iif(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
+        WHEN m.softmax_form IN ('compute', 'sinks') AND x.precision <> 'amp' THEN x.compute_bytes + iif(m.attention_dropout > 0, 1 + x.compute_bytes, 0)
         ELSE 4 + iif(x.compute_bytes = 2 OR m.attention_dropout > 0, x.compute_bytes, 0) + iif(m.attention_dropout > 0, 1, 0) END
     + iif(m.has_score_cap, x.compute_bytes, 0);
 
@@ -156,7 +158,7 @@ CREATE OR REPLACE MACRO feed_forward_gradients(b, m, x) AS
 -- the values' place, and what the layer kept behind its attention is gone.
 CREATE OR REPLACE MACRO score_gradients(c, m, x) AS CASE c.kernel
     WHEN 'eager' THEN (CASE WHEN m.softmax_form = 'clamped' THEN 5 * iif(x.precision = 'amp', 4, x.compute_bytes)
-        WHEN m.softmax_form = 'compute' AND x.precision <> 'amp' THEN 4 * x.compute_bytes
+        WHEN m.softmax_form IN ('compute', 'sinks') AND x.precision <> 'amp' THEN 4 * x.compute_bytes
             ELSE iif(x.is_half, 14, 16) END
         + iif(m.has_score_cap, x.compute_bytes, 0) - x.score_bytes) * c.heads * c.reach
     WHEN 'math' THEN 12 * c.heads * c.reach + 8 * c.context
@@ -240,9 +242,11 @@ CREATE OR REPLACE MACRO kept_parts(m, x, mixers) AS {
     'hidden': hidden_kept_sum(m, x) + encoder_hidden_kept(m, x),
     'adapters': kept_by_adapters(m, x) * (1 + (x.encoder_ratio - 1) * encoder_adapter_share(m, x)),
     'selective': kept_selectively(m, x, mixers),
-    -- a mask of all pairs of tokens, which layers to recompute hold on to
+    -- masks of all pairs of tokens, which layers to recompute hold on to
     'mask': iif(list_bool_or(list_transform(mixers, lambda c: c.kernel = 'eager' AND c.mechanism NOT IN ('cross', 'bidirectional')))
-        AND x.encoder_ratio = 1, x.residual_bytes * x.context_tokens, 0),
+        AND x.encoder_ratio = 1, m.mask_count * x.residual_bytes * x.context_tokens, 0),
+    -- that of a window, one byte a pair and the same for all sequences, is kept too
+    'window_mask': iif(x.attention <> 'masked' AND list_bool_or(list_transform(mixers, lambda c: c.kernel = 'masked')), x.context_tokens, 0),
     'attention': list_concat(recurrent_parts(m, x),
         list_transform(coalesce(mixers, []), lambda c: [c.layers, c.times * kept_by_attention(c, m, x), c.times * score_gradients(c, m, x)])),
     'blocks': list_transform(coalesce(m.blocks, []), lambda b: [b.layers,
@@ -263,6 +267,7 @@ CREATE OR REPLACE MACRO freed_before_scores(m, x) AS iif(m.is_block_parallel OR 
 
 CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
     'mask': coalesce(parts.mask, 0),
+    'window_mask': coalesce(parts.window_mask, 0),
     'freed': iif(list_max(list_transform(parts.attention, lambda a: a[3])) > 0, freed_before_scores(m, x), 0),
     'layers': (parts.hidden + parts.adapters) / residual_parallel(x) + (list_sum(list_transform(parts.attention, lambda a: a[1] * a[2]))
         + coalesce(list_sum(list_transform(parts.blocks, lambda b: b[1] * b[2])), 0)) / tensor_parallel(x),
@@ -292,8 +297,8 @@ CREATE OR REPLACE MACRO kept_sums(m, x, parts) AS {
 
 -- s: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is frozen.
 CREATE OR REPLACE MACRO kept_by_layers(m, x, s) AS CASE x.checkpointing
-    WHEN 'full' THEN s.inputs + s.mask
-    WHEN 'selective' THEN s.selective + s.mask
+    WHEN 'full' THEN s.inputs + s.mask + s.window_mask / x.sequences
+    WHEN 'selective' THEN s.selective + s.mask + s.window_mask / x.sequences
     ELSE s.layers - iif(x.is_adapter, x.norm_bytes * m.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
         - iif(m.is_block_parallel AND x.lora_targets IN ('attention', 'query-value'), s.block, 0)

@@ -8,16 +8,22 @@
 -- vLLM: what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows of logits,
 --   whichever is larger, and the table of rotations
 -- SGLang: a forward over a chunk of prompts, and the same table
--- llama.cpp: the compute buffer, micro-batch × 4 × (vocabulary + hidden) with flash attention; without, no less than
---   micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks are parallel
+-- llama.cpp: the compute buffer, the largest moment of a micro-batch (all in fp32 but the masks of flash attention)
+--     logits        micro-batch × 4 × (vocabulary + hidden)
+--     layer         masks + micro-batch × 4 × (the widest moment of a block or of attention); masks: micro-batch × 2 × the cells of all
+--                   sequences, and of all windows; a cache of other than 16 bits: one layer's keys and values unpacked to 16
+--     scores        without flash attention: micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks are parallel
+--   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
 --
 -- MLX LM: what it holds at once of a chunk of 2048 tokens, scores and copies of the cache included
 --
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures within 0.5 % of
 --   the peak, most within 0.05 %), measured-rows (vLLM and llama.cpp logs; which groups set a constant and which judge it is said in
---   constant.csv), mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors live).
+--   constant.csv), llama-cpp-graph (llama.cpp's own account of the buffers of its graphs, tests/oracle/compute_buffer.csv),
+--   mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors live).
 --   Recurrent layers in transformers: 63_recurrent.sql.
--- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches.
+-- Not covered: images and audio, speculative decoding, prefix caching, other micro-batches; llama.cpp before its masks were made in 16 bits,
+--   its servers that reserve fewer logits than tokens (they need less), masks of window and micro-batch without flash attention.
 
 -- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input and output,
 -- written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both halves, gate and product.
@@ -56,7 +62,7 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS CASE
     ELSE greatest(
         m.experts_per_token_max * m.hidden_size
             * (2 * x.compute_bytes + 2 * iif(m.shared_max > 0 AND NOT m.has_shared_expert_gate OR m.has_router_scale, 4, x.compute_bytes)),
-        x.compute_bytes * (m.experts_per_token_max * m.hidden_size + iif(m.is_gated, 4, 2) * m.routed_max)
+        x.compute_bytes * (m.experts_per_token_max * m.hidden_size + (iif(m.is_gated, 4, 2) + iif(starts_with(x.engine_id, 'transformers'), m.feed_forward_extra, 0)) * m.routed_max)
     ) + 4 * m.expert_count_max + 8 * m.experts_per_token_max
         -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
         + iif(m.has_router_scale, 2 * x.compute_bytes * m.hidden_size, 0)
@@ -68,14 +74,24 @@ CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * 
     x.compute_bytes * (m.hidden_size + 3 * m.shared_max),
     routed_bytes_per_token(m, x));
 
+-- Per head and pair of tokens: scores and their softmax in the compute precision, beside what a block of an encoder keeps by name; with
+-- sinks the scores, the same with the sinks beside them, and those less their largest; else the scores and their fp32 softmax, in and out.
+CREATE OR REPLACE MACRO score_bytes_eager(m, x) AS CASE m.softmax_form
+    WHEN 'compute' THEN iif(is_encoder(m), 3, 2) * x.compute_bytes
+    WHEN 'sinks' THEN 3 * x.compute_bytes
+    -- (scores before and after the mask, and the softmax of the layer before, all have names)
+    WHEN 'named' THEN iif(x.compute_bytes = 4, 8, 10) + 2 * x.compute_bytes
+    ELSE iif(x.compute_bytes = 4, 8, 10)
+END;
+
+-- (eager attention has a mask for the whole context and one for each window, whatever the length)
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
-    iif(m.softmax_form = 'compute',
-        -- scores and their softmax in the compute precision, beside what a block keeps by name
-        iif(is_encoder(m), 3, 2) * x.compute_bytes * m.head_max * x.context_tokens
-            + x.compute_bytes * iif(is_encoder(m), 8, 6) * m.hidden_size,
-        iif(x.compute_bytes = 4, 8, 10) * m.head_max * x.context_tokens + 3 * x.compute_bytes * m.hidden_size
-            + x.compute_bytes * m.query_max * iif(m.has_grouped_heads, 3, 1))
-    + iif(is_encoder(m), 0, 2 * x.context_tokens));
+    score_bytes_eager(m, x) * m.head_max * x.context_tokens
+    + x.compute_bytes * iif(is_encoder(m) AND m.softmax_form = 'compute', 8 * m.hidden_size,
+        3 * m.hidden_size + m.query_max * iif(m.has_grouped_heads OR m.softmax_form = 'compute', 3, 1)
+            -- (queries, keys and values of one product stay as long as the values, a view of it)
+            + iif(m.has_fused_qkv AND m.rotary_form <> 'none' AND m.softmax_form <> 'compute', m.query_max + 2 * m.key_max, 0))
+    + iif(is_encoder(m), 0, m.mask_count * x.compute_bytes * x.context_tokens));
 
 -- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values repeated in fp32.
 -- It runs where no fused kernel does: fp32 with grouped heads, or one key head that serves all queries unannounced.
@@ -88,9 +104,11 @@ CREATE OR REPLACE MACRO math_attention_bytes(m, x) AS step_tokens(x) * (
     -- (products of several sequences need their heads in rows: queries and keys are copied)
     + CASE WHEN has_broadcast_heads(m) THEN 3 WHEN x.sequences > 1 THEN 6 ELSE 5 END * 4 * m.query_max);
 
+CREATE OR REPLACE MACRO is_eager(m, x) AS NOT has_broadcast_heads(m) AND (x.attention = 'eager' OR NOT m.has_flash_attention);
+
 CREATE OR REPLACE MACRO attention_bytes(m, x) AS CASE
     WHEN has_broadcast_heads(m) THEN math_attention_bytes(m, x)
-    WHEN x.attention = 'eager' OR NOT m.has_flash_attention THEN eager_attention_bytes(m, x)
+    WHEN is_eager(m, x) THEN eager_attention_bytes(m, x)
     WHEN m.has_grouped_heads AND x.compute_bytes = 4 THEN math_attention_bytes(m, x)
     ELSE 0
 END;
@@ -144,10 +162,10 @@ CREATE OR REPLACE MACRO standing_bytes(m, x) AS 8 * step_tokens(x) + m.mask_buff
 CREATE OR REPLACE MACRO per_layer_input_bytes(m, x) AS iif(m.per_layer_input_sum = 0, 0,
     step_tokens(x) * ((x.compute_bytes + 10) * m.per_layer_input_sum + x.compute_bytes * m.hidden_size) - kv_cache_bytes(m, x));
 
--- The shortest window of a layer: beyond it fused kernels need a mask, one byte for each pair of tokens all the while, and in a layer
+-- The shortest window of a layer: from its length on fused kernels need a mask, one byte for each pair of tokens all the while, and in a layer
 -- its additive form beside what it was made from; such kernels get grouped keys and values repeated for every head. Sequences that are
 -- padded to one length (attention := 'masked') have a mask each.
-CREATE OR REPLACE MACRO needs_mask(m, x) AS (coalesce(m.shortest_window < x.context_tokens, false) OR x.attention = 'masked')
+CREATE OR REPLACE MACRO needs_mask(m, x) AS (coalesce(m.shortest_window <= x.context_tokens, false) OR x.attention = 'masked')
     AND x.attention <> 'eager' AND m.has_flash_attention AND NOT is_encoder(m);
 CREATE OR REPLACE MACRO mask_bytes(m, x) AS iif(needs_mask(m, x),
     x.context_tokens::DOUBLE * x.context_tokens * iif(x.attention = 'masked', x.sequences, 1), 0);
@@ -158,8 +176,12 @@ CREATE OR REPLACE MACRO masked_attention_bytes(m, x) AS iif(needs_mask(m, x), (1
 CREATE OR REPLACE MACRO layer_bytes_before_logits(m, x) AS iif(x.phase_id = 'inference' AND x.engine_id = 'transformers-4.44',
     greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x)), NULL);
 
+-- Beside the feed-forward block of a layer of eager attention: the softmax, which the layer's code still names, and the masks.
+CREATE OR REPLACE MACRO scores_beside_bytes(m, x) AS iif(is_eager(m, x) AND NOT is_encoder(m),
+    x.compute_bytes * step_tokens(x) * x.context_tokens * coalesce(m.head_max + m.mask_count, 0), 0);
+
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
-    greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
+    greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x) + scores_beside_bytes(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),
         masked_attention_bytes(m, x), unpacking_bytes(m, x)) + step_tokens(x) * x.compute_bytes * m.per_layer_input_sum + mask_bytes(m, x),
     per_layer_input_bytes(m, x), rotation_bytes(m, x), logit_bytes(m, x)
 ) + standing_bytes(m, x);
@@ -193,11 +215,46 @@ CREATE OR REPLACE MACRO chunk_bytes_sglang(m, x, k) AS greatest(
     k.sglang_prefill_tokens * feed_forward_bytes_per_token(m, x) / tensor_parallel(x),
     x.sequences * (x.compute_bytes + 8) * head_columns(m, x) * tensor_parallel(x)) + rotation_table_bytes(m, x);
 
--- Logits of a micro-batch; without flash attention also scores and mask of one layer beside the residual stream.
-CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 4 * greatest(
-    m.vocab_size + m.hidden_size,
-    iif(x.attention = 'eager',
-        (m.head_max + 1) * reserved_tokens({'win': NULL}, m, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size, 0));
+-- Cells that attention in llama.cpp reads: those of the context, or of the window and a micro-batch. One cache for all sequences, as its
+-- server sets it up where nobody says how many there are, has a mask over the cells of all; a cache for each has a smaller one.
+CREATE OR REPLACE MACRO whole_cells(tokens, k) AS k.llama_cpp_cell_multiple * ceil(tokens / k.llama_cpp_cell_multiple);
+CREATE OR REPLACE MACRO context_cells_llama_cpp(x, k) AS x.sequences * whole_cells(x.context_tokens, k);
+CREATE OR REPLACE MACRO window_cells_llama_cpp(win, x, k) AS whole_cells(
+    least(x.sequences * x.context_tokens, x.sequences * win + k.llama_cpp_micro_batch_tokens), k);
+
+-- A mask of the whole context, and one of the windows of architectures whose windows it knows.
+CREATE OR REPLACE MACRO mask_bytes_llama_cpp(m, x, k) AS k.llama_cpp_micro_batch_tokens * 2 * (
+    context_cells_llama_cpp(x, k)
+    + iif(has_windows(m, 'llama.cpp'), coalesce(window_cells_llama_cpp(m.shortest_window, x, k), 0), 0));
+
+-- Keys and values of the layer that has most, in 16 bits: CUDA's kernels unpack a quantised cache behind their result.
+CREATE OR REPLACE MACRO unpacked_cache_bytes_llama_cpp(m, x, k) AS iif(x.kv_element_bits = 16, 0, 2.0 * coalesce(list_max(list_transform(m.caches,
+    lambda cache: cache.elements * coalesce(iif(has_windows(m, 'llama.cpp'), window_cells_llama_cpp(cache.win, x, k), NULL),
+        context_cells_llama_cpp(x, k)))), 0));
+
+-- Elements per token of a block's widest moment beside its residual stream: a gated block has gate, up and their product, a plain one
+-- works its activation out in place; experts their outputs, the same weighed, and their products.
+CREATE OR REPLACE MACRO block_elements_llama_cpp(m) AS greatest(
+    3 * greatest(m.gated_max, m.shared_max) + 3 * m.hidden_size,
+    m.plain_max + 3 * m.hidden_size,
+    iif(m.routed_max > 0, 2 * m.experts_per_token_max * m.hidden_size + m.routed_max + 4 * m.hidden_size, 0));
+
+-- Logits of a micro-batch, or the widest moment of a layer. Without flash attention the scores of one layer.
+CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(m, x, k) AS greatest(
+    k.llama_cpp_micro_batch_tokens * 4 * block_elements_llama_cpp(m),
+    k.llama_cpp_micro_batch_tokens * 4 * (2 * m.query_max + 2 * m.hidden_size) + unpacked_cache_bytes_llama_cpp(m, x, k));
+
+CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS CASE
+    WHEN x.attention = 'eager' THEN k.llama_cpp_micro_batch_tokens * 4 * greatest(
+        m.vocab_size + m.hidden_size,
+        (m.head_max + 1) * reserved_tokens({'win': NULL}, m, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size)
+    WHEN x.pipeline_parallel > 1 THEN
+        k.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(m, x, k) + k.llama_cpp_micro_batch_tokens * 8 * m.hidden_size)
+        + greatest(k.llama_cpp_micro_batch_tokens * 4 * (m.vocab_size + m.hidden_size), layer_buffer_bytes_llama_cpp(m, x, k))
+    ELSE greatest(
+        k.llama_cpp_micro_batch_tokens * 4 * (m.vocab_size + m.hidden_size),
+        mask_bytes_llama_cpp(m, x, k) + layer_buffer_bytes_llama_cpp(m, x, k))
+END;
 
 -- MLX encodes ahead of the GPU and holds every tensor until its command buffer is done: what the matrices of some layers make of a chunk
 -- of the prompt, twice (the product, and what is made of it), the residual stream, and the logits of each last token. On top come the

@@ -4,7 +4,8 @@
 --     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
 --       what every step allocates anew: activations, and gradients in training
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all else, its head has 1.2)
---     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs
+--     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4 what its kernels add
+--       to the experts (78_reasons.sql)
 --     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of requests
 --
 -- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side (capacity).
@@ -43,7 +44,7 @@ CREATE OR REPLACE MACRO overhead_bytes(x, k, m, gradients) AS try_cast(ceil(
         WHEN starts_with(x.engine_id, 'transformers') THEN k.cublas_workspace_bytes + rounding_bytes(m, x)
             + unused_blocks_bytes(x, k) + packing_bytes(m, x)
         WHEN x.engine_id = 'sglang' THEN sglang_standing_bytes(x, m, k)
-        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x)
+        WHEN is_server(x) THEN non_torch_bytes(x, k) + k.vllm_cuda_graph_bytes + rounding_bytes(m, x) + kernel_overhead_bytes(m, x, k)
         WHEN x.engine_id = 'llama.cpp' THEN k.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN x.engine_id = 'mlx-lm' THEN 0

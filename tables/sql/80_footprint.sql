@@ -19,7 +19,7 @@ part AS (
     SELECT
         x.*, iif(x.phase_id = 'qlora', 'qlora', 'other') AS recipe_phase_id,
         scenario_reason(m, d, w, x, opt) AS unknown_reason,
-        iif(x.phase_id = 'inference', sharded_weights(w, x), NULL) AS inference_weights,
+        iif(x.phase_id = 'inference', sharded_weights(w, x) + kernel_weights_bytes(m, x, k), NULL) AS inference_weights,
         iif(x.phase_id = 'inference', 0, trained_weights(w, x) * iif(x.are_masters_weights, 2, 1)) AS whole_weights,
         iif(x.phase_id = 'inference', 0, gradients_bytes(m, x)) AS whole_gradients,
         iif(x.phase_id = 'inference', 0, optimizer_bytes(m, x, opt)) AS whole_optimizer,
@@ -140,7 +140,7 @@ peak AS (
     FROM served
 ),
 counted AS (
-    SELECT x.*, overhead_bytes(x, k, m, x.gradients) AS overhead
+    SELECT x.*, overhead_bytes(x, k, m, x.gradients) AS overhead, kernel_spread_bytes(m, x, k) AS kernel_spread
     FROM (SELECT peak AS x FROM peak)
     LEFT JOIN shape_row ON shape_row.model_id = x.model_id
     CROSS JOIN constants_row
@@ -151,8 +151,8 @@ summed AS (
 ),
 known AS (
     SELECT
-        x.* EXCLUDE (unknown_reason, error_band),
-        x.error_band + unused_band(x, k, x.total - x.gradients - x.optimizer) AS error_band,
+        x.* EXCLUDE (unknown_reason, error_band, kernel_spread),
+        x.error_band + unused_band(x, k, x.total - x.gradients - x.optimizer) + coalesce(x.kernel_spread / x.total, 0) AS error_band,
         try_cast(x.total AS BIGINT) IS NOT NULL AS is_countable,
         x.unknown_reason IS NULL AND is_countable AS is_known,
         coalesce(x.unknown_reason, iif(is_countable, NULL, 'more bytes than 64 bits can count')) AS unknown_reason

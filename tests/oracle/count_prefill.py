@@ -1,7 +1,7 @@
 """Counts what reading a prompt holds at its peak: the truth that the prefill of recurrent and of windowed layers is held to.
 
     pip install -e '.[oracle]'
-    python tests/oracle/count_prefill.py    # all rows of prefill_recurrent.csv, prefill_windowed.csv and prefill_activations.csv that have no peak yet
+    python tests/oracle/count_prefill.py    # all rows of the files prefill_*.csv named below that have no peak yet
 
 Models of training_models.csv read prompts on fake CUDA tensors (real shapes, no data, no GPU) and ask for the last token's logits.
 The optional kernels (causal-conv1d, mamba-ssm, flash-linear-attention) are not installed: the plain PyTorch code runs.
@@ -19,7 +19,8 @@ from pathlib import Path
 import count_training
 import fake_cuda
 
-FILES = [Path(__file__).with_name(f"prefill_{kind}.csv") for kind in ("recurrent", "windowed", "activations")]
+KINDS = ("recurrent", "windowed", "eager", "boundary", "activations")
+FILES = [Path(__file__).with_name(f"prefill_{kind}.csv") for kind in KINDS]
 PLAIN = {"phase_id": "inference", "lora_rank": "", "lora_targets": "", "checkpointing": "none", "attention": "flash"}
 
 
