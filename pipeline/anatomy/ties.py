@@ -10,7 +10,8 @@ same number of elements, so neither the count nor the total can tell. What can, 
                      or defaults to a tied head, as all that are known have it, one of them at least as large
 
 Heads are tied in small models, where the table is much of the whole: so a smaller model that ties says nothing of a larger one.
-What stays open is counted with a head of its own, the larger reading, and graded `derived` with a note.
+What stays open is counted with a head of its own, the larger reading, and graded `derived` with a note. So is a quantised copy of a tied
+model whose total holds two heads.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.completing import text_place
+from pipeline.anatomy.filling import may_be_quantised
 from pipeline.anatomy.grade import BESIDES, COUNTED_AS_OWN, IS_COUNT, OWN_CONFIG, TIED_AGAIN, Graded, grade
 from pipeline.anatomy.rows import Anatomy
 from pipeline.hub.record import Record
@@ -103,8 +105,10 @@ def _states(record: Record) -> bool:
 def _settled(record: Record, found: Graded, kin: Kin) -> Graded:
     model_type = record.config.get("model_type") or found.anatomy.model_type  # of the shape, which may be lent
     verdict, why = _verdict(_as_kin(record, found.anatomy), _default(model_type), kin.get(model_type, ()))
-    if verdict and model_type != found.anatomy.model_type:
-        # an architecture of its own under a shape that is lent: it may have untied what it was made from
+    is_remade = may_be_quantised(record) or record.parameters_kind == "exact_gguf"
+    if verdict and (is_remade or model_type != found.anatomy.model_type):
+        # quantisers write a tied head as one of its own, which is then loaded beside the embedding (measured: AWQ and GPTQ of Qwen2 and
+        # Qwen2.5); an architecture of its own under a shape that is lent may have untied what it was made from
         verdict, why = None, ""
     if verdict:
         why = f"{why}, and the total holds it twice"
