@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -32,7 +32,7 @@ def publish(snapshot: Snapshot, output: Path) -> None:
     print(f"Using the {snapshot.describe()}.", flush=True)
     done = publishing.publish(snapshot, bar, output, say=lambda line: print(line, flush=True))
     seconds = time.monotonic() - started
-    print("\n".join(_summary(done, seconds)), flush=True)
+    _tell(_summary(done, seconds))
 
 
 def crawl(settings: Settings) -> int:
@@ -45,7 +45,7 @@ def crawl(settings: Settings) -> int:
     if settings.is_dry_run:
         print(f"asked {sum(done.requests.values()):,} requests for the lists; nothing was written", flush=True)
         return 0
-    print("\n".join(_crawl_summary(done, time.monotonic() - started)), flush=True)
+    _tell(_crawl_summary(done, time.monotonic() - started))
     return 3 if done.is_partial else 0
 
 
@@ -63,6 +63,11 @@ def refresh(settings: Settings) -> None:
         crawl(settings)
     except (HubError, JournalError, OSError) as error:
         print(f"The crawl failed ({error}): publishing from the last snapshot.", flush=True)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    """Prints lines; a blank one is for the eye, and stays out of a log."""
+    print("\n".join(line for line in lines if line or sys.stdout.isatty()), flush=True)
 
 
 def _crawl_summary(done: Crawled, seconds: float) -> Iterator[str]:

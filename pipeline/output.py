@@ -10,13 +10,13 @@ import ctypes
 import errno
 import os
 import shutil
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline import manifest
+from pipeline.failures import stoppable
+from pipeline.schema import PUBLISHED
 
 PARTS = ("tables", "site")
 _MARK = ".vram-almanac"  # says of a folder beside the output that it is ours to remove
@@ -26,6 +26,7 @@ _BEFORE = "fingerprints.json"  # of releases before 1.1
 _NOTHING_LOST = ("almanac.duckdb.wal", ".DS_Store")
 # what tells our folders from others of the same name where the manifest is lost
 _SIGNS = {"tables": "almanac.duckdb", "site": "assets/almanac"}
+_NOT_TABLES = ("almanac", "changes", "datapackage", "digest")
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE of <linux/fs.h>, AT_FDCWD of <fcntl.h>
 
 
@@ -59,7 +60,7 @@ def refuse(output: Path) -> None:
         _refuse_kind(beside)
         if beside.exists() and any(beside.iterdir()) and not _is_marked(beside) and _foreign(beside):
             raise PublishError(
-                f"{beside} is in the way: it is none of ours, and publishing to {output.name} would delete it"
+                f"{beside} is in the way: it is none of ours, and publishing to {output.name} would delete it; move it away"
             )
 
 
@@ -93,13 +94,19 @@ def _foreign(output: Path) -> str:
     if held and not ours:
         return f"a folder {held[0]}"
     for part in held:
-        if manifest.read(output / part):
-            for name in manifest.unlisted(output / part):
-                if name.rpartition("/")[2] not in _NOTHING_LOST:
-                    return f"{part}/{name}"
+        for name in _unlisted(output / part):
+            if name.rpartition("/")[2] not in _NOTHING_LOST:
+                return f"{part}/{name}"
     if not held and (output / _BEFORE).exists():
         return _BEFORE
     return ""
+
+
+def _unlisted(part: Path) -> list[str]:
+    """Files that no release of ours has put there. Where the manifest is lost, tables are still known by their names."""
+    if manifest.read(part) or part.name != "tables":
+        return manifest.unlisted(part) if manifest.read(part) else []
+    return [name for name in manifest.unlisted(part) if name.partition(".")[0] not in {*PUBLISHED, *_NOT_TABLES}]
 
 
 def _is_marked(folder: Path) -> bool:
@@ -111,7 +118,7 @@ def building(output: Path) -> Iterator[Path]:
     """An empty folder beside the output, to build in; removed at the end, however it comes: SIGTERM and SIGHUP too."""
     folder = following(output)
     _remove(folder)
-    with _ended_as_by_hand():
+    with stoppable():
         try:
             _marked(folder)
             yield folder
@@ -180,22 +187,3 @@ def _exchanged(one: Path, other: Path) -> bool:
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False
     raise OSError(code, os.strerror(code), str(other))
-
-
-@contextmanager
-def _ended_as_by_hand() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a build as Ctrl-C does, so that it cleans up. Whoever handles them already goes on doing so."""
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) is signal.SIG_DFL]
-    if threading.current_thread() is not threading.main_thread():
-        kinds = []
-    for kind in kinds:
-        signal.signal(kind, end)
-    try:
-        yield
-    finally:
-        for kind in kinds:
-            signal.signal(kind, signal.SIG_DFL)

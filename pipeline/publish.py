@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipeline import build, changes, checks, manifest, output, render
@@ -75,7 +75,12 @@ def publish(
                 _build_tables(following / "tables", snapshot, wanted["tables"], progress, root)
                 output.put_in_place(following / "tables", folder)
                 say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
-            _render_site(tables, following / "site", wanted["site"], progress)
+            try:
+                _render_site(tables, following / "site", wanted["site"], progress)
+            except BaseException:
+                if not has_tables:
+                    say("The new tables stay where they are; the site is as it was, of the tables before.")
+                raise
             output.put_in_place(following / "site", folder)
         return Published(("site",) if has_tables else ("tables", "site"), folder, damaged or ())
 
@@ -107,8 +112,8 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
     site.mkdir()
     render.render(tables, site, progress)
     with step(progress, "manifest"):
-        known = addresses.known()
-        manifest.write_site(site, tables, fingerprint, {"site_url": known.site, "tables_url": known.large_tables})
+        where = addresses.known()
+        manifest.write_site(site, tables, fingerprint, {"site_url": where.site, "tables_url": where.large_tables})
     output.make_readonly(site)
 
 
@@ -131,7 +136,7 @@ def _fingerprints(root: Path) -> dict[str, str]:
     except ValueError as error:
         raise PublishError(str(error)) from None
     # addresses stand on every page, and in no table
-    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), where.site, where.large_tables])
+    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), asdict(where)])
     return {"tables": tables, "site": hashlib.sha256(site.encode()).hexdigest()}
 
 

@@ -104,6 +104,22 @@ def test_tables_can_be_asked_before_the_site_is_written(stages, monkeypatch):
     assert len(told) == 1
 
 
+def test_a_site_that_fails_after_its_tables_were_put_in_place_says_what_stands(stages, monkeypatch):
+    _ran, root, output = stages
+    run(root, output)
+    (root / "tables/facts/gpu.csv").write_text("2")
+    told = []
+
+    def end(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publishing.render, "render", end)
+    with pytest.raises(KeyboardInterrupt):
+        publishing.publish(SNAPSHOT, quiet, output, root, told.append)
+    assert "the site is as it was" in told[-1]
+    assert manifest.read(output / "site")["tables"] != manifest.tables_of(output / "tables")
+
+
 def test_a_site_names_the_tables_that_it_was_rendered_from(stages):
     _ran, root, output = stages
     run(root, output)

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import duckdb
@@ -51,6 +52,7 @@ def refused(root, folder, why):
         ("tables/facts/gpu.csv", "site/docs/index.md"),
         (".git/HEAD",),
         ("fingerprints.json",),
+        ("tables/almanac.duckdb", "tables/notes.txt"),
     ],
     ids=" ".join,
 )
@@ -140,6 +142,28 @@ def test_the_command_refuses_before_it_asks_the_hub(tmp_path, monkeypatch, capsy
     assert main(["publish", "--output", "."]) == 1
     assert main(["publish", "--output", "/"]) == 1
     assert (folder / "t.txt").read_text() == "thesis"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no call that exchanges two folders")
+def test_there_is_no_moment_without_tables(tmp_path):
+    folder, gone, ended = tmp_path / "build", [], threading.Event()
+    someone_elses(folder, "tables/almanac.duckdb")
+
+    def watch():
+        while not ended.is_set():
+            try:
+                os.stat(folder / "tables")
+            except FileNotFoundError:
+                gone.append(1)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(200):
+        someone_elses(tmp_path / ".build-next", f"tables/{number}")
+        output.put_in_place(tmp_path / ".build-next" / "tables", folder)
+    ended.set()
+    watcher.join()
+    assert gone == [] and [file.name for file in (folder / "tables").iterdir()] == ["199"]
 
 
 def test_where_folders_cannot_be_exchanged_two_renames_do(stages, monkeypatch):  # noqa: F811

@@ -238,10 +238,17 @@ def test_a_chart_draws_as_many_marks_as_its_title_tells(site):
     assert seen == {"measurements": 2, "rules": seen["rules"], "contexts": seen["contexts"]} and min(seen.values()) > 0
 
 
+def test_a_rule_says_how_many_models_it_was_not_tried_on(site):
+    page = (site / "method" / "rules-of-thumb" / "index.html").read_text()
+    pairs = re.findall(r"over ([\d,]+) models in [\w-]+ \(([\d,]+) are left out", page)
+    assert pairs and all(int(tried) + int(left) == len(MODELS) for tried, left in pairs)
+
+
 def test_a_measurement_that_cannot_be_drawn_is_told(site):
     page = html.unescape((site / "accuracy" / "index.html").read_text())
-    assert "1 of 3 are left out: what was measured is 0" in page  # of LoRA
-    assert page.count("are left out: what was measured") == 1
+    assert "2 of 4 are left out: 1 are measured as nothing, 0 bytes, 1 are measured in params and not in bytes." in page
+    assert page.count("are left out:") == 1  # all others are drawn
+    assert '<td class="n">7B params</td><td class="n">2.15B params</td>' in page  # a count is no size in GiB
     for _id, _phase, _engine, _measured, told, source in MEASURED:
         assert told is None or source in page
 

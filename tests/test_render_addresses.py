@@ -29,7 +29,7 @@ def tables(tmp_path_factory):
 
 def rendered(tables, folder, **environment):
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("SITE_URL", "TABLES_URL", "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"):
+        for name in ("SITE_URL", "REPO_URL", "TABLES_URL", "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"):
             patch.delenv(name, raising=False)
         for name, value in environment.items():
             patch.setenv(name, value)
@@ -144,11 +144,26 @@ def test_machines_are_told_addresses_that_are_whole(hosted, nowhere):
     assert offered(nowhere) == []
 
 
-def test_a_workflow_of_a_repository_knows_where_its_release_is(monkeypatch):
-    monkeypatch.delenv("TABLES_URL", raising=False)
-    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/almanac")
-    assert addresses.known().large_tables == "https://github.com/someone/almanac/releases/download/tables/"
+@pytest.mark.parametrize(
+    ("environment", "where"),
+    [
+        ({}, ""),
+        ({"GITHUB_REPOSITORY": "a/b"}, "https://github.com/a/b/releases/download/tables/"),
+        (
+            {"GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "a/b"},
+            "https://git.example/a/b/releases/download/tables/",
+        ),
+        ({"REPO_URL": "https://github.com/a/b"}, "https://github.com/a/b/releases/download/tables/"),
+        ({"REPO_URL": "https://gitlab.example/a/b"}, ""),  # how its releases are addressed is not known
+        ({"REPO_URL": "https://github.com/a/b", "TABLES_URL": LARGE[:-1]}, LARGE),
+    ],
+)
+def test_large_tables_are_where_one_says_or_with_the_release_of_a_repository_on_github(monkeypatch, environment, where):
+    for name in ("REPO_URL", "TABLES_URL", "GITHUB_SERVER_URL", "GITHUB_REPOSITORY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert addresses.known().large_tables == where
 
 
 def test_a_model_of_which_nothing_is_known_has_a_page_and_nothing_beside_it(nowhere):

@@ -160,7 +160,15 @@ def test_json_of_a_model_says_what_its_page_says(pages):
 
 def test_measurements_keep_their_source(pages):
     pages.book.tables["measured"] = [
-        {"measured_id": "a", "metric": "peak", "value_bytes": 2**30, "strict_set": "A", "source": "arXiv:2404.10933"}
+        {
+            "measured_id": "a",
+            "metric": "peak",
+            "value_bytes": 2**30,
+            "value": 1.0,
+            "unit": "GiB",
+            "strict_set": "A",
+            "source": "arXiv:2404.10933",
+        }
     ]
     pages.book.tables["prediction"] = [
         dict.fromkeys(("context_tokens", "sequences", "gpu_count", "sharding", "reason"))

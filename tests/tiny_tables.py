@@ -75,6 +75,7 @@ MEASURED = (
     ("run-d", "lora", "transformers", 20.0, 21.0, "a log that nobody links to"),
     ("run-e", "lora", "transformers", 18.0, 15.0, "github.com/acme/runs @0123456 log.txt"),
     ("run-f", "lora", "transformers", 0.0, 1.0, "https://example.org/f"),
+    ("run-h", "lora", "transformers", None, 2.0, "a log that counts parameters"),
     ("run-g", "full-finetune", "transformers", 99.0, None, "https://example.org/g"),
 )
 # by engine, vendor and format: what does not run, and what nobody says; all else runs
@@ -282,7 +283,12 @@ def _rows():
         "attention_layer": [layer | {"model_id": m, "elements_per_token": 2048} for m in known],
         "footprint": list(footprints()),
         "measured": [
-            {"measured_id": i, "metric": "peak", "value_bytes": int(size * GIB), "strict_set": "A", "source": source}
+            {"measured_id": i, "metric": "peak", "strict_set": "A", "source": source}
+            | (
+                {"value": 7e9, "unit": "params"}
+                if size is None
+                else {"value": size, "unit": "GiB", "value_bytes": int(size * GIB)}
+            )
             for i, _phase, _engine, size, _told, source in MEASURED
         ],
         "prediction": [
@@ -293,7 +299,7 @@ def _rows():
                 "engine_id": engine,
                 "dtype_id": "bf16",
             }
-            | {"predicted_bytes": told and int(told * GIB), "error": told and (told / size - 1 if size else 0.0)}
+            | {"predicted_bytes": told and int(told * GIB), "error": told and (told / size - 1 if size else 0.5)}
             | {"reason": None if told else "the number of GPUs is not told"}
             for i, phase, engine, size, told, _source in MEASURED
         ],

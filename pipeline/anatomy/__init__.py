@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline.anatomy.activation import with_activations
@@ -14,7 +15,10 @@ from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.inputs import with_towers
+from pipeline.anatomy.model_classes import DRAFT, with_described_classes
+from pipeline.anatomy.nested_parts import check_parts, with_parts
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.towers import architecture_of
 
 __all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
 
@@ -25,15 +29,20 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     Raises UnknownAnatomy with the reason where it does not determine one, and ContradictoryConfig where it cannot be
     the config of any model.
     """
-    fields = Fields(config)
+    fields = Fields(with_parts(config))
     model_type = fields.text("model_type", "_class_name")  # parts of diffusion pipelines name their class instead
     if model_type is None:
         timm = config.get("architecture")  # configs of timm name an entry of its own registry
         named = f", and timm's architecture '{timm[:60]}' is not described yet" if isinstance(timm, str) else ""
         raise UnknownAnatomy(f"config names no model_type{named}")
-    if draft := draft_of(fields):
-        return with_activations(fields, dflash(fields, draft))
-    reader = reader_for(model_type)
-    if reader is None:
+    draft, reader = draft_of(fields), reader_for(model_type)
+    if draft is None and reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
-    return with_towers(fields, with_activations(fields, reader(fields)))
+    named = architecture_of(fields)
+    fields = Fields(with_described_classes(fields.config, DRAFT if draft else model_type))
+    anatomy = dflash(fields, draft) if draft else reader(fields)
+    if architecture_of(fields) != named:
+        anatomy = replace(anatomy, architecture=named)
+    check_parts(fields.config, anatomy)
+    anatomy = with_activations(fields, anatomy)
+    return anatomy if draft else with_towers(fields, anatomy)

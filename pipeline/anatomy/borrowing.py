@@ -123,7 +123,10 @@ class Lenders:
             return
         lenders = [*self.by_type.get(model_type, {}).values()]
         for kin in self.by_type.get(KIN.get(model_type), {}).values():
-            lenders.append(replace(kin, config={**kin.config, "model_type": model_type}))
+            shape = {
+                name: value for name, value in kin.config.items() if name != "architectures"
+            }  # its class is not theirs
+            lenders.append(replace(kin, config={**shape, "model_type": model_type}))
         tried = set()
         for own, is_plain in completions(record):
             bare = _rebuilt(record, own)
@@ -258,7 +261,9 @@ def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
     anatomy, named = found.anatomy, (own.config or {}).get("model_type")
     if isinstance(named, str) and named != anatomy.model_type and not _is_one_shape(named):
         note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is that of {anatomy.model_type}"
-        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named)
+        names = (own.config or {}).get("architectures")
+        called = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else anatomy.architecture
+        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named, architecture=called)
     stated = own.context_length_reported
     if not is_base or stated:
         anatomy = replace(anatomy, max_context_tokens=stated, trained_context_tokens=None)

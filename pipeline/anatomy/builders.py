@@ -17,6 +17,7 @@ from pipeline.anatomy.reading import Heads, architecture, dropout, head_kind, la
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor
 from pipeline.hub.bounds import LARGEST_TOTAL
 
+DEEP_VALUES = {"deep value": 1, "deep value of steps": 2}  # outputs of reward heads with a layer of their own
 MOST_CACHED = 10**12  # elements of one layer, per token or per sequence
 
 
@@ -245,6 +246,11 @@ class Decoder:
             self.linear("head", "head", 1, label_count(self.fields), width)
         elif kind == "token labels":
             self.linear("head", "head", 1, label_count(self.fields), width, bias=True)
+        elif kind == "value":  # of the whole text, whatever the config says of labels
+            self.linear("head", "head", 1, 1, width)
+        elif kind in DEEP_VALUES:
+            self.linear("head", "head_transform", 1, width, width, bias=True)
+            self.linear("head", "head", 1, DEEP_VALUES[kind], width, bias=True)
 
     def ends(self, *, tied: bool = False):
         """Two norms in each layer and one at the end, and the head; `tied` is the class default of `tie_word_embeddings`."""

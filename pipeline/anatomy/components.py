@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.model_classes import with_described_classes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers import Part, sizes
 
@@ -123,7 +124,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         reader = reader_for(kind) if kind else None
         if reader is None:
             raise UnknownAnatomy(f"architecture '{str(kind)[:60]}' is not described yet")
-        anatomy = reader(fields)
+        anatomy = reader(Fields(with_described_classes(config, kind), name))
         facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
         facts["width"] = max((f.width for f in anatomy.feed_forward), default=None)
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)

@@ -30,6 +30,10 @@ class Fields:
                 return value
         return default
 
+    def is_null(self, *names: str) -> bool:
+        """Whether the config has one of these fields and none has a value: a class that is told null does not take its default."""
+        return self.raw(*names) is None and any(name in self.config for name in names)
+
     def count(self, *names: str, default: Any = _MISSING, least: int = 1) -> Any:
         """An integer of at least `least`. Floats with an integer value and decimal strings are taken; booleans are not."""
         value = self.raw(*names)
@@ -55,9 +59,10 @@ class Fields:
         return value
 
     def flag(self, *names: str, default: bool = False) -> bool:
+        """True or false; `default` where the field is missing. A null that is written down is false to the class, whatever its default."""
         value = self.raw(*names)
         if value is None:
-            return default
+            return default and not self.is_null(*names)
         if not isinstance(value, bool):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not true or false")
         return value

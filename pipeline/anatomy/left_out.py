@@ -38,6 +38,9 @@ _LINEAR = ("linear", "torch.nn.linear", "nn.linear", "torch.nn.modules.linear.li
 _BOUNDARY = r"(?:(?<=\.)|(?=\.|$))"  # of a module's name
 _PLAIN = re.compile(r"[\w-]+(\.[\w-]+)*")  # a name without marks of a pattern
 _BEGINNING = re.compile(r"[\w-]+(\.[\w-]+)*\.?\*")
+_ENDLESS = re.compile(r"[*+}]\)+[*+{]|[*+]\??\.[*+]|[*+]\|[^()]*\)[*+{]|\([^()]*[*+][^()]*\)[*+{]")
+_REPEATED = re.compile(r"[*+{]")
+_MOST_REPEATED = 8  # in one pattern
 _LONGEST = 400  # of a pattern: longer ones are no names
 
 
@@ -184,8 +187,8 @@ def _any_inside(names: frozenset[str]) -> Test:
 
 
 def _any_skip(names: frozenset[str]) -> Test:
-    ends = tuple(names)
-    return lambda name: name.endswith(ends) or any(lead in names for lead in _leads(name))
+    ends, inside = tuple(names), _any_inside(names)
+    return lambda name: name.endswith(ends) or inside(name)
 
 
 def _begins_with(beginnings: frozenset[str]) -> Test:
@@ -193,11 +196,19 @@ def _begins_with(beginnings: frozenset[str]) -> Test:
     return lambda name: any(name[:length] in beginnings for length in lengths if length <= len(name))
 
 
-def _expression(text: str, pattern: str) -> Test:
+def _compiled(text: str, pattern: str) -> re.Pattern[str]:
+    """Raises Undecided for what is no pattern, and for one that could search for ever: repetitions of repetitions."""
     try:
         found = re.compile(text)
     except (re.error, RecursionError, OverflowError):
         raise Undecided(f"it names modules by {pattern[:60]!r}, which is no pattern") from None
+    if _ENDLESS.search(pattern) or len(_REPEATED.findall(pattern)) > _MOST_REPEATED:
+        raise Undecided(f"it names modules by {pattern[:60]!r}, which is not searched for")
+    return found
+
+
+def _expression(text: str, pattern: str) -> Test:
+    found = _compiled(text, pattern)
     return lambda name: found.match(name) is not None
 
 
@@ -213,18 +224,22 @@ def _target(pattern: str) -> Test:
 def _below(pattern: str) -> Test:
     """Model Optimizer: a wildcard over the whole name, or a name anywhere in it, from one dot to another."""
     if any(mark in pattern for mark in "*?["):
-        return _expression(fnmatch.translate(pattern), pattern)
+        wildcard = re.compile(fnmatch.translate(pattern))  # its stars never go back
+        return lambda name: wildcard.match(name) is not None
     if pattern.startswith("re:"):
         return _target(pattern)
     return lambda name: f".{pattern}." in f".{name}."
 
 
 def _skip(pattern: str) -> Test:
-    """Transformers: a pattern that the name begins with, up to the end of a module's name, or what the name ends with."""
+    """Transformers: a pattern that the name begins with, up to the end of a module's name, or what the name ends with.
+
+    Before 5.0, and in vLLM for bitsandbytes, a name within the name leaves out all below it: that is read so too.
+    """
     plain = pattern.replace("re:", "", 1) if pattern.startswith("re:") else pattern
     text = plain if not plain.startswith("*") else plain.replace("*", ".*")
     begins = _expression(f"(?:{text}){_BOUNDARY}", pattern)
-    return lambda name: name.endswith(plain) or begins(name)
+    return lambda name: name.endswith(plain) or begins(name) or f".{plain}." in f".{name}."
 
 
 def _part_of(pattern: str) -> Test:
@@ -317,8 +332,10 @@ def _either(pattern: str) -> Test:
     """AutoRound: a name, or a pattern that is found in it."""
     below = _at_or_below(pattern)
     try:
-        found = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
+        found = _compiled(pattern, pattern)
+    except Undecided:
+        if not _PLAIN.fullmatch(pattern):
+            raise
         return below
     return lambda name: below(name) or found.search(name) is not None
 

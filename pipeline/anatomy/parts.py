@@ -41,7 +41,7 @@ _WIDTHS = {
 # Names of a list that touch no matrix of ours which a format would take: ends, norms, biases, towers, prediction layers, tables.
 _NO_MATRIX = re.compile(
     r"norm|embed|lm_head|\bhead\b|bias|\bgate\b|router|vis|image|audio|speech|tower|project|merg|adapter|resampler|mtp|nextn|eh_proj|shared_head|"
-    r"conv|rotary|sink|A_log|dt_|decay|score|classif|pooler|connector|talker|code|sampler|wte|wpe|ln_|\b[a-z]norm\b|attn_qkv_scale|"
+    r"conv|rotary|sink|A_log|dt_|decay|score|classif|pooler|connector|talker|codebook|code2wav|code_pred|sampler|wte|wpe|ln_|\b[a-z]norm\b|attn_qkv_scale|"
     r"cross_attn_gate|layer_scale|time_|proj_out|draft"
 )
 _MIXED = "recurrent"  # the class of layers that are not attention

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.model_classes import head_of
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 
 
@@ -26,15 +27,17 @@ class Heads:
     def read(
         cls, fields: Fields, hidden: int, *, kv_default: int | None = None, dim_default: int | None = None
     ) -> Heads:
-        """From the usual names. Without `num_key_value_heads` there are `kv_default` of them, or one for each head."""
+        """From the usual names. Without `num_key_value_heads` there are `kv_default` of them, or one for each head.
+
+        A null that is written down is no silence: there is then one for each head, and the heads share the hidden size.
+        """
         count = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads")
+        kv_default = None if fields.is_null("num_key_value_heads") else kv_default
         kv_count = fields.count("num_key_value_heads", default=kv_default or count)
         if kv_count > count or count % kv_count:
             raise ContradictoryConfig(f"{fields.where}: {count} heads cannot share {kv_count} key-value heads")
-        if "head_dim" in fields.config and fields.raw("head_dim") is not None:
-            dim = fields.count("head_dim")
-        else:
-            dim = dim_default or fields.divide(hidden, count, "hidden size")
+        dim = fields.count("head_dim", default=None if fields.is_null("head_dim") else dim_default)
+        dim = dim or fields.divide(hidden, count, "hidden size")
         return cls(count, kv_count, dim, dim)
 
     @classmethod
@@ -60,6 +63,8 @@ def architecture(fields: Fields) -> str | None:
 
 def head_kind(fields: Fields) -> str:
     name = architecture(fields) or ""
+    if special := head_of(fields.text("model_type"), name):
+        return special
     if name.endswith("ForSequenceClassification"):
         return "labels"
     if name.endswith("ForTokenClassification"):
@@ -98,7 +103,12 @@ def layer_types(fields: Fields, layers: int, *names: str, known: Sequence[str]) 
 
 
 def is_causal(fields: Fields) -> bool:
-    """False where a decoder was turned into an encoder, which then caches nothing."""
-    if fields.raw("use_bidirectional_attention") is True:
+    """False where a decoder was turned into an encoder, which then caches nothing.
+
+    A class with a head over the vocabulary that sees all of its prompt at once still writes on, and caches (PaliGemma).
+    """
+    if fields.raw("use_bidirectional_attention") in (True, "all") and (
+        architecture(fields) is None or head_kind(fields) != "vocabulary"
+    ):
         return False
     return fields.flag("is_causal", default=True)

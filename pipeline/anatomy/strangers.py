@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.model_classes import namesake
 
 # One of each plan, with its projections apart: that some are fused leaves no trace in a count.
 CANDIDATES = (
@@ -56,13 +57,26 @@ def is_stranger(config: Mapping[str, Any] | None) -> bool:
 def readings(config: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The known architectures that explain every field of the config, and the config as theirs."""
     for model_type in CANDIDATES:
-        noted = _Noted({**config, "model_type": model_type})
+        theirs = _under_their_names(config, model_type)
+        if theirs is None:
+            continue
+        noted = _Noted(theirs)
         try:
             read_config(noted)
         except Exception:
             continue
         if not any(_shapes(name, value) for name, value in config.items() if name not in noted.asked):
             yield model_type, dict(noted)
+
+
+def _under_their_names(config: Mapping[str, Any], model_type: str) -> dict[str, Any] | None:
+    """The config with the name of the known type, and of its class that has the same head; None where it has none."""
+    names = config.get("architectures") or []
+    if not isinstance(names, list) or len(names) > 1 or not all(isinstance(name, str) for name in names):
+        return None
+    classes = [namesake(model_type, name) for name in names]
+    own = {"architectures": classes} if classes else {}
+    return {**config, "model_type": model_type, **own} if all(classes) else None
 
 
 def _shapes(name: str, value: Any) -> bool:

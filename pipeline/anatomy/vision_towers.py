@@ -209,7 +209,6 @@ def vit(fields: Fields) -> list[Part]:
     is_dino2 = fields.text("model_type").startswith("dinov2")
     width = hidden * fields.count("mlp_ratio", default=4) if is_dino2 else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
-    shape = {"head_dim": fields.count("head_dim", default=None)} if plan.rms else {}
     part.mixer(
         layers,
         hidden,
@@ -218,7 +217,6 @@ def vit(fields: Fields) -> list[Part]:
         key_bias=plan.key_bias,
         output_bias=plan.output_bias,
         fused=plan.fused,
-        **shape,
     )
     if fields.flag("use_swiglu_ffn"):
         width = (int(width * 2 / 3) + 7) // 8 * 8

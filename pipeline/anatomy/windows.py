@@ -35,6 +35,21 @@ def windows_by_type(
     return [window if kind == SLIDING else None for kind in types]
 
 
+def looking_both_ways(window: int | None, is_bidirectional: bool) -> int | None:
+    """Tokens on either side: a class of Gemma 3 and 4 that looks both ways halves its window, and one more."""
+    return window // 2 + 1 if window and is_bidirectional else window
+
+
+def either_way(windows: Windows) -> Windows:
+    """The same layers, with `use_bidirectional_attention` as Gemma 3 takes it."""
+
+    def halved(fields: Fields, layers: int) -> list[int | None]:
+        is_bidirectional = fields.flag("use_bidirectional_attention")
+        return [looking_both_ways(window, is_bidirectional) for window in windows(fields, layers)]
+
+    return halved
+
+
 def whole_context(fields: Fields, layers: int) -> list[int | None]:
     return [None] * layers
 

@@ -1,8 +1,9 @@
 """Where the site will live, and where files lie that are too large for a page host: what the environment says, in one place.
 
 `SITE_URL`     the site's own address. Without it a page names no address of its own: no canonical link, no `og:url`, no site map.
-`TABLES_URL`   the address below which tables lie that are larger than a page host takes. Without it they are those of the release `tables`
-               of the repository that a GitHub workflow runs in; outside one they have no address, and the site says where the build keeps them.
+`REPO_URL`     where the code lives; in a GitHub workflow its own repository.
+`TABLES_URL`   the address below which tables lie that are larger than a page host takes. Without it they are the files of the release
+               `tables` of a repository on GitHub; of any other they have no address, and the site says where the build keeps them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from pipeline.render.shell import ROOT
+from pipeline.render.shell import ROOT, repository
 
 HOSTS = ROOT / "site" / "hosts.csv"
 RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml keeps the large tables in
@@ -21,9 +22,10 @@ RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Addresses end with a slash; an empty one is not known."""
+    """An empty address is not known. `site` and `large_tables` end with a slash, `repository` does not."""
 
     site: str = ""
+    repository: str = ""
     large_tables: str = ""
 
     def of_table(self, file: Path) -> str | None:
@@ -36,11 +38,10 @@ class Addresses:
 def known(site_url: str | None = None) -> Addresses:
     """What is given, else what the environment says. Raises ValueError for what is no address."""
     site = _address("SITE_URL", site_url or os.environ.get("SITE_URL") or "")
-    large = os.environ.get("TABLES_URL") or ""
-    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    if not large and server and repository:
-        large = f"{server}/{repository}/releases/download/{RELEASE}"
-    return Addresses(site, _address("TABLES_URL", large))
+    code, large = repository(), os.environ.get("TABLES_URL") or ""
+    if not large and urlsplit(code).netloc in ("github.com", urlsplit(os.environ.get("GITHUB_SERVER_URL", "")).netloc):
+        large = f"{code}/releases/download/{RELEASE}" if code else ""
+    return Addresses(site, code, _address("TABLES_URL", large))
 
 
 def is_beside_site(file: Path) -> bool:

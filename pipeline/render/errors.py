@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from markupsafe import Markup
 
@@ -51,6 +52,8 @@ def compared(book: Book, paths: dict[str, str]) -> list[dict]:
                 "metric": m["metric"],
                 "scenario": _scenario(p),
                 "measured": m["value_bytes"],
+                "value": m["value"],
+                "unit": m["unit"],
                 "predicted": p["predicted_bytes"],
                 "error": p["error"],
                 "set": m["strict_set"] or "other",
@@ -88,15 +91,21 @@ def scatters(rows: list[dict]) -> list[tuple[str, Markup, str]]:
     for phase in sorted({r["phase"] for r in rows}):
         whole = [r for r in rows if r["phase"] == phase]
         drawn = [r for r in whole if r["measured"]]
-        left = len(whole) - len(drawn)
-        why = (
-            f"{left} of {len(whole)} are left out: what was measured is 0, which has no place on this axis."
-            if left
-            else ""
-        )
+        why = _left_out(whole)
         if drawn:
             out.append((phase, _scatter(phase, drawn), why))
     return out
+
+
+def _left_out(rows: list[dict]) -> str:
+    """How many of the rows have no place on an axis of sizes, and why, in a sentence."""
+    tally = Counter(
+        f"measured in {r['unit']} and not in bytes" if r["measured"] is None else "measured as nothing, 0 bytes"
+        for r in rows
+        if not r["measured"]
+    )
+    why = ", ".join(f"{n} are {what}" for what, n in sorted(tally.items()))
+    return f"{sum(tally.values())} of {len(rows)} are left out: {why}. The table below has them." if tally else ""
 
 
 def _scatter(phase: str, rows: list[dict]) -> Markup:

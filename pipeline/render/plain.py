@@ -76,6 +76,8 @@ RULES = (
     (r"dtype_id := (\S+)", "$1"),
     (r"the phases lora and qlora", "LoRA and QLoRA"),
     (r"\bpretrain or full-finetune\b", "pre-training or full fine-tuning"),
+    (r"\b(text|image)_encoder_(\d)", "$1 encoder $2"),
+    (r"\b(text|image)_encoder\b", "$1 encoder"),
     (r"no such dtype", "no such format"),
     (r"no such KV dtype", "no such cache format"),
     (r"\b(\w+) := '?([\w.+-]+)'?", "$1 $2"),

@@ -106,6 +106,7 @@ class Rules:
         return {
             "rule": rule,
             "number": len(errors),
+            "left_out": len(self.book.models) - len(errors),
             "median": _percent(found["error"].median()),
             "near": share(lambda e: abs(e) <= NEAR),
             "under": share(lambda e: e < -NEAR),

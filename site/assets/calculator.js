@@ -22,8 +22,9 @@ const asked = new URLSearchParams(location.search);
 const told = models.task.values.indexOf("text-generation"); // what most people come for
 const first = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
 const state = { model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
-const noCard = world.gpus.some((g) => g.id === state.gpu) ? "" : asked.get("gpu");
-if (!world.gpus.some((g) => g.id === state.gpu)) state.gpu = "";
+const listed = a.listed(state.gpu, world.gpus.map((g) => g.id));
+const noCard = listed === null && asked.get("gpu");
+state.gpu = listed ?? "";
 // the front page's address says dtype, context, phase
 for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
 // a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs

@@ -24,7 +24,7 @@ CONFIG = {
     "hidden_act": "silu",
     "rms_norm_eps": 1e-6,
 }
-COUNT = read_config({**CONFIG, "model_type": "llama"}).parameter_count
+COUNT = read_config({**CONFIG, "model_type": "llama", "architectures": ["LlamaForCausalLM"]}).parameter_count
 RECORD = Record(
     "org/x", config=CONFIG, config_kind="verbatim", stored_parameter_count=COUNT, parameters_kind="exact_safetensors"
 )
@@ -42,6 +42,7 @@ def test_every_candidate_is_described():
 def test_fields_of_a_known_shape_and_its_total_are_matched_under_its_own_name():
     found = graded(RECORD)
     assert (found.grade, found.anatomy.parameter_count, found.anatomy.model_type) == ("matched", COUNT, "sideways")
+    assert found.anatomy.architecture == "SidewaysForCausalLM"
     assert "'sideways' is not described" in found.note
 
 
@@ -56,6 +57,13 @@ def test_a_field_that_the_shape_does_not_know_is_not_ignored():
         {"is_odd": False},
     ):
         assert graded(replace(RECORD, config=CONFIG | idle)).grade == "matched", idle
+
+
+def test_a_class_whose_head_nobody_knows_is_no_known_shape():
+    """The name tells what is on top: where it tells nothing, no total is asked."""
+    for name in ("SidewaysEagle3", "SidewaysForRewardModel", "HF_ColBERT"):
+        assert graded(replace(RECORD, config=CONFIG | {"architectures": [name]})).grade == "unknown", name
+    assert graded(replace(RECORD, config=CONFIG | {"architectures": ["SidewaysLMHeadModel"]})).grade == "matched"
 
 
 @settings(max_examples=60, deadline=None)

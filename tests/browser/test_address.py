@@ -126,7 +126,10 @@ def test_the_calculator_reads_a_format_as_the_front_page_names_it(open_page):
 
 
 def fields_of_calculator(page) -> tuple[str, str]:
-    return page.locator("select[name=dtype_id]").input_value(), page.locator("select[name=engine_id]").input_value()
+    """The format, and the engine where one was asked for: a field that nobody chose shows what is taken, and is not in the address."""
+    engine = re.search(r"[?&]engine_id=([^&]*)", page.url)
+    assert engine is None or engine[1] == page.locator("select[name=engine_id]").input_value()
+    return page.locator("select[name=dtype_id]").input_value(), engine[1] if engine else ""
 
 
 def test_formats_of_several_engines_are_told_with_their_own(site_url, open_page):
@@ -151,3 +154,11 @@ def test_the_list_of_models_reads_its_address(open_page):
     page.locator("#find-model").fill("beta")
     page.wait_for_url("**find=beta")
     assert not page.locator("#refused").is_visible()
+
+
+@pytest.mark.parametrize("only", ["fits", "several"])
+def test_what_fits_mine_waits_for_a_card(open_page, only):
+    page = open_page(f"?only={only}")
+    assert "choose your card" in page.locator("#note").inner_text()
+    page.locator("select[name=gpu]").select_option("rtx-4090")
+    expect(page.locator("#note")).not_to_contain_text("choose your card")

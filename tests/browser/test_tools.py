@@ -121,3 +121,47 @@ def test_a_preview_picture_is_one(open_page):
 
 def test_the_page_of_changes_says_that_there_was_no_release(open_page):
     assert "first release" in open_page("changes/").locator("article").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("context_tokens=abc", "“abc” is not a number."),
+        ("context_tokens=-5", "This cannot be negative."),
+        ("context_tokens=1e999", "At most 1,000,000,000 can be worked out."),
+        ("context_tokens=99999999999999999999", "At most 1,000,000,000 can be worked out."),
+        ("sequences=1.5", "1.5 is not a whole number."),
+        ("gpu_count=0x10", "“0x10” is not a number."),
+        ("phase_id=dream", "“dream” is not one of these."),
+        ("dtype_id=int3", "“int3” is not one of these."),
+        ("checkpointing=some&phase_id=lora", "“some” is not one of these."),
+        ("lora_rank=NaN&phase_id=lora", "“NaN” is not a number."),
+    ],
+)
+def test_what_cannot_be_calculated_is_told_beside_its_field(open_page, asked, told):
+    page = open_page(f"calculator/?model=acme/Alpha-7B-Instruct&{asked}")
+    key = asked.partition("=")[0]
+    beside = page.locator("#calc label", has=page.locator(f"[name={key}]")).locator(".told-beside")
+    assert beside.inner_text() == told and beside.is_visible()
+    answer = page.locator("#calculated .answer").inner_text()
+    assert told in answer and answer.count("NaN") == told.count("NaN") and "GiB" not in answer
+    assert not page.locator("#calculated pre").is_visible()  # no SQL of another question
+
+
+def test_a_field_that_is_emptied_says_what_is_taken(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&context_tokens=1000")
+    context = page.get_by_label("Context, tokens")
+    context.fill("")
+    assert "Empty: 8,192 is taken." in page.locator("#calc form").inner_text()
+    context.press("Tab")
+    assert context.input_value() == "8192" and "Empty" not in page.locator("#calc form").inner_text()
+    page.wait_for_url(lambda address: "context_tokens" not in address)
+
+
+def test_a_card_that_is_not_here_is_told(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-9999")
+    assert "“rtx-9999” is not a card here." in page.locator("#calc form").inner_text()
+    page.get_by_label("My card").select_option("rtx-4090")
+    assert "rtx-9999" not in page.locator("#calc form").inner_text()
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=RTX-4090")
+    assert page.get_by_label("My card").input_value() == "rtx-4090"

@@ -16,7 +16,7 @@ from pipeline.hub.client import Refused
 from pipeline.hub.listing import EXPAND, EXPAND_ONE
 from pipeline.hub.traffic import Unavailable
 from tests.fake_hub.models import config, plain
-from tests.fake_hub.server import LISTED, ONE
+from tests.fake_hub.server import LISTED, ONE, UNKNOWN_TOKEN
 
 TODAY = datetime.date.today().isoformat()
 
@@ -138,6 +138,20 @@ def test_a_token_that_the_hub_does_not_know_marks_nothing_as_gone(case, monkeypa
     with pytest.raises(Unavailable, match="status 401: Invalid credentials in Authorization header"):
         case.crawl()
     assert case.stable() == before
+
+
+def test_a_token_that_is_revoked_after_the_lists_were_read_marks_nothing_as_gone(case, monkeypatch):
+    """With a token 401 is about the token, whatever was asked for."""
+    case.add("org/known", "org/stays")
+    case.crawl()
+    age(case)
+    case.hub.models.pop(0)
+    monkeypatch.setenv("HF_TOKEN", "hf_revoked")
+    case.hub.faults.append(
+        lambda handler: "org/known" in handler.path and (handler.refuse(401, said=UNKNOWN_TOKEN) or True)
+    )
+    assert case.crawl().removed == 0
+    assert "removed_at" not in case.records()["org/known"]
 
 
 def test_a_401_of_something_in_between_marks_nothing_as_gone(case):

@@ -46,6 +46,21 @@ ATTENDS = {
     "bamba": {"attn_layer_indices": [9]},
     "granitemoehybrid": {"layer_types": ["mamba"] * 9 + ["attention"] + ["mamba"] * 4},
 }
+# Classes that can look both ways, and are counted so too: a class that writes on caches all the same.
+BOTH_WAYS = {
+    "gemma": True,
+    "gemma2": True,
+    "gemma3": True,
+    "gemma3_text": True,
+    "gemma4_text": "all",
+    "paligemma": True,
+}
+
+
+def both_ways(config: dict, flag: bool | str) -> dict:
+    if "text_config" in config:
+        return {**config, "text_config": both_ways(config["text_config"], flag)}
+    return {**config, "use_bidirectional_attention": flag}
 
 
 def elements(cache) -> int:
@@ -151,7 +166,10 @@ def models():
                 for config in published
                 if config.get("model_type") == model_type
             ]
-            yield model_type, [(name, windowed(how(config)), make) for name, config in tried[:3] for how in (cut, dict)]
+            short = [(name, windowed(how(config)), make) for name, config in tried[:3] for how in (cut, dict)]
+            yield model_type, short
+            if flag := BOTH_WAYS.get(model_type):
+                yield model_type, [(name, both_ways(config, flag), make) for name, config, make in short]
 
 
 def held(model_type: str, tried: list) -> list[list]:

@@ -62,8 +62,10 @@ def read_blip(fields: Fields) -> Anatomy:
         joint.linear("projector", hidden, projection, bias=False)
         joint.vector(1, "logit_scale")
     else:
+        tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
         text.norm(hidden)
         text.vector(vocabulary, "bias")
+        text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
     return assemble(
         fields,
         [*tower, joint, text],
@@ -71,7 +73,7 @@ def read_blip(fields: Fields) -> Anatomy:
         layers=layers,
         architecture=name,
         vocab_size=vocabulary,
-        is_head_tied=name != "BlipModel",
+        is_head_tied=name != "BlipModel" and tied,
         max_context_tokens=inner.count("max_position_embeddings"),
         stored_extra={"head stored again": vocabulary * hidden, "position ids": inner.count("max_position_embeddings")},
     )
@@ -85,7 +87,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
-    text = language_model(fields, Plan("", "opt", text_ties=True))
+    text = language_model(fields, Plan("", "opt", text_alone=True))
     inner = over(nested(fields, "qformer_config"), BERT)
     hidden, layers, heads = (
         inner.count("hidden_size"),
@@ -226,13 +228,16 @@ def read_kosmos(fields: Fields) -> Anatomy:
     joint.parameter(fields.count("latent_query_num", default=64) * hidden, "queries")
     joint.linear("projector", tower[0].hidden, hidden)
     joint.mixer(1, hidden, heads)
+    tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+    has_head = not (architecture_of(fields) or "").endswith("Model")
+    text.linear("head", hidden, vocabulary if has_head and not tied else 0, bias=False)
     return assemble(
         fields,
         [*tower, joint, text],
         hidden=hidden,
         layers=layers,
         vocab_size=vocabulary,
-        is_head_tied=fields.flag("tie_word_embeddings", default=True),
+        is_head_tied=tied and has_head,
         max_context_tokens=inner.count("max_position_embeddings"),
     )
 
@@ -278,6 +283,9 @@ def read_florence(fields: Fields) -> Anatomy:
     joint.embedding("position_embedding", rows, before // 2)
     joint.embedding("position_embedding", rows, before - before // 2)
     tied, head = fields.flag("tie_word_embeddings", default=True), Part("decoder")
-    for untied in (not tied, not inner.flag("tie_word_embeddings", default=True)):
-        head.linear("head", text.hidden_size, (text.vocab_size or 0) if untied else 0, bias=False)
+    head.linear("head", text.hidden_size, 0 if tied else (text.vocab_size or 0), bias=False)
+    if not inner.flag(
+        "tie_word_embeddings", default=True
+    ):  # encoder and decoder have tables of their own beside the shared one
+        head.embedding("embedding", text.vocab_size or 0, text.hidden_size, count=2)
     return add_parts(fields, text, [part, joint, head], is_head_tied=tied)

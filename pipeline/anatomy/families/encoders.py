@@ -39,6 +39,7 @@ class Plan:
     layers: str = "bert"  # bert | gated | pre-norm
     unties_bias: bool = True  # an untied head has a bias of its own beside the shared one
     always_pools: bool = False  # every class keeps the pooler
+    norms_embeddings: bool = True
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
 
@@ -90,6 +91,7 @@ PLANS = {
         ROBERTA,
         default_class="XLMRobertaXLModel",
         layers="pre-norm",
+        norms_embeddings=False,
         defaults={**BERT, "vocab_size": 250880, "max_position_embeddings": 514, "type_vocab_size": 1},
     ),
     "camembert": replace(ROBERTA, default_class="CamembertForMaskedLM"),
@@ -129,7 +131,6 @@ PLANS = {
     ),
     "nomic_bert": Plan(
         "NomicBertModel",
-        unties_bias=False,
         has_pooler=False,
         has_positions=False,
         layers="gated",
@@ -216,7 +217,7 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
             part.embedding("segment_embedding", Fields({"type_vocab_sizes": rows}).count("type_vocab_sizes"), width)
     else:
         part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), width)
-    part.norm(width)
+    part.norm(width if plan.norms_embeddings else 0)
     if model_type == "layoutlm":
         part.embedding("position_embedding", fields.count("max_2d_position_embeddings"), width, count=4)
     if model_type == "ernie" and fields.flag("use_task_id"):
@@ -230,10 +231,10 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
     if model_type == "bros":
         boxes = fields.count("dim_bbox")
         heads = fields.count("num_attention_heads")
-        sinusoid = fields.divide(hidden, 4, "hidden_size")
-        part.linear(
-            "embedding_projection", sinusoid // boxes * boxes, fields.divide(hidden, heads, "hidden_size"), bias=False
-        )
+        sinusoid = fields.divide(hidden, 4, "hidden_size") // boxes * boxes
+        sinusoid = fields.count("dim_bbox_sinusoid_emb_2d", default=sinusoid)
+        narrow = fields.count("dim_bbox_projection", default=hidden // heads)
+        part.linear("embedding_projection", sinusoid, narrow, bias=False)
     if width != hidden:
         part.linear("embedding_projection", width, hidden, bias=model_type != "deberta-v2")
 
@@ -325,5 +326,5 @@ def head(
     elif architecture == "BigBirdForQuestionAnswering":
         raise UnknownAnatomy("class 'BigBirdForQuestionAnswering' is not described yet")
     elif architecture.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForNextSentencePrediction")):
-        part.linear("head", hidden, label_count(fields) if "Token" in architecture else 2)
+        part.linear("head", hidden, 2 if architecture.endswith("NextSentencePrediction") else label_count(fields))
     return False

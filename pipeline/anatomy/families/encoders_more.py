@@ -44,10 +44,8 @@ def _top(part: Part, fields: Fields, name: str, hidden: int, width: int) -> bool
         return True
     if name.endswith("ForSequenceClassification"):
         part.linear("pooler", hidden, hidden)
-    if name.endswith(("ForSequenceClassification", "ForTokenClassification")):
+    if name.endswith(("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("head", hidden, label_count(fields))
-    elif name.endswith("ForQuestionAnswering"):
-        part.linear("head", hidden, 2)
     elif not name.endswith("Model"):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     return False

@@ -30,10 +30,8 @@ def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class:
 
 def _labels(part: Part, fields: Fields, architecture: str, hidden: int) -> None:
     """A plain classification head: on every token, on spans, or on the pooled sequence."""
-    if architecture.endswith(("ForSequenceClassification", "ForTokenClassification")):
+    if architecture.endswith(("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("head", hidden, label_count(fields))
-    elif architecture.endswith("ForQuestionAnswering"):
-        part.linear("head", hidden, 2)
     elif architecture.endswith("ForMultipleChoice"):
         part.linear("head", hidden, 1)
 
@@ -68,7 +66,7 @@ def read_albert(fields: Fields) -> Anatomy:
         part.vector(fields.count("vocab_size"), "bias")
         part.linear("head", small, 0 if tied else fields.count("vocab_size"))
     if architecture.endswith("ForPreTraining"):
-        part.linear("head", hidden, 2)
+        part.linear("head", hidden, label_count(fields))
     _labels(part, fields, architecture, hidden)
     vocabulary = fields.count("vocab_size")
     extra = {"position ids": fields.count("max_position_embeddings"), "vocabulary bias stored again": vocabulary}
@@ -142,9 +140,10 @@ def read_xlnet(fields: Fields) -> Anatomy:
     part.attention.append(AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim))
     part.mlp(layers, hidden, width)
     part.norm(hidden, layers=layers, count=2)
-    predicts = architecture.endswith("LMHeadModel")
+    predicts, tied = architecture.endswith("LMHeadModel"), fields.flag("tie_word_embeddings", default=True)
     if predicts:
         part.vector(vocabulary, "bias")
+        part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
     if architecture.endswith(("ForSequenceClassification", "ForMultipleChoice")):
         part.linear("pooler", hidden, hidden)
     if architecture.endswith("ForQuestionAnswering"):  # the end and the answer's kind are judged given the start
@@ -160,7 +159,7 @@ def read_xlnet(fields: Fields) -> Anatomy:
         hidden,
         layers,
         architecture,
-        is_head_tied=predicts,
+        is_head_tied=predicts and tied,
         hidden_dropout=dropout(fields, "dropout", default=0.1),
     )
 

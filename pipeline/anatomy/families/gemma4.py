@@ -9,9 +9,9 @@ from collections import Counter
 from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout, layer_types
+from pipeline.anatomy.reading import dropout, is_causal, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.windows import FULL, SLIDING, every, window_of
+from pipeline.anatomy.windows import FULL, SLIDING, every, looking_both_ways, window_of
 
 
 @family("gemma4_text")
@@ -33,7 +33,8 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
     shared = fields.count("num_kv_shared_layers", default=0, least=0)
     if shared >= layers:
         raise ContradictoryConfig(f"{fields.where}: all {layers} layers read the cache of another")
-    attend(decoder, fields, types, layers - shared, window_of(fields, default=window))
+    window = looking_both_ways(window_of(fields, default=window), fields.raw("use_bidirectional_attention") == "all")
+    attend(decoder, fields, types, layers - shared, window)
     width = fields.count("intermediate_size")
     wide = shared if fields.flag("use_double_wide_mlp") else 0
     decoder.mlp(layers - wide, width)
@@ -61,7 +62,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
     layers, hidden = decoder.layers, decoder.hidden
     heads, bias = fields.count("num_attention_heads"), fields.flag("attention_bias")
     same = fields.flag("attention_k_eq_v")
-    is_causal = fields.raw("use_bidirectional_attention") != "all"
+    writes = is_causal(fields)
     shapes = [layer_shape(fields, i, types[i] == FULL, same) for i in range(layers)]
     groups = Counter((types[i], shapes[i], i < own) for i in range(layers))
     for (kind, (dim, kv_heads), owns), count in groups.items():
@@ -79,7 +80,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
             decoder.store("key-value projections of layers that share a cache", count * unused)
         decoder.norm(count, dim, 2 if owns else 1)
         mechanism = "shared" if not owns else "sliding" if kind == SLIDING else "full"
-        if not is_causal:
+        if not writes:
             mechanism = "bidirectional"
         decoder.mixer(
             kind=mechanism,
@@ -89,7 +90,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
             kv_head_count=kv_heads,
             head_dim=dim,
             value_head_dim=dim,
-            elements_per_token=2 * kv_heads * dim if owns and is_causal else 0,
+            elements_per_token=2 * kv_heads * dim if owns and writes else 0,
             window_tokens=window if kind == SLIDING else None,
             has_qk_norm=True,
         )
@@ -105,7 +106,7 @@ def layer_shape(fields: Fields, index: int, is_full: bool, same: bool) -> tuple[
             return dim, kv_heads
         layer = Fields(value, f"{fields.where}.per_layer_config")
         return layer.count("head_dim", default=dim), layer.count("num_key_value_heads", default=kv_heads)
-    if is_full:
+    if is_full and not fields.is_null("per_layer_config"):  # a null there is word that no layer differs
         dim = fields.count("global_head_dim", default=512)
         if same:
             kv_heads = fields.count("num_global_key_value_heads", default=kv_heads)

@@ -38,7 +38,7 @@ def kosmos_2_5(fields: Fields) -> Anatomy:
     text.block(layers, hidden, width, heads, kind="full", mechanism="full")
     text.norm(width, layers=layers)
     text.norm(hidden)
-    tied = all(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+    tied = inner.flag("tie_word_embeddings", default=True)
     has_head = not (architecture_of(fields) or "").endswith("Model")
     text.linear("head", hidden, 0 if tied or not has_head else vocabulary, bias=False)
     return assemble(

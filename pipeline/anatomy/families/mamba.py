@@ -39,7 +39,8 @@ def mamba_only(fields: Fields) -> Anatomy:
     mamba(
         decoder,
         decoder.layers,
-        inner=fields.count("expand", default=2) * decoder.hidden,
+        # a width that the config states is the class's, whatever it says of `expand`
+        inner=fields.count("intermediate_size", default=fields.count("expand", default=2) * decoder.hidden),
         state=fields.count("state_size", default=16),
         kernel=fields.count("conv_kernel", default=4),
         rank=rank(fields, "time_step_rank", decoder.hidden),

@@ -14,6 +14,7 @@ import pipeline.anatomy.vision_towers_native  # noqa: F401 (registers its towers
 from pipeline.anatomy import projectors as p
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import Part, add_parts, architecture_of, nested, over
 from pipeline.anatomy.vision_towers import vision_tower
@@ -102,6 +103,7 @@ class Plan:
     project: Callable[[Fields, Fields, list[Part], int], Part] = p.none  # config, vision config, tower, text width
     ties: bool = False  # the class default of tie_word_embeddings
     text_ties: bool = False  # a language model that ties makes the whole tie (files of transformers 4)
+    text_alone: bool = False  # only the language model's own flag counts
     text_names: tuple[str, ...] = ("text_config",)
     newline: bool = False  # one learned vector that ends a row of patches
     towers: int = 1  # the same again, for video
@@ -122,7 +124,7 @@ PLANS = {
     "paligemma": Plan("siglip_vision_model", "gemma", p.paligemma, ties=True),
     "mistral3": Plan("pixtral", "mistral", p.mistral3, ties=True),
     "llava": Plan("llava_clip", "llama", p.llava, text_ties=True),
-    "llava_next": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
+    "llava_next": Plan("llava_clip", "llama", p.llava, newline=True),
     "llava_next_video": Plan("llava_clip", "llama", p.llava, text_ties=True, newline=True),
     "llava_onevision": Plan("siglip_vision_model", "qwen2", p.llava, text_ties=True, newline=True),
     "vipllava": Plan("llava_clip", "llama", p.vipllava),
@@ -131,7 +133,7 @@ PLANS = {
     "idefics3": Plan("idefics3_vision", "llama", p.idefics3),
     "smolvlm": Plan("smolvlm_vision", "llama", p.idefics3),
     "kimi_k25": Plan("kimi_k25_vision", "deepseek_v3", p.kimi, ties=True),
-    "llama4": Plan("llama4_vision_model", "llama4_text", p.llama4),
+    "llama4": Plan("llama4_vision_model", "llama4_text", p.llama4, text_alone=True),
     "internvl": Plan("internvl_vision", "qwen2", p.internvl, ties=True),
     "qianfan_ocr": Plan("qianfan_ocr_vision", "qwen3", p.internvl),
     "minicpmv4_6": Plan("minicpmv4_6_vision", "qwen3_5_text", p.minicpm),
@@ -141,11 +143,11 @@ PLANS = {
     "cohere2_vision": Plan("siglip_vision_model", "cohere2", p.cohere2, ties=True),
     "got_ocr2": Plan("got_ocr2_vision", "qwen2", p.got_ocr, ties=True),
     "aria": Plan("idefics3_vision", "aria_text", p.aria),
-    "glm_ocr": Plan("glm_ocr_vision", "glm_ocr_text"),
+    "glm_ocr": Plan("glm_ocr_vision", "glm_ocr_text", text_ties=True),
     "glm5_next": Plan("glm5_next_vision", "glm5_next_text"),
     "exaone4_5": Plan("exaone4_5_vision", "exaone4"),
     "qwen4_exp": Plan("qwen4_exp_vision", "qwen4_exp_text"),
-    "minimax_m3_vl": Plan("minimax_m3_vl_vision", "minimax_m3_vl_text", p.minimax),
+    "minimax_m3_vl": Plan("minimax_m3_vl_vision", "minimax_m3_vl_text", p.minimax, text_ties=True),
     "lighton_ocr": Plan("pixtral", "qwen3", p.mistral3, ties=True),
     "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
     "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, ties=True),
@@ -160,6 +162,7 @@ def read_vision_language(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     text = language_model(fields, plan)
     if is_text_only(fields):
+        leave_parts(fields.config)
         return add_parts(fields, text, [])
     vision = vision_config(fields)
     if plan.tower not in OPEN:
@@ -201,7 +204,7 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     if inner is None:
         flat = {k: v for k, v in fields.config.items() if k not in ("vision_config", "audio_config", "model_type")}
         inner = Fields(flat, fields.where)
-        if inner.raw("hidden_size") is None:
+        if inner.raw("hidden_size") is None or inner.raw("num_hidden_layers") is None:
             raise UnknownAnatomy(f"{fields.where} has no {plan.text_names[0]}")
     kind = inner.text("model_type", default=plan.text)
     if reader_for(kind) is None and kind not in TEXT_ALIASES:
@@ -215,9 +218,10 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     if named in ("glm4v_moe_text", "qwen3_omni_moe_text") and inner.raw("head_dim") is None:  # rounds down
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
-    tied = fields.flag("tie_word_embeddings", default=plan.ties)
-    if plan.text_ties and not tied:
-        tied = inner.flag("tie_word_embeddings", default=kind.startswith(("gemma", "opt")))
+    alone = plan.text_alone or is_text_only(fields)  # a class of the language model alone reads its config alone
+    tied = fields.flag("tie_word_embeddings", default=plan.ties) and not alone
+    if (plan.text_ties or alone) and not tied:
+        tied = inner.flag("tie_word_embeddings", default=kind.startswith(("gemma", "opt", "paddleocr")))
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
     return reader(Fields({**inner.config, **head, "model_type": kind}, inner.where))

@@ -118,13 +118,14 @@ class Listener:
     bias: bool = True
     norm: bool = False
     ties: bool = False
+    never_ties: bool = False  # whatever the config says
 
 
 LISTENERS = {
-    "qwen2_audio": Listener("qwen2_audio_encoder", "qwen2"),
-    "audioflamingo3": Listener("audioflamingo3_encoder", "qwen2", matrices=2),
-    "musicflamingo": Listener("audioflamingo3_encoder", "qwen2", matrices=2),
-    "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False),
+    "qwen2_audio": Listener("qwen2_audio_encoder", "qwen2", never_ties=True),
+    "audioflamingo3": Listener("audioflamingo3_encoder", "qwen2", matrices=2, never_ties=True),
+    "musicflamingo": Listener("audioflamingo3_encoder", "qwen2", matrices=2, never_ties=True),
+    "voxtral": Listener("voxtral_encoder", "llama", stacks=4, matrices=2, bias=False, never_ties=True),
     "voxtral_realtime": Listener(
         "voxtral_realtime_encoder", "voxtral_realtime_text", stacks=4, matrices=2, bias=False, ties=True
     ),
@@ -137,7 +138,8 @@ LISTENERS = {
 @family(*LISTENERS)
 def read_listener(fields: Fields) -> Anatomy:
     plan = LISTENERS[fields.text("model_type")]
-    text = language_model(fields, replace(Plan("", plan.text), ties=plan.ties))
+    own = Fields({**fields.config, "tie_word_embeddings": False}, fields.where) if plan.never_ties else fields
+    text = language_model(own, replace(Plan("", plan.text), ties=plan.ties))
     tower = audio_tower(nested(fields, "audio_config"), plan.tower)
     projector, width = Part("projector", "projector"), text.hidden_size
     bias = fields.flag("projector_bias", default=plan.bias)

@@ -15,6 +15,7 @@ from pipeline.anatomy.reading import Heads, dropout, is_causal
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.windows import (
     Windows,
+    either_way,
     first_of_period,
     last_of_period,
     last_of_period_backwards,
@@ -160,7 +161,7 @@ PLAIN: dict[str, Plain] = {
     "exaone4": Plain(kv_heads=32, qk_norm="head", windows=last_of_period(4, 4096)),
     "gemma": replace(GEMMA, kv_heads=16, norms=2),
     "gemma2": replace(GEMMA, windows=last_of_period(2, 4096), flash=False),
-    "gemma3_text": replace(GEMMA, qk_norm="head", windows=last_of_period(6, 4096)),
+    "gemma3_text": replace(GEMMA, qk_norm="head", windows=either_way(last_of_period(6, 4096))),
     "glm": GLM,
     "glm4": replace(GLM, norms=4),
     "granite": LLAMA,

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import Part, assemble, divided, layer_count, nested, over, pair
 
@@ -30,6 +31,7 @@ def sam3_video(fields: Fields) -> Anatomy:
     vision, text = nested(detector, "vision_config"), over(nested(detector, "text_config"), TEXT)
     tower = backbone(over(nested(vision, "backbone_config"), BACKBONE))
     width = vision.count("fpn_hidden_size", default=256)
+    leave_parts(tracker.config)  # it follows what the detector's tower sees
     for name in ("geometry_encoder_config", "detr_encoder_config", "detr_decoder_config", "mask_decoder_config"):
         if nested(detector, name, required=False).count("hidden_size", default=256) != width:
             raise UnknownAnatomy(f"{detector.where}.{name} has another width than the vision tower's neck")

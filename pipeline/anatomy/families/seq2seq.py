@@ -26,7 +26,7 @@ def read_t5(fields: Fields) -> Anatomy:
     heads, head_dim = fields.count("num_heads"), fields.count("d_kv", default=64)
     width, vocabulary = fields.count("d_ff"), fields.count("vocab_size")
     kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
-    gated = kind.startswith("gated")
+    gated = fields.flag("is_gated_act", default=kind.startswith("gated"))  # said by itself it goes before the name
     buckets = fields.count("relative_attention_num_buckets", default=32)
     encoder, decoder = Part("encoder"), Part("decoder")
     encoder.embedding("embedding", vocabulary, hidden)
@@ -51,6 +51,8 @@ def read_t5(fields: Fields) -> Anatomy:
         if "Sequence" in architecture:
             encoder.linear("pooler", hidden, hidden)
         encoder.linear("head", hidden, label_count(fields))
+    elif architecture.endswith("ForQuestionAnswering"):
+        decoder.linear("head", hidden, label_count(fields))
     rate = dropout(fields, "dropout_rate", default=0.1)
     return assemble(
         fields,

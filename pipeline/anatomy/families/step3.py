@@ -29,7 +29,8 @@ SPARSE = Sparse(
 @family("step3p7")
 def step3p7(fields: Fields) -> Anatomy:
     inner = fields.inner("text_config") or fields
-    text = language_model(Fields({**inner.config, "architectures": None}, inner.where))
+    own = {"architectures": None, "tie_word_embeddings": fields.flag("tie_word_embeddings")}
+    text = language_model(Fields({**inner.config, **own}, inner.where))
     vision = fields.inner("vision_config") or Fields({}, f"{fields.where}.vision_config")
     part, joint = tower(vision), Part("projector", "projector")
     bias = fields.flag("projector_bias")

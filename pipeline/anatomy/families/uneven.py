@@ -12,7 +12,7 @@ from pipeline.anatomy.experts import Sparse, after_dense, named
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import Heads, layer_types
+from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.windows import FULL, SLIDING, windows_by_type
 
@@ -218,4 +218,7 @@ def mllama_text(fields: Fields) -> Anatomy:
     decoder.attention(crossing, heads, qk_norm="head", mechanism="cross")
     decoder.vector("cross_gate", crossing, 1, 2, tensor_class="attention")
     decoder.mlp(layers, fields.count("intermediate_size"))
-    return decoder.finish()
+    decoder.norm(layers, each=2)
+    decoder.norm(1)
+    decoder.head(tied=False)  # never: the embedding has more rows
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))

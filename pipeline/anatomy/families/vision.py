@@ -24,6 +24,9 @@ def read_vision(fields: Fields) -> Anatomy:
     parts = vision_tower(fields)
     tower = parts[0]
     name = architecture or ""
+    if name == "CLIPVisionModelWithProjection":
+        parts.append(Part("projector", "projector"))
+        parts[-1].linear("projector", tower.hidden, fields.count("projection_dim", default=512), bias=False)
     if name in POOLED:
         tower.linear("pooler", tower.hidden, tower.hidden)
     if name.endswith("ForImageClassification"):

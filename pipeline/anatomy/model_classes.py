@@ -1,0 +1,94 @@
+"""The classes that readers answer for: a name in `architectures` that is not among them is unknown, whatever its model_type.
+
+One model_type has many classes: a head over the vocabulary, over labels, none; and people write new ones under the type of an old one (a
+forecaster that calls itself t5, a draft that calls itself llama). tables/library/model_class.csv says which of them a reader was held to, and
+by what. It is made by tests/oracle/list_model_classes.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline.anatomy.rows import UnknownAnatomy
+
+FILE = Path(__file__).resolve().parents[2] / "tables" / "library" / "model_class.csv"
+_HEAD = re.compile(r"(LMHeadModel|For[A-Z]\w*|(?<!LMHead)Model)$")
+DRAFT = "dflash"  # the type of a draft, whose config carries that of the model that it drafts for
+
+
+class UnknownClass(UnknownAnatomy):
+    """A class that nobody described, of a model_type that somebody did."""
+
+
+@cache
+def described() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """The lines of the list by model_type and class."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    with FILE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["model_type"], {})[row["class_name"]] = row
+    return found
+
+
+def head_of(model_type: str | None, class_name: str | None) -> str:
+    """The head that a class has whose name does not tell; empty for every other."""
+    row = described().get(model_type or "", {}).get(class_name or "")
+    return row["head"] if row else ""
+
+
+def with_described_classes(config: Mapping[str, Any], model_type: str) -> Mapping[str, Any]:
+    """The config, its classes by their names under this type. Raises UnknownClass where one is not described; old files name none.
+
+    A class of the library under another type's name (a Mistral that calls itself LlamaForCausalLM) is what the library loads for it:
+    its auto classes go by model_type, and build the class of that type with the same head.
+    """
+    names = config.get("architectures")
+    listed = [names] if isinstance(names, str) and names else names if isinstance(names, list) else []
+    theirs = [_described(name, model_type) if isinstance(name, str) and name else name for name in listed]
+    return config if theirs == listed else {**config, "architectures": theirs}
+
+
+def _described(name: str, model_type: str) -> str:
+    known = described().get(model_type, {})
+    if name == model_type or name in known:
+        return name
+    head = _heads_of_the_library().get(name)
+    same = [ours for ours in known if head and _head(ours, model_type) == head]
+    if len(same) != 1:
+        raise UnknownClass(f"class '{name[:60]}' of model_type '{model_type[:60]}' is not described yet")
+    return same[0]
+
+
+@cache
+def _heads_of_the_library() -> Mapping[str, str]:
+    """ForCausalLM of LlamaForCausalLM: what is left of a counted class without what all classes of its type begin with."""
+    return {
+        name: _head(name, model_type)
+        for model_type, rows in described().items()
+        for name, row in rows.items()
+        if row["held_by"] == "counted" and len(rows) > 1
+    }
+
+
+def _head(name: str, model_type: str) -> str:
+    names = described()[model_type]
+    if len(names) > 1:
+        first, last = min(names), max(names)  # what these two begin with, all between them do
+        return name[next(i for i in range(len(first) + 1) if first[: i + 1] != last[: i + 1]) :]
+    head = _HEAD.search(name)
+    return head[0] if head else ""
+
+
+def namesake(model_type: str, class_name: str) -> str | None:
+    """The described class of another type with the same head: LlamaForCausalLM for any ...ForCausalLM."""
+    head = _HEAD.search(class_name)
+    heads = (
+        ("ForCausalLM", "LMHeadModel") if head and head[0] in ("ForCausalLM", "LMHeadModel") else (head and head[0],)
+    )
+    found = [name for name in described().get(model_type, {}) if head and name.endswith(heads)]
+    return min(found, key=len, default=None)

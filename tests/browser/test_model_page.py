@@ -1,0 +1,170 @@
+"""A model's page as people use it: with their own card, from a link, on a phone and on paper, in a real browser."""
+
+import re
+import zlib
+
+import pytest
+
+pytestmark = pytest.mark.browser
+MODEL = "models/acme/Alpha-7B-Instruct/"
+LARGE = "models/acme/CamelCoder.2-405B/"  # which some of the cards do not hold at all
+PAPER = {"A4": 703, "Letter": 725}  # CSS pixels between the margins of a sheet
+
+# Of each table by card: where its first card stands, and what the scroll box around it shows.
+FIRST_CARDS = """() => [...document.querySelectorAll("article table.mx")].map((table) => {
+    const place = table.dataset.matrix ? 2 : 1;
+    const cell = [...table.tBodies[0].rows].map((row) => row.cells[place]).find((c) => c && /[0-9]/.test(c.textContent)) ?? table.tHead.rows[0].cells[place];
+    const box = table.parentNode.getBoundingClientRect(), at = cell.getBoundingClientRect();
+    return { name: table.dataset.matrix ?? table.dataset.reach, head: table.tHead.rows[0].cells[place].textContent, left: at.left, right: at.right, from: box.left, to: Math.min(box.right, innerWidth) };
+})"""
+
+# What of a page lies beyond the paper's edge.
+BEYOND = """(width) => [...document.querySelectorAll("article :is(th, td, pre, svg)")]
+    .filter((e) => e.getBoundingClientRect().right > width + 1).map((e) => e.textContent)"""
+
+
+def heads(page):
+    """The first card of every table by card."""
+    return page.evaluate(
+        "[...document.querySelectorAll('article table.mx')].map((t) => t.tHead.querySelector('.g').textContent)"
+    )
+
+
+def test_every_table_takes_the_card_that_is_chosen_in_any_of_them(open_page):
+    page = open_page(MODEL)
+    page.locator("[data-controls=reach] select[name=gpu]").select_option("mi300x")
+    page.locator("[data-reach=inference] th.mine").wait_for()
+    assert all("MI300X" in head and "mine" in head for head in heads(page)) and len(heads(page)) == 4
+    for form in ("inference", "training", "reach"):
+        assert page.locator(f"[data-controls={form}] select[name=gpu]").input_value() == "mi300x"
+    page.locator("[data-controls=training] select[name=cards]").select_option("mine")
+    assert page.locator("[data-reach=inference] thead th").count() == 2
+
+
+def test_a_card_that_is_not_among_the_common_ones_has_a_longest_context(open_page):
+    """The tiny book has few cards, so all of them are common: what the page says of them, the scripts say too."""
+    page = open_page(MODEL)
+    plain = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
+    page.locator("[data-controls=reach] select[name=cards]").select_option("all")
+    page.locator("[data-controls=reach] select[name=gpu]").select_option("rtx-3060-12gb")  # the smallest: first already
+    page.locator("[data-reach=inference] th.mine").wait_for()
+    drawn = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
+    assert [text.replace("mine · ", "") for text in drawn] == plain
+
+
+def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_url):
+    page = open_page(MODEL)
+    page.locator("[data-controls=inference] select[name=context]").select_option("2048")
+    page.locator("[data-controls=training] select[name=checkpointing]").select_option("none")
+    page.locator("[data-controls=inference] select[name=gpu]").select_option("l40s")
+    address = page.url.partition("?")[2]
+    assert set(address.split("&")) == {"gpu=l40s", "context=2048", "training.checkpointing=none"}
+    again = open_page(page.url.removeprefix(site_url))
+    assert again.locator("[data-controls=inference] select[name=context]").input_value() == "2048"
+    assert again.locator("[data-controls=training] select[name=checkpointing]").input_value() == "none"
+    assert "no activation checkpointing" in again.locator("[data-matrix=training] caption").inner_text()
+    assert all("mine" in head for head in heads(again))
+    again.locator("[data-matrix=inference] tbody th a").first.click()
+    again.wait_for_selector("#calculated .answer")
+    again.go_back()
+    again.wait_for_selector('html[data-almanac="ready"]')
+    assert again.locator("[data-controls=inference] select[name=context]").input_value() == "2048"
+    again.evaluate("location.hash = '#reach'")
+    again.locator("[data-controls=inference] select[name=context]").select_option("8192")
+    again.go_back()
+    again.wait_for_function("document.querySelector('[data-controls=inference] [name=context]').value === '2048'")
+
+
+def test_the_keys_are_those_of_the_front_page_and_of_sql(open_page):
+    page = open_page(f"{MODEL}?phase=lora&context=512&checkpointing=none&dtype=bf16")
+    training = page.locator("[data-controls=training]")
+    assert training.locator("[name=context]").input_value() == "512"
+    assert training.locator("[name=checkpointing]").input_value() == "none"
+    assert page.locator("[data-controls=inference] [name=context]").input_value() == "8192"
+    assert "LoRA" in page.locator("tr.asked").inner_text() and page.locator("tr.asked").count() == 1
+    page = open_page(f"{MODEL}?gpu_id=L40S&context_tokens=2k&dtype_id=gguf-q8_0")
+    assert page.locator("[data-controls=inference] [name=context]").input_value() == "2048"
+    assert page.locator("[data-controls=reach] [name=gpu]").input_value() == "l40s"
+    assert "gguf-q8_0" in page.locator("tr.asked").inner_text()
+    assert page.locator(".told").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("context=9999", "8192"),
+        ("context=abc", "8192"),
+        ("context=-1", "8192"),
+        ("context=1e999", "8192"),
+        ("context=3000", "2048"),
+        ("gpu=rtx-9999", "8192"),
+        ("cards=mars", "8192"),
+        ("phase=dreaming", "8192"),
+        ("dtype=int3", "8192"),
+        ("figure=left", "8192"),
+        ("sequences=7", "8192"),
+        ("training.context=1", "8192"),
+    ],
+)
+def test_what_the_address_asks_for_in_vain_is_told(open_page, asked, left):
+    page = open_page(f"{MODEL}?{asked}")
+    assert asked in page.locator(".told").inner_text()
+    assert page.locator("[data-controls=inference] [name=context]").input_value() == left
+    page.locator("[data-controls=inference] [name=sequences]").select_option("8")
+    assert page.locator(".told").count() == 0
+
+
+def test_a_click_on_the_front_page_carries_card_and_scenario(open_page):
+    page = open_page("?gpu=l40s&phase=lora&context=2048&checkpointing=none&find=Alpha")
+    page.locator("#matrix tbody th a", has_text="acme/Alpha-7B-Instruct").click()
+    page.wait_for_selector("article.model")
+    page.wait_for_selector('html[data-almanac="ready"]')
+    assert all("mine" in head for head in heads(page))
+    training = page.locator("[data-controls=training]")
+    assert [training.locator(f"[name={key}]").input_value() for key in ("context", "checkpointing")] == ["2048", "none"]
+    assert "LoRA" in page.locator("tr.asked").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 360])
+@pytest.mark.parametrize("cards", ["mine", "common", "memory:64-127"])
+@pytest.mark.parametrize("path", [MODEL, LARGE])
+def test_on_a_phone_the_numbers_of_ones_own_card_are_in_view(open_page, width, cards, path):
+    page = open_page(f"{path}?gpu=rtx-4090&cards={cards}", width=width, height=844)
+    page.evaluate(
+        "document.querySelectorAll('.why').forEach((w) => w.textContent += ' because of a reason that is told at length')"
+    )
+    tables = page.evaluate(FIRST_CARDS)
+    assert [table["name"] for table in tables] == ["inference", "training", "inference", "training"]
+    for table in tables:
+        assert "RTX 4090" in table["head"], table
+        assert table["from"] <= table["left"] and table["right"] <= table["to"] + 0.5, table
+
+
+def test_a_long_reason_makes_no_table_wider(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-4090&cards=mine")
+    wide = "document.querySelector('[data-matrix=inference]').scrollWidth"
+    before = page.evaluate(wide)
+    page.locator("[data-matrix=inference] .why").first.evaluate("why => why.textContent = 'for a reason '.repeat(60)")
+    assert page.evaluate(wide) == before
+
+
+def sheets(pdf: bytes) -> list[int]:
+    """How many pieces of text each sheet of a PDF draws."""
+    objects = {int(n): body for n, body in re.findall(rb"(?s)(\d+) 0 obj(.*?)endobj", pdf)}
+    found = []
+    for body in objects.values():
+        contents = re.search(rb"/Contents (\d+) 0 R", body)
+        if contents and re.search(rb"/Type\s*/Page\b", body):
+            stream = re.search(rb"(?s)stream\r?\n(.*?)\r?\nendstream", objects[int(contents[1])])[1]
+            found.append(len(re.findall(rb"T[jJ]\b", zlib.decompress(stream))))
+    return found
+
+
+@pytest.mark.parametrize("paper", PAPER)
+def test_on_paper_no_card_is_lost_and_no_sheet_is_blank(open_page, paper):
+    page = open_page(f"{MODEL}?gpu=l40s")
+    printed = sheets(page.pdf(format=paper))
+    assert 2 <= len(printed) <= 10 and min(printed) > 0, printed
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER[paper], "height": 1000})
+    assert not page.evaluate(BEYOND, PAPER[paper])

@@ -1,0 +1,217 @@
+"""Pages, calculator and SQL say the same of real models: tables of a few of them, built by the book's own formulas, in a real browser."""
+
+import dataclasses
+import functools
+import random
+import threading
+from contextlib import contextmanager
+
+import duckdb
+import pytest
+
+from pipeline.build import build_tables
+from pipeline.hub.snapshot import newest_snapshot
+from pipeline.render import render, tables
+from tests.browser.conftest import _Quiet, _Server
+from tests.browser.test_model_page import BEYOND, PAPER
+
+pytestmark = pytest.mark.browser
+# one that generates and reads far, mixture of experts with windows, an encoder of 512 tokens, and two pipelines
+MODELS = (
+    "Qwen/Qwen3-8B",
+    "openai/gpt-oss-20b",
+    "sentence-transformers/all-MiniLM-L6-v2",
+    "black-forest-labs/FLUX.1-dev",
+    "stabilityai/stable-diffusion-xl-base-1.0",
+)
+KNOWN = MODELS[:3]
+CARD = "rtx-3090"  # which is not among the common ones
+ROWS = """() => [...document.querySelectorAll("[data-matrix] tbody tr")].filter((row) => row.querySelector("th a")).map((row) => ({
+    href: row.querySelector("th a").href, gib: row.querySelector("td.n").textContent, own: row.querySelector("td.v").textContent,
+}))"""
+VERDICTS = {"fits on": "fits", "is tight on": "tight", "does not fit on": "no", "it does not run there": "won’t run"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    whole = newest_snapshot()
+    some = dataclasses.replace(
+        whole,
+        records=tuple(record for record in whole.records if record.model_id in MODELS),
+        rejected=(),
+    )
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "tables").mkdir()
+    build_tables(folder / "tables", some)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site_url(folder):
+    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder / "site")))
+    url = f"http://127.0.0.1:{server.server_port}/"
+    render(folder / "tables", folder / "site", site_url=url)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@contextmanager
+def released(folder):
+    with duckdb.connect(str(folder / "tables" / "almanac.duckdb"), read_only=True) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("model", KNOWN)
+def test_the_limits_of_a_page_are_those_of_the_view_for_every_card(open_page, folder, model):
+    page = open_page(f"models/{model}/")
+    article = page.locator("article.model")
+    context, length = (int(article.get_attribute(f"data-{name}")) for name in ("context", "length"))
+    found = page.evaluate(
+        """async (name) => {
+            const of = (file) => document.querySelector('script[src*="almanac/page.js"]').src.replace("page.js", file);
+            const [a, limits] = [await import(of("almanac.js")), await import(of("limits.js"))];
+            const world = await a.world();
+            const rows = limits.rows(await a.load(`data/limits/${name}.json`));
+            return rows.flatMap((row) => world.gpus.map((g) => [row.phase, row.dtypeId, row.engine, g.id, ...limits.reach(world.limits, row, g.bytes)]));
+        }""",
+        article.get_attribute("data-points"),
+    )
+    mine = {tuple(row[:4]): tuple(row[4:]) for row in found}
+    with released(folder) as connection:
+        rows = connection.execute(
+            """
+            select phase_id, dtype_id, engine_id, gpu_id, max_context_tokens, max_sequences from compatibility
+            where model_id = $1 and verdict is not null and sequences = 1 and case when phase_id = 'inference' then context_tokens = $2
+                else context_tokens = $3 and optimizer_id = 'adamw' and checkpointing = 'full' end
+            """,
+            [model, context, length],
+        ).fetchall()
+    assert len(rows) > 1500 and {row[0] for row in rows} > {"inference", "lora"}
+    wrong = [(row, mine.get(row[:4])) for row in rows if mine.get(row[:4]) != row[4:]]
+    assert not wrong, f"{len(wrong)} of {len(rows)}, such as {wrong[:3]}"
+
+
+def test_the_page_shows_these_limits_for_a_card_that_is_not_common(open_page, folder):
+    page = open_page(f"models/Qwen/Qwen3-8B/?gpu={CARD}")
+    cells = page.locator("[data-reach=inference] tbody tr", has_text="gguf-q8_0").locator("td")
+    with released(folder) as connection:
+        context, users = connection.execute(
+            "select max_context_tokens, max_sequences from compatibility where model_id = 'Qwen/Qwen3-8B' and gpu_id = $1 "
+            "and dtype_id = 'gguf-q8_0' and engine_id = 'llama.cpp' and context_tokens = 8192 and sequences = 1",
+            [CARD],
+        ).fetchall()[0]
+    assert context == 40960 and cells.first.inner_text().split() == ["all", "40k", str(users), "×"]
+    row = page.locator("[data-reach=inference] tbody tr", has_text="mlx-4bit").locator("td").first
+    assert row.inner_text() == "–" and "MLX" in row.get_attribute("title")  # it does not run there, and says why
+    text = open_page(f"gpus/{CARD}/").locator("#fits-table tbody tr", has_text="Qwen3-8B").inner_text()
+    assert text.split("\t")[-1].startswith("all 40k")
+
+
+@pytest.mark.parametrize("model", KNOWN)
+def test_a_row_of_a_page_and_the_calculator_that_it_links_to_agree(open_page, model):
+    page = open_page(f"models/{model}/?gpu=rtx-4090")
+    rows = page.evaluate(ROWS)
+    assert len(rows) > 15
+    first = [row for row in rows if "phase_id=inference" not in row["href"]][:3]
+    for row in [*random.Random(model).sample(rows, 4), *first]:
+        page.goto(row["href"])
+        page.wait_for_selector('html[data-almanac="ready"]')
+        said = page.locator("#calculated .answer").inner_text()
+        assert said.startswith(f"{row['gib']} GiB"), (row, said)
+        verdict = next((word for text, word in VERDICTS.items() if text in said), "unknown")
+        assert row["own"].startswith(verdict) or (verdict == "no" and "×" in row["own"]), (row, said)
+
+
+def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_page):
+    page = open_page("models/Qwen/Qwen3-8B/?gpu=rtx-4090")
+    row = page.locator("[data-matrix=training] tbody tr", has_text="LoRA").locator("nth=1")
+    need = row.locator("td.n").inner_text()
+    page = open_page("calculator/?model=Qwen/Qwen3-8B&phase_id=lora")
+    assert need == "21.2" and page.locator("#calculated .answer").inner_text().startswith("21.2 GiB")
+    shown = {
+        key: page.locator(f"[name={key}]").input_value() for key in ("checkpointing", "context_tokens", "lora_rank")
+    }
+    assert shown == {"checkpointing": "full", "context_tokens": "2048", "lora_rank": "16"}
+    assert "default" not in page.locator("#calc form").inner_text()
+    empty = page.locator("#calc :is(select, input):visible").evaluate_all(
+        "all => all.filter((e) => e.value === '' && e.name !== 'gpu').map((e) => e.name)"
+    )
+    assert not empty
+    short = open_page("calculator/?model=sentence-transformers/all-MiniLM-L6-v2")
+    assert short.locator("[name=context_tokens]").input_value() == "512"
+
+
+def test_pipelines_are_answered_for_and_never_by_tokens(open_page):
+    page = open_page("calculator/?model=stabilityai/stable-diffusion-xl-base-1.0&gpu=rtx-4090")
+    answer = page.locator("#calculated .answer").inner_text()
+    assert "not asked by tokens" in answer and "GiB with all parts on the card" in answer
+    assert "pipeline_of(" in page.locator("#calculated code").inner_text()
+    page = open_page("calculator/?model=black-forest-labs/FLUX.1-dev")
+    answer = page.locator("#calculated .answer").inner_text()
+    assert "pipeline of several models" in answer and "0 tokens" not in answer and "context ends" not in answer
+    for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", ""):
+        assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
+
+
+def test_a_pipeline_takes_the_card_that_is_chosen(open_page):
+    page = open_page(f"models/{MODELS[4]}/?gpu={CARD}&cards=mine")
+    table = page.locator("table[data-pipeline]")
+    assert table.locator("thead th").count() == 2 and "mine" in table.locator("th.mine").inner_text()
+    assert "fits" in table.locator("tbody td").first.inner_text()
+    page.locator("[data-controls=pipeline] [name=cards]").select_option("common")
+    assert table.locator("thead th").count() == 15  # thirteen and one's own
+    plain = open_page(f"models/{MODELS[4]}/", java_script_enabled=False).locator("table[data-pipeline] tbody")
+    drawn = open_page(f"models/{MODELS[4]}/").locator("table[data-pipeline] tbody")
+    assert drawn.inner_text() == plain.inner_text()
+
+
+def test_a_page_draws_its_tables_as_they_come(open_page, folder):
+    path = "models/Qwen/Qwen3-8B/"
+    plain, drawn = open_page(path, java_script_enabled=False), open_page(path)
+    for kind in ("inference", "training"):
+        table = f"[data-matrix={kind}]"
+        assert drawn.locator(table).inner_text() == plain.locator(table).inner_text()
+    engines = [s.engine_id for s in tables.read(folder / "tables").scenarios if s.dtype_id == "bf16"]
+    assert engines[0] == "transformers"  # a format's own engine is told first
+
+
+def test_sentences_for_people_hold_no_words_of_sql(open_page):
+    page = open_page("calculator/?model=Qwen/Qwen3-8B&context_tokens=131072")
+    answer = page.locator("#calculated .answer").inner_text()
+    assert answer.startswith("Unknown: a context of 131,072 tokens is beyond the 40,960 that this model reads")
+    page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu_count=8&tensor_parallel=3&engine_id=vllm")
+    answer = page.locator("#calculated .answer").inner_text()
+    assert answer.startswith("Unknown: 8 GPUs are no multiple") and "_" not in answer
+
+
+def test_the_browser_words_a_reason_as_the_pages_do(open_page, folder):
+    book = tables.read(folder / "tables")
+    with released(folder) as connection:
+        reasons = [r[0] for r in connection.execute("select distinct unknown_reason from footprint").fetchall() if r[0]]
+    said = open_page().evaluate(
+        """async (reasons) => {
+            const { words } = await (await fetch("data/calculator.json")).json();
+            const rules = words.map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
+            return reasons.map((reason) => rules.reduce((told, [pattern, text]) => told.replace(pattern, text), reason));
+        }""",
+        reasons,
+    )
+    assert len(reasons) > 5 and said == [book.plainly(reason) for reason in reasons]
+
+
+@pytest.mark.parametrize("paper", PAPER)
+def test_more_cards_than_a_sheet_is_wide_are_printed_below_each_other(open_page, paper):
+    page = open_page(f"models/Qwen/Qwen3-8B/?cards=consumer&gpu={CARD}")
+    wanted = set(page.locator("[data-matrix=inference] thead th.g a").all_inner_texts())
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER[paper], "height": 1000})
+    page.wait_for_function("document.querySelector('.printed')")
+    section = "section[aria-labelledby=inference]"
+    assert len(wanted) > 40 and set(page.locator(f"{section} thead th.g a").all_inner_texts()) == wanted
+    assert not page.evaluate(BEYOND, PAPER[paper])
+    page.emulate_media(media="screen")
+    page.wait_for_function("!document.querySelector('.printed')")
