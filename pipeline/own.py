@@ -26,6 +26,7 @@ from pipeline.schema import PUBLISHED
 
 MODEL_ID = "own/model"
 TRAINING_TOKENS = 2048
+_RECIPE = {"optimizer_ids": "adamw", "checkpointings": "full"}  # of the trainings that are told
 _FIELDS = "phase_id, dtype_id, engine_id, total_bytes, verdict, gpu_count_needed, max_context_tokens, unknown_reason"
 
 
@@ -33,8 +34,11 @@ class OwnModelError(ValueError):
     """Why there is no answer: no config, one that nobody understands, no such card, no such context."""
 
 
-def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """The almanac of the model that a config.json describes, in memory or in a new file. Raises OwnModelError and OSError."""
+def book_of(config_path: Path, database: Path | None = None, only_gpu: str | None = None) -> duckdb.DuckDBPyConnection:
+    """The almanac of the model that a config.json describes, in memory or in a new file. Raises OwnModelError and OSError.
+
+    With `only_gpu` it holds that card alone, and of the scenarios those that `told` tells.
+    """
     config = _config(config_path)
     if database is not None:
         _check_place(database)
@@ -46,6 +50,9 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
     if frames["model"]["anatomy_grade"][0] == "unknown":
         raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
     facts = read_facts()
+    if only_gpu is not None:
+        facts["gpu"] = facts["gpu"].filter(gpu_id=only_gpu)
+        facts["scenario_set"] = _narrowed(facts["scenario_set"])
     connection = duckdb.connect(str(database or ":memory:"))
     connection.execute("SET threads = 1")  # one model is no work to share
     try:
@@ -72,9 +79,19 @@ def answer(config_path: Path, gpu_id: str, context_tokens: int, database: Path |
     if database is not None:
         _check_place(database)
     _check(read_facts(), gpu_id, context_tokens)
-    with book_of(config_path, database) as connection:
+    with book_of(config_path, database, gpu_id if database is None else None) as connection:
         text = told(connection, gpu_id, context_tokens)
     return text if database is None else f"{text}\n\nkept in {database}: FROM footprint_of('{MODEL_ID}')"
+
+
+def _narrowed(scenario_sets: pl.DataFrame) -> pl.DataFrame:
+    """The scenarios that `told` tells, and those between them: of one sequence, and of training with _RECIPE."""
+    rows = []
+    for row in scenario_sets.to_dicts():
+        wanted = {"sequence_counts": "1"} | ({} if row["phase_ids"] == "inference" else _RECIPE)
+        if all(value in (row[name] or "").split() for name, value in wanted.items()):
+            rows.append(row | wanted)
+    return pl.DataFrame(rows, schema=scenario_sets.schema)
 
 
 def _config(path: Path) -> dict:
@@ -159,14 +176,14 @@ def _context(connection: duckdb.DuckDBPyConnection, asked: int) -> int:
 
 def _rows(connection: duckdb.DuckDBPyConnection, gpu_id: str, context: int, *, is_training: bool) -> list[tuple]:
     recipe = (
-        "phase_id <> 'inference' AND optimizer_id = 'adamw' AND checkpointing = 'full'"
+        "phase_id <> 'inference' AND optimizer_id = $optimizer_ids AND checkpointing = $checkpointings"
         if is_training
         else "phase_id = 'inference'"
     )
     return connection.execute(
         f"SELECT {_FIELDS} FROM compatibility WHERE gpu_id = $gpu_id AND context_tokens = $context AND sequences = 1 AND {recipe} "
         "ORDER BY phase_id DESC, total_bytes DESC NULLS LAST, dtype_id, engine_id",
-        {"gpu_id": gpu_id, "context": context},
+        {"gpu_id": gpu_id, "context": context} | (_RECIPE if is_training else {}),
     ).fetchall()
 
 

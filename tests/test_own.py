@@ -37,6 +37,11 @@ def test_a_card_is_told_with_verdict_and_longest_context(answer):
     assert "training, 2,048 tokens" in text and "  qlora nf4 " in text
 
 
+@pytest.mark.parametrize(("gpu_id", "context"), [("rtx-3060-12gb", 10_000), ("h100-sxm", 600)])
+def test_an_answer_that_loads_only_its_card_is_the_same(answer, config_path, gpu_id, context):
+    assert own.answer(config_path, gpu_id, context) == own.told(answer, gpu_id, context)
+
+
 def test_what_is_kept_can_be_asked(config_path, tmp_path, capsys):
     kept = tmp_path / "own.duckdb"
     assert main(["fits", str(config_path), "--gpu", "h100-sxm", "--keep", str(kept)]) == 0
