@@ -77,7 +77,7 @@ def reasons(book):
     for query in (
         "select distinct unknown_reason from footprints('reasons_asked')",
         "select distinct how from runs_on where how is not null and runs is distinct from true",
-        "select distinct kv_reason(kv_dtype_id, vendor, compute_capability) from kv_dtype, gpu",
+        "select distinct kv_reason(kv, vendor, compute_capability) from kv_dtype as kv, gpu",
         "select distinct unknown_reason from pipeline_of('black-forest-labs/FLUX.1-dev')",
     ):
         found |= {row[0] for row in book.execute(query).fetchall()} - {None}

@@ -23,7 +23,7 @@ for (const key of [...asked.keys()]) {
 const slices = new Map();
 const slice = (slug) => slices.get(slug) ?? slices.set(slug, a.load(`data/slices/${slug}.bin`, "binary")).get(slug);
 if (!location.search) slice(wrap.dataset.opening); // what most people come for is under way before anything else is known
-const [world, models, said] = await Promise.all([a.world(), a.models(), a.load("data/words.json")]);
+const [world, models, spoken] = await Promise.all([a.world(), a.models(), a.load("data/words.json")]);
 const defaults = {
   ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full",
 };
@@ -174,7 +174,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 let view = new Uint32Array(0), folded;
 const finding = await names;
 function filter() {
-  const isNamed = state.find.trim() ? finding.filter((folded ??= models.id.map(finding.fold)), state.find, said) : () => true;
+  const isNamed = state.find.trim() ? finding.filter((folded ??= models.id.map(finding.fold)), state.find, spoken) : () => true;
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
   const tally = { one: 0, several: 0, unknown: 0 };
@@ -200,7 +200,8 @@ function filter() {
   count.textContent = `${figure(out.length)} ${out.length === 1 ? "model" : "models"}` +
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
-  note.textContent = (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
+  const needsCard = !own && ["fits", "several"].includes(state.only);
+  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
