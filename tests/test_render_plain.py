@@ -85,7 +85,7 @@ def reasons(book):
 
 
 def test_no_reason_that_reaches_a_reader_speaks_sql(pairs, reasons):
-    assert len(reasons) > 100 and sum(bool(SQL_WORDS.search(reason)) for reason in reasons) > 30
+    assert len(reasons) > 60 and sum(bool(SQL_WORDS.search(reason)) for reason in reasons) > 20
     tell = plain.teller(pairs)
     told = {tell(reason): reason for reason in reasons}
     assert not {said: reason for said, reason in told.items() if SQL_WORDS.search(said)}
