@@ -251,7 +251,8 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     part.norm(inputs)
     part.linear("patch_embedding", inputs, hidden)
     part.mixer(layers, hidden, heads)
-    kind = fields.text("position_embeddings_type", default="relative_key")
+    silent = "none" if fields.is_null("position_embeddings_type") else "relative_key"
+    kind = fields.text("position_embeddings_type", default=silent)
     if kind == "relative_key":
         rows = (
             fields.count("left_max_position_embeddings", default=64)

@@ -66,20 +66,25 @@ def _described(name: str, model_type: str) -> str:
 
 @cache
 def _heads_of_the_library() -> Mapping[str, str]:
-    """ForCausalLM of LlamaForCausalLM: what is left of a counted class without what all classes of its type begin with."""
-    return {
-        name: _head(name, model_type)
-        for model_type, rows in described().items()
-        for name, row in rows.items()
-        if row["held_by"] == "counted" and len(rows) > 1
-    }
+    """ForCausalLM of LlamaForCausalLM: what is left of a counted class without what all classes of its type begin with.
+
+    A class that several types have is of the one that shares most of its name.
+    """
+    heads: dict[str, str] = {}
+    for model_type, rows in described().items():
+        for name, row in rows.items():
+            head = _head(name, model_type) if row["held_by"] == "counted" and len(rows) > 1 else ""
+            if head and len(head) < len(heads.get(name, name)):
+                heads[name] = head
+    return heads
 
 
 def _head(name: str, model_type: str) -> str:
     names = described()[model_type]
     if len(names) > 1:
         first, last = min(names), max(names)  # what these two begin with, all between them do
-        return name[next(i for i in range(len(first) + 1) if first[: i + 1] != last[: i + 1]) :]
+        shared = first[: next(i for i in range(len(first) + 1) if first[: i + 1] != last[: i + 1])]
+        return name.removeprefix(shared.removesuffix("For"))
     head = _HEAD.search(name)
     return head[0] if head else ""
 

@@ -178,7 +178,8 @@ def read_clap(fields: Fields) -> Anatomy:
         "mlp_ratio": audio.raw("mlp_ratio"),
         "qkv_bias": audio.raw("qkv_bias"),
     }
-    tower = vision_tower(Fields(swin, audio.where), "swin")[0]
+    said = {name: value for name, value in swin.items() if value is not None}
+    tower = vision_tower(Fields(said, audio.where), "swin")[0]
     tower.norm(audio.count("num_mel_bins", default=64))
     joint, projection = Part("projector", "projector"), fields.count("projection_dim", default=512)
     for width in (text.hidden, tower.hidden):

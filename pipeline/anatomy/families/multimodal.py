@@ -214,6 +214,8 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     reader = reader_for(kind)
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
+    if inner.is_null("head_dim"):  # the class then divides, whatever its default
+        defaults = {name: value for name, value in defaults.items() if name != "head_dim"}
     inner = over(inner, defaults)
     if named in ("glm4v_moe_text", "qwen3_omni_moe_text") and inner.raw("head_dim") is None:  # rounds down
         width = inner.count("hidden_size") // inner.count("num_attention_heads")

@@ -14,6 +14,7 @@ from pipeline.anatomy.families.codecs import halved, ratios
 from pipeline.anatomy.families.multimodal_native import read_thinker
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, Tensor
 from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, over
 
@@ -59,6 +60,7 @@ def qwen3_omni_moe(fields: Fields) -> Anatomy:
     inner = nested(fields, "thinker_config")
     thinker = read_thinker(Fields({**inner.config, **head}, inner.where))
     if not fields.flag("enable_audio_output", default=True):
+        leave_parts(fields.config)  # what speaks is not built
         return add_parts(fields, thinker, [])
     config = nested(fields, "talker_config", required=False)
     parts = [*talker(config, thinker), predictor(nested(config, "code_predictor_config", required=False))]
