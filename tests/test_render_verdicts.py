@@ -1,5 +1,6 @@
 """The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,10 +45,11 @@ def with_view(connection, tables):
         "sharding_rule",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
-    for file in map(VIEW.with_name, ("00_words.sql", "77_nearest.sql", "86_support.sql")):
+    for file in map(VIEW.with_name, ("00_words.sql", "77_nearest.sql", "86_support.sql", "87_verdict.sql")):
         connection.execute(file.read_text())
     connection.execute("create or replace table runs_on as from almanac.runs_on")
-    connection.execute(VIEW.read_text())
+    # the view and what it is made of; what follows asks the formulas
+    connection.execute(VIEW.read_text().partition("-- A server that takes a share")[0])
 
 
 def test_limits_are_those_of_the_view(book, tables):
@@ -164,3 +166,42 @@ def test_what_is_published_in_few_bits_is_told_as_it_is(book):
     assert " in 4-bit at 8k tokens" in plain and "as published" not in plain
     assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number, 8192, 2048)[0]
     assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number, 8192, 2048)[0]
+
+
+def test_pages_judge_any_footprint_as_the_formulas_do(tables):
+    """Totals in whole KiB and bands in ten-thousandths, as pages hold them, at and around every border of a card."""
+    dice, counts = random.Random(7), [1, 2, 4]
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        for _ in range(400):
+            capacity = dice.choice([11_000_000, 24_000_000, 80_000_000])
+            bands = [dice.choice([0, 300, 1000, 2500]) for _ in range(2)]
+            totals = [
+                capacity * 10_000 // (10_000 + dice.choice([0, bands[0], bands[1]])) + dice.choice([-1, 0, 1])
+                for _ in counts
+            ]
+            totals = [total if dice.random() < 0.6 else dice.randint(1, 3 * capacity) for total in totals]
+            rows = [
+                {"gpu_count": n, "total": 1024 * kib, "band": bands[n > 1] / 10_000}
+                for n, kib in zip(counts, totals, strict=True)
+            ]
+            said = connection.execute("SELECT verdict($rows, $capacity)", {"rows": rows, "capacity": 1024 * capacity})
+            told, gpus, _kib = words.judge([*totals, *bands], counts, capacity)
+            assert said.fetchall() == [(told,)], (totals, bands, capacity)
+            if gpus and told != "no":
+                row = next(row for row in rows if row["gpu_count"] == gpus)
+                one = connection.execute(
+                    "SELECT card_verdict($total, $band, $capacity, $gpu_count)", row | {"capacity": 1024 * capacity}
+                )
+                assert one.fetchall() == [(told,)]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm", "transformers"])
+def test_engines_have_one_cap_and_one_cell_everywhere(tables, book, engine):
+    by_engine = limits.multiples(book["constant"])
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        query = "SELECT most_requests($id, k), context_multiple($id, k) FROM constants AS k"
+        cap, cell = connection.execute(query, {"id": engine}).fetchall()[0]
+    assert cap == (by_engine["most"] if engine in limits.BLOCK_ENGINES else None)
+    assert cell == by_engine.get(engine, 1)

@@ -15,7 +15,7 @@ from pipeline.readonly import reading
 
 WHO = ("model_id", "dtype_id", "engine_id")
 ALIKE = ("kv_dtype_id", "optimizer_id", "precision", "checkpointing")
-BLOCK_ENGINES = ("vllm", "sglang")
+BLOCK_ENGINES = ("vllm", "vllm-0.8", "sglang")
 UNBOUNDED = 2**62
 
 
@@ -46,8 +46,7 @@ def multiples(constants: list[dict]) -> dict[str, float]:
     """What each engine allocates at a time, and the most sequences that vLLM runs by default."""
     value = {c["constant_id"]: c["value"] for c in constants}
     return {
-        "vllm": value.get("vllm_block_tokens", 1),
-        "sglang": value.get("vllm_block_tokens", 1),
+        **{engine: value.get("vllm_block_tokens", 1) for engine in BLOCK_ENGINES},
         "llama.cpp": value.get("llama_cpp_cell_multiple", 1),
         "mlx-lm": value.get("mlx_cell_multiple", 1),
         "most": value.get("vllm_default_sequences", UNBOUNDED),

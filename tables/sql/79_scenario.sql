@@ -137,8 +137,8 @@ split AS (
 pictured AS (
     SELECT
         x.*, iif(x.images > 0, m.tower, NULL) AS t,
-        iif(x.images > 0, picture_side(m.tower, x.image_width, k), NULL) AS picture_width,
-        iif(x.images > 0, picture_side(m.tower, x.image_height, k), NULL) AS picture_height,
+        iif(x.images > 0, picture_side(m.tower, iif(x.image_width < 1, NULL, x.image_width), k), NULL) AS picture_width,
+        iif(x.images > 0, picture_side(m.tower, iif(x.image_height < 1, NULL, x.image_height), k), NULL) AS picture_height,
         iif(x.images > 0, token_side(m.tower), NULL) AS token_pixels
     FROM (SELECT split AS x FROM split)
     LEFT JOIN shape_row ON shape_row.model_id = x.model_id

@@ -199,7 +199,7 @@ reasoned AS (
 SELECT
     r.gpu_id, r.model_id, r.dtype_id, r.engine_id, r.context_tokens, r.sequences, r.blocks AS layer_count,
     -- as -ngl counts them in llama.cpp, where the output is one more
-    CASE WHEN r.reason IS NULL THEN iif(r.is_llama_cpp, best.on_gpu, greatest(best.on_gpu - 1, 0)) END::BIGINT AS gpu_layers,
+    CASE WHEN r.reason IS NULL AND best.on_gpu IS NOT NULL THEN iif(r.is_llama_cpp, best.on_gpu, greatest(best.on_gpu - 1, 0)) END::BIGINT AS gpu_layers,
     CASE WHEN r.reason IS NULL THEN best.gpu_bytes END AS gpu_bytes,
     CASE WHEN r.reason IS NULL THEN best.host_bytes END AS host_bytes,
     CASE WHEN r.reason IS NULL AND r.engine_id = 'llama.cpp' AND (SELECT sum(expert_bytes) FROM layer) > 0 THEN best.experts_off END::BIGINT

@@ -21,6 +21,17 @@ OUT = (*(f"{part}_bytes" for part in PARTS), "total_bytes", "error_band", "peak_
 ASKED = ("model_id", *(name for name in TYPES if name != "model_id"))
 
 
+TRAINING = ("optimizer_id", "checkpointing", "precision", "loss", "gradient_accumulation", "ema", "optimizer_rank")
+ADAPTERS = ("lora_rank", "lora_targets")
+FOREIGN = {
+    "inference": (*TRAINING, *ADAPTERS),
+    "pretrain": ("kv_dtype_id", *ADAPTERS),
+    "full-finetune": ("kv_dtype_id", *ADAPTERS),
+    "lora": ("kv_dtype_id",),
+    "qlora": ("kv_dtype_id",),
+}
+
+
 def scenarios(book, count, seed=20):
     """Half of them as a reader would ask, half with anything in any field, so that every reason is met too."""
     dice = random.Random(seed)
@@ -38,7 +49,7 @@ def scenarios(book, count, seed=20):
             if sane and phase != "inference"
             else None
         )
-        yield {
+        scenario = {
             "dtype_id": dtype or dice.choice(ids["dtype"]),
             "phase_id": phase,
             "engine_id": None if sane else maybe(ids["engine"]),
@@ -71,6 +82,9 @@ def scenarios(book, count, seed=20):
             "sequence_parallel": maybe([True, False]),
             "offload": maybe(["optimizer", "all"]) if divided else None,
         }
+        if sane:  # arguments of another phase are refused, which the other half meets
+            scenario |= dict.fromkeys(FOREIGN[phase])
+        yield scenario
 
 
 def answers(book, asked):
