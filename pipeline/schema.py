@@ -129,7 +129,7 @@ FACTS = _tables(
         "Null means that it does not.",
         "model_type",
         "model_type norm_form? rotary_form? softmax_form? loss_form? attention_form? has_score_cap? has_logit_cap? "
-        "router_input_bytes? feed_forward_extra? value_norm_bytes? has_mask_buffer? has_block_dropout? are_experts_adapted? "
+        "router_input_bytes? feed_forward_extra? residual_extra? eager_hidden_16? eager_hidden_32? value_norm_bytes? has_mask_buffer? has_layer_masks? has_block_dropout? are_experts_adapted? "
         "are_mixer_outputs_adapted? runs_all_experts? note? source",
     ),
     _table(

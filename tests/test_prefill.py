@@ -107,3 +107,20 @@ def test_logits_of_a_whole_prompt_leave_no_share_of_themselves_unused(footprints
     unused_new = new["activations_bytes"] / 2
     assert unused_new < old["overhead_bytes"] < 4 * unused_new
     assert old["error_band"] < new["error_band"]  # what is not known is a layer's, and the total is larger
+
+
+def test_every_activation_function_and_all_that_written_out_attention_names_is_counted():
+    """prefill_activations.csv: GPT-2's kin and others whose code keeps results by name, in both precisions, by count_prefill.py."""
+    rows = step_account.prefill("prefill_activations.csv")
+    assert len(rows) > 90
+    assert {"bloom", "gptj", "codegen", "gpt_neo", "mpt", "xglm", "apertus", "nemotron"} <= {
+        row["model"] for row in rows
+    }
+    outside = [
+        (row["model"], row["dtype_id"], row["context_tokens"], row["sequences"], f"{row['error']:+.2%}")
+        for row in rows
+        if not -0.014 < row["error"] < 0.05
+    ]
+    assert not outside
+    errors = sorted(abs(row["error"]) for row in rows)
+    assert errors[len(errors) // 2] < 0.002

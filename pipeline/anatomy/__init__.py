@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.anatomy.activation import with_activations
+from pipeline.anatomy.class_defaults import written_out
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
@@ -43,6 +44,8 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     anatomy = dflash(fields, draft) if draft else reader(fields)
     if architecture_of(fields) != named:
         anatomy = replace(anatomy, architecture=named)
+    if model_type in written_out() and anatomy.has_flash_attention:
+        anatomy = replace(anatomy, has_flash_attention=False)
     check_parts(fields.config, anatomy)
     anatomy = with_activations(fields, anatomy)
     return anatomy if draft else with_towers(fields, anatomy)

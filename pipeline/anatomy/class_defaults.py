@@ -1,14 +1,19 @@
-"""The default config of every described class of transformers. The list is made by tests/oracle/list_class_defaults.py."""
+"""What Transformers' classes do where no config says it: the default config of each described class, and which of them write their
+attention out. The lists are made by tests/oracle/list_class_defaults.py and list_written_out.py.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).resolve().parents[2] / "tables" / "library" / "class_default.jsonl"
+LIBRARY = Path(__file__).resolve().parents[2] / "tables" / "library"
+FILE = LIBRARY / "class_default.jsonl"
+WRITTEN_OUT = LIBRARY / "written_out.csv"
 
 
 @cache
@@ -22,3 +27,10 @@ def of_class(model_type: str | None, values: Mapping[str, Any]) -> dict[str, Any
     """These values, or what the class defaults to where it has such a field."""
     own = class_defaults().get(model_type or "", {})
     return {name: own.get(name, value) for name, value in values.items()}
+
+
+@cache
+def written_out() -> frozenset[str]:
+    """The model_types whose classes have no fused attention, whatever is asked for."""
+    with WRITTEN_OUT.open(newline="", encoding="utf-8") as file:
+        return frozenset(row["model_type"] for row in csv.DictReader(file))

@@ -183,10 +183,13 @@ SELECT
     coalesce(code.has_logit_cap, false) AS has_logit_cap,
     coalesce(code.router_input_bytes, 0) AS router_input_bytes,
     coalesce(code.feed_forward_extra, 0) AS feed_forward_extra,
+    coalesce(code.residual_extra, 0) AS residual_extra,
+    coalesce(code.eager_hidden_16, 0) AS eager_hidden_16, coalesce(code.eager_hidden_32, 0) AS eager_hidden_32,
     coalesce(code.value_norm_bytes, 0) AS value_norm_bytes,
     coalesce(code.has_block_dropout, false) AS has_block_dropout,
     -- bytes of a mask that the class holds beside its weights
-    iif(code.has_mask_buffer, model.max_context_tokens::BIGINT * model.max_context_tokens, 0) AS mask_buffer_bytes,
+    CASE WHEN code.has_layer_masks THEN mixer.attention_layer_count WHEN code.has_mask_buffer THEN 1 ELSE 0 END
+        * iif(code.has_mask_buffer OR code.has_layer_masks, model.max_context_tokens::BIGINT * model.max_context_tokens, 0) AS mask_buffer_bytes,
     coalesce(code.are_experts_adapted, true) AS are_experts_adapted,
     coalesce(code.runs_all_experts, false) AS runs_all_experts,
     mixer.* EXCLUDE (model_id), block.* EXCLUDE (model_id), recurrent_shape.recurrences,

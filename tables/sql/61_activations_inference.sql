@@ -68,7 +68,7 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(m, x) AS CASE
         + iif(m.has_router_scale, 2 * x.compute_bytes * m.hidden_size, 0)
 END;
 
-CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * hidden_tensors(m) * m.hidden_size + greatest(
+CREATE OR REPLACE MACRO feed_forward_bytes_per_token(m, x) AS x.compute_bytes * (hidden_tensors(m) + m.residual_extra) * m.hidden_size + greatest(
     x.compute_bytes * greatest(wide_tensors(m.activation, true), iif(m.has_fused_gate, 4, 3)) * m.gated_max,
     x.compute_bytes * wide_tensors(m.activation, false) * m.plain_max,
     x.compute_bytes * (m.hidden_size + 3 * m.shared_max),
@@ -81,8 +81,14 @@ CREATE OR REPLACE MACRO score_bytes_eager(m, x) AS CASE m.softmax_form
     WHEN 'sinks' THEN 3 * x.compute_bytes
     -- (scores before and after the mask, and the softmax of the layer before, all have names)
     WHEN 'named' THEN iif(x.compute_bytes = 4, 8, 10) + 2 * x.compute_bytes
+    -- (the softmax of the layer before has a name; with MPT so have the scores before they are made fp32)
+    WHEN 'kept' THEN 8 + x.compute_bytes
+    WHEN 'kept-scores' THEN 12
+    WHEN 'clamped' THEN 2 * x.compute_bytes
     ELSE iif(x.compute_bytes = 4, 8, 10)
 END;
+
+CREATE OR REPLACE MACRO keeps_softmax(m) AS m.softmax_form IN ('named', 'kept', 'kept-scores');
 
 -- (eager attention has a mask for the whole context and one for each window, whatever the length)
 CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
@@ -90,7 +96,8 @@ CREATE OR REPLACE MACRO eager_attention_bytes(m, x) AS step_tokens(x) * (
     + x.compute_bytes * iif(is_encoder(m) AND m.softmax_form = 'compute', 8 * m.hidden_size,
         3 * m.hidden_size + m.query_max * iif(m.has_grouped_heads OR m.softmax_form = 'compute', 3, 1)
             -- (queries, keys and values of one product stay as long as the values, a view of it)
-            + iif(m.has_fused_qkv AND m.rotary_form <> 'none' AND m.softmax_form <> 'compute', m.query_max + 2 * m.key_max, 0))
+            + iif(m.has_fused_qkv AND m.rotary_form <> 'none' AND m.softmax_form <> 'compute', m.query_max + 2 * m.key_max, 0)
+            + iif(x.compute_bytes = 4, m.eager_hidden_32, m.eager_hidden_16) * m.hidden_size)
     + iif(is_encoder(m), 0, m.mask_count * x.compute_bytes * x.context_tokens));
 
 -- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values repeated in fp32.
@@ -178,7 +185,7 @@ CREATE OR REPLACE MACRO layer_bytes_before_logits(m, x) AS iif(x.phase_id = 'inf
 
 -- Beside the feed-forward block of a layer of eager attention: the softmax, which the layer's code still names, and the masks.
 CREATE OR REPLACE MACRO scores_beside_bytes(m, x) AS iif(is_eager(m, x) AND NOT is_encoder(m),
-    x.compute_bytes * step_tokens(x) * x.context_tokens * coalesce(m.head_max + m.mask_count, 0), 0);
+    x.compute_bytes * step_tokens(x) * x.context_tokens * coalesce(iif(keeps_softmax(m), 2, 1) * m.head_max + m.mask_count, 0), 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(m, x) AS greatest(
     greatest(step_tokens(x) * feed_forward_bytes_per_token(m, x) + scores_beside_bytes(m, x), attention_bytes(m, x), recurrent_prefill_bytes(m, x),

@@ -43,8 +43,6 @@ class Plan:
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
 
-# Code that only knows attention written out, often because it adds to the scores.
-WRITTEN_OUT = ("mpnet", "deberta-v2", "big_bird", "roformer", "tapas", "splinter")
 ROBERTA = Plan("RobertaForMaskedLM", classifies="dense", first_position=2, defaults=BERT)
 PLANS = {
     "bert": Plan("BertModel", defaults=BERT),
@@ -185,7 +183,6 @@ def read_encoder(fields: Fields) -> Anatomy:
         hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout", default=0.1),
         attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout", default=0.1),
         max_context_tokens=max(positions - plan.first_position, 1),
-        has_flash_attention=fields.text("model_type") not in WRITTEN_OUT,
         stored_extra=extra,
     )
 
