@@ -16,6 +16,7 @@ from pipeline.accuracy import fill_accuracy
 from pipeline.anatomise import anatomise
 from pipeline.compatibility import write_compatibility
 from pipeline.facts import TABLES, read_facts, read_measured
+from pipeline.failures import interruptible
 from pipeline.hub.snapshot import Snapshot
 from pipeline.lookup import fill_footprints
 from pipeline.progress import Progress, quiet, step
@@ -40,8 +41,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
     """
     facts = read_facts()
     frames = {**anatomise(snapshot, progress), "measured": read_measured()}
-    connection = duckdb.connect()
-    try:
+    with duckdb.connect() as connection, interruptible(connection):
         connection.execute(f"ATTACH '{_quoted(folder / DATABASE)}' AS almanac (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE almanac")
         with step(progress, "formulas"):
@@ -52,8 +52,6 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         fill_footprints(connection, facts["scenario_set"], progress)
         _comment(connection)
         counts = _export(connection, folder, progress)
-    finally:
-        connection.close()
     return counts
 
 

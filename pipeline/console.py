@@ -15,6 +15,7 @@ from pipeline import accuracy, build, checks, hosting, manifest
 from pipeline import publish as publishing
 from pipeline.anatomise import anatomise
 from pipeline.facts import read_facts, read_measured
+from pipeline.failures import interruptible
 from pipeline.hub.crawl import Crawled
 from pipeline.hub.crawl import crawl as crawl_hub
 from pipeline.hub.journal import JournalError
@@ -109,7 +110,7 @@ def hosting_of(site: Path) -> int:
 
 def compare(snapshot: Snapshot) -> None:
     """Prints our error against the published measurements, from the book as it stands; nothing is written."""
-    with duckdb.connect() as connection:
+    with duckdb.connect() as connection, interruptible(connection):
         build.load(connection, read_facts(), {**anatomise(snapshot, bar), "measured": read_measured()})
         build.run_sql(connection)
         accuracy.fill_accuracy(connection)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import signal
+import socket
 import sys
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from pipeline.hub.bounds import visible
 
@@ -24,6 +25,15 @@ _SIGNALS = {
     name: getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 }  # besides Ctrl-C, which Python turns into KeyboardInterrupt by itself
 _stopped_by: list[int] = []
+
+
+class Connection(Protocol):
+    """What can be told to stop: a DuckDB connection. Commands that need none do not import it."""
+
+    def interrupt(self) -> None: ...
+
+
+_queries: list[Connection] = []
 
 
 class Failure(Exception):
@@ -123,11 +133,38 @@ def stoppable() -> Iterator[None]:
     for number, handler in before.items():
         if handler == signal.SIG_DFL:  # not under nohup
             signal.signal(number, _stop)
+    heard, written = socket.socketpair()
+    written.setblocking(False)
+    woken_before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    watch = threading.Thread(target=_interrupt_queries, args=(heard,), daemon=True)
+    watch.start()
     try:
         yield
     finally:
+        signal.set_wakeup_fd(woken_before)
         for number, handler in before.items():
             signal.signal(number, handler)
+        written.close()
+        watch.join()
+        heard.close()
+
+
+@contextmanager
+def interruptible(connection: Connection) -> Iterator[Connection]:
+    """While it is used, a signal ends the query that it runs: Python hears a signal only when DuckDB gives it the word back, which
+    it does between tasks of its own thread, and not while another thread of it works at a statement."""
+    _queries.append(connection)
+    try:
+        yield connection
+    finally:
+        _queries.remove(connection)
+
+
+def _interrupt_queries(heard: socket.socket) -> None:
+    """Ends the queries under way at every signal, until the other end is closed. The signal's own handler runs when they have ended."""
+    while heard.recv(64):
+        for connection in [*_queries]:
+            connection.interrupt()
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.failures import interruptible
+
 
 @contextmanager
 def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -27,4 +29,4 @@ def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             scratch = Path(held.enter_context(tempfile.TemporaryDirectory()))
             copy = shutil.copyfile(database, scratch / database.name)
             connection = duckdb.connect(str(copy), read_only=True)
-        yield held.enter_context(connection)
+        yield held.enter_context(interruptible(held.enter_context(connection)))
