@@ -38,7 +38,7 @@ part AS (
         iif(x.phase_id = 'inference', loading_bytes(m, x), NULL) AS loading,
         error_band(x, k) AS error_band
     FROM (SELECT scenario AS x FROM scenario)
-    LEFT JOIN shapes ON shapes.model_id = x.model_id
+    LEFT JOIN shapes AS own ON own.model_id = x.model_id
     LEFT JOIN dtype AS d ON d.dtype_id = x.dtype_id
     LEFT JOIN weight AS w ON w.model_id = x.model_id AND w.dtype_id = x.dtype_id
     LEFT JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
@@ -59,17 +59,17 @@ residual AS (SELECT x.*, residual_bytes(x) AS residual_bytes FROM (SELECT autoca
 kernel AS (
     SELECT x.*, kept_by_norm(m, x) AS norm_bytes, kept_per_score(m, x) AS score_bytes, encoder_ratio(m, x) AS encoder_ratio
     FROM (SELECT residual AS x FROM residual)
-    JOIN shapes ON shapes.model_id = x.model_id
+    JOIN shapes AS own ON own.model_id = x.model_id
 ),
 mixer AS (
-    SELECT x.*, with_kernels(m, x) AS mixers FROM (SELECT kernel AS x FROM kernel) JOIN shapes ON shapes.model_id = x.model_id
+    SELECT x.*, with_kernels(m, x) AS mixers FROM (SELECT kernel AS x FROM kernel) JOIN shapes AS own ON own.model_id = x.model_id
 ),
 layer AS (
-    SELECT x.*, kept_parts(m, x, x.mixers) AS parts FROM (SELECT mixer AS x FROM mixer) JOIN shapes ON shapes.model_id = x.model_id
+    SELECT x.*, kept_parts(m, x, x.mixers) AS parts FROM (SELECT mixer AS x FROM mixer) JOIN shapes AS own ON own.model_id = x.model_id
 ),
 recipe_kept AS (
     SELECT x.* EXCLUDE (mixers, parts), kept_sums(m, x, x.parts) AS s
-    FROM (SELECT layer AS x FROM layer) JOIN shapes ON shapes.model_id = x.model_id
+    FROM (SELECT layer AS x FROM layer) JOIN shapes AS own ON own.model_id = x.model_id
 ),
 step AS (
     SELECT x.*, r.is_autocast, r.residual_bytes, r.norm_bytes, r.s
@@ -91,14 +91,14 @@ step AS (
 placed AS (
     SELECT
         x.*, layer_work(m, x, x.s) AS work, made_in_layer(m, x) AS made_in_layer, first_stage(m, x) AS first_place, last_stage(m, x) AS last_place
-    FROM (SELECT step AS x FROM step) JOIN shapes ON shapes.model_id = x.model_id
+    FROM (SELECT step AS x FROM step) JOIN shapes AS own ON own.model_id = x.model_id
 ),
 stage AS (
     SELECT
         x.* EXCLUDE (first_place, last_place),
         held_by(m, x, x.first_place) AS first_stage,
         iif(x.pipeline_parallel > 1, held_by(m, x, x.last_place), NULL) AS last_stage
-    FROM (SELECT placed AS x FROM placed) JOIN shapes ON shapes.model_id = x.model_id
+    FROM (SELECT placed AS x FROM placed) JOIN shapes AS own ON own.model_id = x.model_id
 ),
 moment AS (
     SELECT
@@ -106,7 +106,7 @@ moment AS (
         moments(m, x, opt, x.first_stage) AS first_moments,
         iif(x.pipeline_parallel > 1, moments(m, x, opt, x.last_stage), NULL) AS last_moments
     FROM (SELECT stage AS x FROM stage)
-    JOIN shapes ON shapes.model_id = x.model_id
+    JOIN shapes AS own ON own.model_id = x.model_id
     JOIN optimizer AS opt ON opt.optimizer_id = x.optimizer_id
 ),
 worst AS (
@@ -123,7 +123,7 @@ served AS (
         x.*, iif(x.phase_id = 'inference', stage_activations_bytes(m, x, k, x.kv_cache + x.kv_padding + x.state), NULL) AS inference_activations,
         layer_bytes_before_logits(m, x) AS layer_bytes
     FROM (SELECT part AS x FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL)
-    LEFT JOIN shapes ON shapes.model_id = x.model_id
+    LEFT JOIN shapes AS own ON own.model_id = x.model_id
     CROSS JOIN constants_row
 ),
 peak AS (
@@ -147,7 +147,7 @@ peak AS (
 counted AS (
     SELECT x.*, overhead_bytes(x, k, m, x.gradients) AS overhead, kernel_spread_bytes(m, x, k) AS kernel_spread
     FROM (SELECT peak AS x FROM peak)
-    LEFT JOIN shapes ON shapes.model_id = x.model_id
+    LEFT JOIN shapes AS own ON own.model_id = x.model_id
     CROSS JOIN constants_row
 ),
 summed AS (
