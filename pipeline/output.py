@@ -91,9 +91,9 @@ def _foreign(output: Path) -> str:
             return entry.name
     held = [part for part in PARTS if (output / part).is_dir() and any((output / part).iterdir())]
     ours = [part for part in held if manifest.read(output / part) or (output / part / _SIGNS[part]).exists()]
-    if held and not ours:
-        return f"a folder {held[0]}"
     for part in held:
+        if part not in ours:
+            return f"a folder {part}"
         for name in _unlisted(output / part):
             if name.rpartition("/")[2] not in _NOTHING_LOST:
                 return f"{part}/{name}"

@@ -78,7 +78,7 @@ def answer(config_path: Path, gpu_id: str, context_tokens: int, database: Path |
     _config(config_path)
     if database is not None:
         _check_place(database)
-    _check(read_facts(), gpu_id, context_tokens)
+    gpu_id = _check(read_facts(), gpu_id, context_tokens)
     with book_of(config_path, database, gpu_id if database is None else None) as connection:
         text = told(connection, gpu_id, context_tokens)
     return text if database is None else f"{text}\n\nkept in {database}: FROM footprint_of('{MODEL_ID}')"
@@ -111,19 +111,20 @@ def _check_place(database: Path) -> None:
         raise OwnModelError(f"{database.parent} is no folder")
 
 
-def _check(facts: Mapping[str, pl.DataFrame], gpu_id: str, context_tokens: int) -> None:
-    """Raises OwnModelError where no almanac can have the answer: the book knows its cards and contexts before it is built."""
+def _check(facts: Mapping[str, pl.DataFrame], gpu_id: str, context_tokens: int) -> str:
+    """The id of the card as the book spells it. Raises OwnModelError where no almanac can have the answer: the book knows its cards and contexts before it is built."""
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE model ({build.declared_columns(PUBLISHED['model'])})")
         for name in ("gpu", "dtype", "phase", "optimizer", "engine", "kv_dtype"):
             connection.register(name, facts[name].to_arrow())
         for name in ("00_words", "77_nearest"):
             connection.execute((build.SQL / f"{name}.sql").read_text(encoding="utf-8"))
-        _known(connection, gpu_id)
+        gpu_id = _known(connection, gpu_id)
     lookup = facts["scenario_set"].filter(purpose="lookup").select("phase_ids", "contexts").rows()
     published = {int(n) for phases, contexts in lookup if "inference" in phases.split() for n in contexts.split()}
     if context_tokens < min(published):
         raise OwnModelError(f"--context starts at {min(published):,}, the shortest that is worked out")
+    return gpu_id
 
 
 def told(connection: duckdb.DuckDBPyConnection, gpu_id: str, context_tokens: int) -> str:

@@ -18,7 +18,7 @@ QUERIES = {
     "scenarios": "SELECT sequences = 1 FROM scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
-    "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm-80gb', '{TEXT}')",
+    "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
     "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",
     "layer_weights": f"SELECT count(*) = 36 FROM layer_weights('{TEXT}')",

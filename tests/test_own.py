@@ -101,3 +101,7 @@ def test_a_question_is_planned_once(config_path, monkeypatch):
         assert sum("FROM footprints(" in query for query in asked) == 1
         assert connection.execute("SELECT count(*) > 500 FROM footprint").fetchall() == [(True,)]
         assert connection.execute("SELECT count(*) > 200 FROM ladder").fetchall() == [(True,)]
+
+
+def test_a_card_is_found_however_its_id_is_spelled(config_path):
+    assert own.answer(config_path, "RTX-4090", 8192) == own.answer(config_path, "rtx-4090", 8192)

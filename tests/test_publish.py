@@ -35,6 +35,8 @@ def stages(monkeypatch, tmp_path):
         ran.append("site")
         assert (tables / "almanac.duckdb").exists()
         (site / "index.html").write_text("site")
+        (site / "assets" / "almanac").mkdir(parents=True)
+        (site / "assets" / "almanac" / "almanac.js").write_text("site")
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
     monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release: None)

@@ -291,3 +291,16 @@ def test_a_table_too_large_for_a_page_host_is_served_from_beside_the_site(tmp_pa
         assert path("/almanac.duckdb") == "site/almanac.duckdb"
         assert path("/tables/../../x") == "site/x"
         assert path("/tables/") == "site/tables"
+
+
+def test_a_strangers_site_beside_tables_of_ours_is_refused(tmp_path):
+    """Each part has to be ours: a manifest of tables says nothing of a folder `site`."""
+    output_folder = tmp_path / "release"
+    (output_folder / "tables").mkdir(parents=True)
+    (output_folder / "tables" / "almanac.duckdb").write_bytes(b"")
+    (output_folder / "site").mkdir()
+    (output_folder / "site" / "thesis.html").write_text("years of work", encoding="utf-8")
+    assert not manifest.read(output_folder / "site")
+    with pytest.raises(publishing.PublishError, match="would be deleted"):
+        output.refuse(output_folder)
+    assert (output_folder / "site" / "thesis.html").read_text(encoding="utf-8") == "years of work"

@@ -84,3 +84,27 @@ def test_an_impossible_count_says_why(book):
     assert rows[16]["verdict"] is None and rows[16]["unknown_reason"]
     assert "no such GPU" in ask(book, "no-such-card", "Qwen/Qwen3-0.6B")[1]["unknown_reason"]
     assert "compute capability" in ask(book, "t4", "Qwen/Qwen3-0.6B", engine_id="vllm")[1]["unknown_reason"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("context_tokens", "1.5"), ("sequences", "2.5"), ("context_tokens", "1e30::DOUBLE")]
+)
+def test_a_number_that_is_none_has_a_reason_and_no_verdict(book, argument, value):
+    rows = book.execute(
+        f"SELECT total_bytes, verdict, max_context_tokens, unknown_reason FROM on_several_gpus('h100-sxm', 'meta-llama/Llama-3.1-8B-Instruct', {argument} := {value})"
+    ).fetchall()
+    assert rows
+    for total, verdict, most, reason in rows:
+        assert total is None and verdict is None and most is None
+        assert reason.startswith(f"{argument} := ")
+
+
+def test_null_is_what_is_taken_where_nothing_is_said(book):
+    asked = "SELECT * FROM on_several_gpus('h100-sxm', '{}'{}) ORDER BY gpu_count"
+    said = book.execute(asked.format("meta-llama/Llama-3.1-8B-Instruct", "")).fetchall()
+    assert (
+        book.execute(
+            asked.format("meta-llama/Llama-3.1-8B-Instruct", ", context_tokens := NULL, sequences := NULL")
+        ).fetchall()
+        == said
+    )

@@ -93,6 +93,10 @@ def _rule(pattern: str, matcher: Callable[[str], Test], dtype_id: str | None) ->
 def recipe(config: Mapping[str, Any]) -> Recipe | None:
     """The recipe of the config's quantiser, or None where it names none. Raises Undecided."""
     for part in parts_of(config):
+        if isinstance(part.get("quantization"), Mapping):
+            return (
+                None  # of MLX, which repeats it as quantization_config for other readers: pipeline/anatomy/formats.py
+            )
         given = next(
             (part[k] for k in ("quantization_config", "compression_config") if isinstance(part.get(k), Mapping)), None
         )

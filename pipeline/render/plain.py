@@ -2,7 +2,7 @@
 
 A reason of the tables names what it speaks of as SQL does (`context_tokens := 131072`), for whoever asks in SQL. Pages and the
 calculator say it without: by RULES, in order, then by the names of engines, formats and optimizers, then LABELS for any argument that is
-left. The browser applies the same list (`plain` in site/assets/almanac.js), so a pattern is written in what Python's and JavaScript's
+left. The browser applies the same list (`plain` in site/assets/calculator.js), so a pattern is written in what Python's and JavaScript's
 regular expressions share.
 """
 

@@ -252,9 +252,12 @@ CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(m, x, k) AS greatest(
     k.llama_cpp_micro_batch_tokens * 4 * (2 * m.query_max + 2 * m.hidden_size) + unpacked_cache_bytes_llama_cpp(m, x, k));
 
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(m, x, k) AS CASE
+    -- (masks are fp32 here)
     WHEN x.attention = 'eager' THEN k.llama_cpp_micro_batch_tokens * 4 * greatest(
-        m.vocab_size + m.hidden_size,
+        m.vocab_size + m.hidden_size, block_elements_llama_cpp(m),
         (m.head_max + 1) * reserved_tokens({'win': NULL}, m, x, k) + iif(m.is_block_parallel, 6, 4) * m.hidden_size)
+        + iif(x.pipeline_parallel > 1,
+            k.llama_cpp_pipeline_copies * (2 * mask_bytes_llama_cpp(m, x, k) + k.llama_cpp_micro_batch_tokens * 8 * m.hidden_size), 0)
     WHEN x.pipeline_parallel > 1 THEN
         k.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(m, x, k) + k.llama_cpp_micro_batch_tokens * 8 * m.hidden_size)
         + greatest(k.llama_cpp_micro_batch_tokens * 4 * (m.vocab_size + m.hidden_size), layer_buffer_bytes_llama_cpp(m, x, k))

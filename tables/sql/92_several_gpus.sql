@@ -13,8 +13,12 @@ CREATE OR REPLACE MACRO on_several_gpus(
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 asked AS (
-    SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id, context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
-        engine_id AS engine_id, attention AS attention
+    SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id,
+        coalesce(asked_number(context_tokens), 8192)::BIGINT AS context_tokens, coalesce(asked_number(sequences), 1)::BIGINT AS sequences,
+        coalesce(number_reason('context_tokens', context_tokens, k.most_context_tokens), number_reason('sequences', sequences, k.most_sequences))
+            AS wrong,
+        kv_dtype_id AS kv_dtype_id, engine_id AS engine_id, attention AS attention
+    FROM constants AS k
 ),
 point AS (
     SELECT asked.context_tokens, asked.sequences FROM asked
@@ -61,9 +65,9 @@ summed AS (
     SELECT j.gpu_count, any_value(j.asked_gpu_id) AS gpu_id, any_value(j.model_id) AS model_id, any_value(j.dtype_id) AS dtype_id,
         any_value(j.engine_id) AS engine_id, any_value(a.context_tokens) AS context_tokens, any_value(a.sequences) AS sequences,
         any_value(j.sharding) AS sharding, any_value(j.stages) AS stages, any_value(j.capacity_bytes) AS capacity_bytes,
-        max(j.total_bytes) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS total_bytes,
+        max(j.total_bytes) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences AND a.wrong IS NULL) AS total_bytes,
         max(j.error_band) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS error_band,
-        max(j.reason) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences) AS reason,
+        coalesce(any_value(a.wrong), max(j.reason) FILTER (j.context_tokens = a.context_tokens AND j.sequences = a.sequences)) AS reason,
         list({'at': j.context_tokens, 'need': j.total_bytes * (1 + j.error_band)} ORDER BY j.context_tokens)
             FILTER (j.sequences = a.sequences AND j.total_bytes IS NOT NULL) AS context_points,
         list({'at': j.sequences, 'need': j.total_bytes * (1 + j.error_band)} ORDER BY j.sequences)

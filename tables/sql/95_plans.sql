@@ -1,6 +1,6 @@
 -- How many GPUs a training takes, and how they share it: the sensible combinations searched.
 --
---   plans_for('h100-sxm-80gb', 'meta-llama/Llama-3.1-405B', phase_id := 'pretrain', ...)
+--   plans_for('h100-sxm', 'meta-llama/Llama-3.1-405B', phase_id := 'pretrain', ...)
 --     one row per way to share, on the fewest GPUs that it fits; the cheapest first. plan_rank 1 is the one to take: fewest GPUs, then fewest
 --     stages and divided layers, then nothing computed twice, then most room. Where nothing fits, the row that comes closest, with verdict `no`.
 --
