@@ -61,7 +61,6 @@ CREATE OR REPLACE MACRO argument_reason(a, k) AS coalesce(
             misplaced_reason('precision', a.precision, 'of training'), misplaced_reason('loss', a.loss, 'of training'),
             misplaced_reason('gradient_accumulation', a.gradient_accumulation, 'of training'), misplaced_reason('ema', nullif(asked_flag(a.ema), false), 'of training'),
             misplaced_reason('optimizer_rank', a.optimizer_rank, 'of training'),
-            misplaced_reason('micro_batches_in_flight', a.micro_batches_in_flight, 'of training'),
             misplaced_reason('lora_rank', a.lora_rank, 'lora and qlora'), misplaced_reason('lora_targets', a.lora_targets, 'lora and qlora'))
         WHEN lower(a.phase_id::VARCHAR) IN ('pretrain', 'full-finetune') THEN coalesce(
             misplaced_reason('lora_rank', a.lora_rank, 'lora and qlora'), misplaced_reason('lora_targets', a.lora_targets, 'lora and qlora'))
