@@ -169,7 +169,11 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
         for step in steps:  # a step larger than any block that an engine rounds to
             for changes, limit, end in (
                 ({"context_tokens": longest + step, "sequences": sequences}, longest, longest + step > (allowed or 0)),
-                ({"context_tokens": context, "sequences": most + (step > 0)}, most, engine == "vllm" and most >= 256),
+                (
+                    {"context_tokens": context, "sequences": most + (step > 0)},
+                    most,
+                    (engine, most) in (("vllm", 256), ("llama.cpp", 64)),
+                ),
             ):
                 if limit > 0 and not (step and end):
                     asked.append(base | changes)

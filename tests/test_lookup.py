@@ -13,13 +13,13 @@ from pipeline.scenarios import TYPES
 
 @pytest.fixture(scope="module")
 def twins(book: duckdb.DuckDBPyConnection) -> list[str]:
-    """Models of one shape that differ in what a footprint must not depend on: name, popularity, licence, stored format."""
+    """Models of one shape that differ in what a footprint must not depend on: name, popularity, licence."""
     columns = [row[0] for row in book.execute("DESCRIBE shape").fetchall() if row[0] != "model_id"]
     same = ", ".join(f'shape."{name}"' for name in columns)
     rows = book.execute(
         f"""
         SELECT list(model_id ORDER BY model_id) FROM shape JOIN model USING (model_id)
-        GROUP BY {same} HAVING count(DISTINCT stored_format) > 1 ORDER BY count(*) DESC, 1 LIMIT 1
+        GROUP BY {same} HAVING count(DISTINCT model.license) > 1 ORDER BY count(*) DESC, 1 LIMIT 1
         """
     ).fetchall()
     return rows[0][0][:3] + rows[0][0][-2:]

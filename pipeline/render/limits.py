@@ -50,14 +50,16 @@ def multiples(constants: list[dict]) -> dict[str, float]:
         "llama.cpp": value.get("llama_cpp_cell_multiple", 1),
         "mlx-lm": value.get("mlx_cell_multiple", 1),
         "most": value.get("vllm_default_sequences", UNBOUNDED),
+        "looked": value.get("llama_cpp_looked_sequences", UNBOUNDED),
     }
 
 
 def of_engines(constants: list[dict]) -> dict[str, dict[str, float]]:
     """The same for the browser: by engine the `multiple` that contexts are allocated in, and the `most` sequences."""
     value = multiples(constants)
-    most = {} if value["most"] == UNBOUNDED else {e: value["most"] for e in BLOCK_ENGINES}
-    return {"multiple": {e: n for e, n in value.items() if e != "most" and n != 1}, "most": most}
+    ends = dict.fromkeys(BLOCK_ENGINES, value["most"]) | {"llama.cpp": value["looked"]}
+    most = {engine: end for engine, end in ends.items() if end != UNBOUNDED}
+    return {"multiple": {e: n for e, n in value.items() if e not in ("most", "looked") and n != 1}, "most": most}
 
 
 def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict]) -> pl.DataFrame:
@@ -78,6 +80,8 @@ def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict],
     limit = (
         pl.when(pl.col("engine_id").is_in(BLOCK_ENGINES))
         .then(pl.lit(int(multiples(constants)["most"])))
+        .when(pl.col("engine_id") == "llama.cpp")
+        .then(pl.lit(int(multiples(constants)["looked"])))
         .otherwise(pl.lit(UNBOUNDED))
     )
     lists = _lists(known, "sequences", "context_tokens")

@@ -30,6 +30,10 @@ END;
 CREATE OR REPLACE MACRO is_serving_engine(engine_id) AS starts_with(engine_id, 'vllm') OR engine_id = 'sglang';
 CREATE OR REPLACE MACRO most_requests(engine_id, k) AS iif(is_serving_engine(engine_id), k.vllm_default_sequences, NULL)::BIGINT;
 
+-- Where the line through the last points of a limit ends: an engine's own cap, and for llama.cpp the last point itself, since its masks make
+-- the compute buffer steeper beyond it.
+CREATE OR REPLACE MACRO line_end(engine_id, k) AS iif(engine_id = 'llama.cpp', k.llama_cpp_looked_sequences, most_requests(engine_id, k))::BIGINT;
+
 CREATE OR REPLACE MACRO context_multiple(engine_id, k) AS CASE
     WHEN is_serving_engine(engine_id) THEN k.vllm_block_tokens
     WHEN engine_id = 'llama.cpp' THEN k.llama_cpp_cell_multiple

@@ -101,7 +101,7 @@ SELECT
     CASE
         WHEN verdict IS NULL THEN NULL
         WHEN j.phase_id <> 'inference' THEN largest_between(s.points, j.capacity_bytes, 1)
-        ELSE largest_beyond(s.points, j.capacity_bytes, most_requests(j.engine_id, k))
+        ELSE largest_beyond(s.points, j.capacity_bytes, line_end(j.engine_id, k))
     END::BIGINT AS max_sequences,
     iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason
 FROM judged AS j

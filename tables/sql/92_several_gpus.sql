@@ -80,7 +80,7 @@ SELECT
     iif(reason IS NULL, card_verdict(total_bytes, error_band, capacity_bytes, gpu_count), NULL) AS verdict,
     CASE WHEN reason IS NULL THEN largest_between(context_points, capacity_bytes, context_multiple(s.engine_id, k)) END::BIGINT
         AS max_context_tokens,
-    CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes, most_requests(s.engine_id, k)) END::BIGINT AS max_sequences,
+    CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes, line_end(s.engine_id, k)) END::BIGINT AS max_sequences,
     reason AS unknown_reason
 FROM summed AS s CROSS JOIN constants AS k
 ORDER BY s.gpu_count;

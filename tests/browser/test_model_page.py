@@ -4,6 +4,7 @@ import re
 import zlib
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 MODEL = "models/acme/Alpha-7B-Instruct/"
@@ -72,7 +73,8 @@ def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_ur
     again.evaluate("location.hash = '#reach'")
     again.locator("[data-controls=inference] select[name=context]").select_option("8192")
     again.go_back()
-    again.wait_for_function("document.querySelector('[data-controls=inference] [name=context]').value === '2048'")
+    again.wait_for_selector("[data-controls=inference] [name=context]")
+    expect(again.locator("[data-controls=inference] [name=context]")).to_have_value("2048")
 
 
 def test_the_keys_are_those_of_the_front_page_and_of_sql(open_page):

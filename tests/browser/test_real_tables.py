@@ -213,9 +213,9 @@ def test_more_cards_than_a_sheet_is_wide_are_printed_below_each_other(open_page,
     wanted = set(page.locator("[data-matrix=inference] thead th.g a").all_inner_texts())
     page.emulate_media(media="print")
     page.set_viewport_size({"width": PAPER[paper], "height": 1000})
-    page.wait_for_function("document.querySelector('.printed')")
+    page.wait_for_selector(".printed", state="attached")
     section = "section[aria-labelledby=inference]"
     assert len(wanted) > 40 and set(page.locator(f"{section} thead th.g a").all_inner_texts()) == wanted
     assert not page.evaluate(BEYOND, PAPER[paper])
     page.emulate_media(media="screen")
-    page.wait_for_function("!document.querySelector('.printed')")
+    page.wait_for_selector(".printed", state="detached")
