@@ -59,7 +59,7 @@ CREATE OR REPLACE MACRO argument_reason(a, k) AS coalesce(
         WHEN coalesce(lower(a.phase_id::VARCHAR), 'inference') = 'inference' THEN coalesce(
             misplaced_reason('optimizer_id', a.optimizer_id, 'of training'), misplaced_reason('checkpointing', a.checkpointing, 'of training'),
             misplaced_reason('precision', a.precision, 'of training'), misplaced_reason('loss', a.loss, 'of training'),
-            misplaced_reason('gradient_accumulation', a.gradient_accumulation, 'of training'), misplaced_reason('ema', nullif(asked_flag(a.ema), false), 'of training'),
+            misplaced_reason('gradient_accumulation', a.gradient_accumulation, 'of training'), misplaced_reason('ema', iif(asked_flag(a.ema), true, NULL), 'of training'),
             misplaced_reason('optimizer_rank', a.optimizer_rank, 'of training'),
             misplaced_reason('lora_rank', a.lora_rank, 'lora and qlora'), misplaced_reason('lora_targets', a.lora_targets, 'lora and qlora'))
         WHEN lower(a.phase_id::VARCHAR) IN ('pretrain', 'full-finetune') THEN coalesce(
