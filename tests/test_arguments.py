@@ -37,7 +37,7 @@ REFUSED = [
     ({"checkpointing": "zzz"}, "checkpointing belongs to the phases of training"),
     ({"lora_rank": "8"}, "lora_rank belongs to the phases lora and qlora"),
     ({"phase_id": "full-finetune", "lora_targets": "attention"}, "lora_targets belongs to the phases lora and qlora"),
-    ({"phase_id": "full-finetune", "kv_dtype_id": "fp8"}, "kv_dtype_id belongs to the phases inference"),
+    ({"phase_id": "full-finetune", "kv_dtype_id": "fp8"}, "kv_dtype_id belongs to the phases of inference"),
     ({"phase_id": "full-finetune", "checkpointing": "true"}, "checkpointing is none, full or selective"),
     ({"dtype_id": ""}, "no such dtype: "),
     ({"model_id": None}, "no model was named"),

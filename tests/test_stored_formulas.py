@@ -7,7 +7,8 @@ import pytest
 
 from pipeline import build
 from pipeline.facts import read_facts, read_measured
-from pipeline.render.mirror import Mirror
+from pipeline.render.calculator import Calculator
+from pipeline.render.mirror import Mirror, Untranslatable
 
 ASKED = [
     "'Qwen/Qwen3-8B', context_tokens := 40000, sequences := 7",
@@ -46,3 +47,16 @@ def test_cards_are_judged_from_the_file(stored):
 
 def test_the_calculator_is_translated_from_the_file(stored):
     assert "export function footprints" in Mirror(stored).module()
+
+
+def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculator_out(tmp_path):
+    with duckdb.connect(str(tmp_path / build.DATABASE)) as connection:
+        connection.execute("CREATE MACRO odd(a) AS regexp_replace(a, 'x', 'y')")
+        connection.execute("CREATE MACRO footprints(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)")
+    with pytest.raises(Untranslatable, match="regexp_replace"):
+        Calculator(tmp_path)
+
+
+def test_a_database_without_formulas_has_no_calculator(tmp_path):
+    duckdb.connect(str(tmp_path / build.DATABASE)).close()
+    assert Calculator(tmp_path).module == ""

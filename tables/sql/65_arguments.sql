@@ -66,5 +66,5 @@ CREATE OR REPLACE MACRO argument_reason(a, k) AS coalesce(
             misplaced_reason('lora_rank', a.lora_rank, 'lora and qlora'), misplaced_reason('lora_targets', a.lora_targets, 'lora and qlora'))
     END,
     iif(lower(a.phase_id::VARCHAR) IN (SELECT phase_id FROM phase WHERE phase_id <> 'inference'),
-        coalesce(misplaced_reason('kv_dtype_id', a.kv_dtype_id, 'inference'), misplaced_reason('audio_seconds', a.audio_seconds, 'inference')), NULL)
+        coalesce(misplaced_reason('kv_dtype_id', a.kv_dtype_id, 'of inference'), misplaced_reason('audio_seconds', a.audio_seconds, 'of inference')), NULL)
 );
