@@ -20,7 +20,7 @@ from typing import Protocol, TextIO
 from pipeline.hub.bounds import visible
 
 FAILED = 1
-UNTOUCHED = "what was published is untouched"
+WHOLE = "what is published is whole"  # its tables may be new already where its site is not, and that has its own line
 _SIGNALS = {
     name: getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 }  # besides Ctrl-C, which Python turns into KeyboardInterrupt by itself
@@ -50,12 +50,12 @@ def told(error: BaseException) -> int:
     if is_interruption(error):
         number = _stopped_by[-1] if _stopped_by else signal.SIGINT
         how = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-        say(f"\n{how}: {UNTOUCHED}", sys.stderr)
+        say(f"\n{how}: {WHOLE}", sys.stderr)
         return 128 + number
     sentence = sentence_of(error)
     if sentence is None:
         say("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
-        sentence = f"a mistake of the almanac itself, {UNTOUCHED}: {type(error).__name__}: {error}"
+        sentence = f"a mistake of the almanac itself, {WHOLE}: {type(error).__name__}: {error}"
     say(f"error: {sentence}", sys.stderr)
     return FAILED
 
@@ -74,7 +74,7 @@ def sentence_of(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         return _of_system(error)
     if isinstance(error, MemoryError):
-        return f"not enough memory; {UNTOUCHED}"
+        return f"not enough memory; {WHOLE}"
     duckdb = sys.modules.get("duckdb")
     if duckdb is not None and isinstance(error, duckdb.Error):
         return _of_database(error, duckdb)
@@ -104,7 +104,7 @@ def _of_system(error: OSError) -> str:
     about = [str(name) for name in (error.filename, error.filename2) if name]
     what = f"{(error.strerror or str(error)).lower()}{': ' if about else ''}{' and '.join(about)}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{what}; a build lies beside the last one until it is whole, so twice its size has to be free ({UNTOUCHED})"
+        return f"{what}; a build lies beside the last one until it is whole, so twice its size has to be free ({WHOLE})"
     return what if error.strerror else str(error)
 
 
@@ -114,7 +114,7 @@ def _of_database(error: Exception, duckdb: object) -> str:
     kind, _, rest = first.partition(": ")
     rest = rest or kind
     if isinstance(error, duckdb.OutOfMemoryException):
-        return f"DuckDB has not enough memory ({rest}); {UNTOUCHED}"
+        return f"DuckDB has not enough memory ({rest}); {WHOLE}"
     if "Could not set lock" in first or "Conflicting lock" in first:
         return f"another program has the database open: {rest}"
     if isinstance(error, duckdb.IOException):

@@ -63,12 +63,12 @@ def no_space() -> OSError:
             1,
             'could not answer: Binder Error: no column "y"',
         ),
-        (KeyboardInterrupt(), 130, "interrupted: what was published is untouched"),
-        (RuntimeError("Query interrupted"), 130, "interrupted: what was published is untouched"),
+        (KeyboardInterrupt(), 130, "interrupted: what is published is whole"),
+        (RuntimeError("Query interrupted"), 130, "interrupted: what is published is whole"),
         (
             duckdb.InterruptException("INTERRUPT Error: Interrupted!"),
             130,
-            "interrupted: what was published is untouched",
+            "interrupted: what is published is whole",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_mistake_of_ours_is_never_a_sentence_alone(monkeypatch, capsys, error)
     assert main(["publish", "--no-crawl"]) == 1
     said = capsys.readouterr().err
     assert "Traceback" in said and 'test_failures.py", line' in said
-    assert f"a mistake of the almanac itself, what was published is untouched: {type(error).__name__}" in said
+    assert f"a mistake of the almanac itself, what is published is whole: {type(error).__name__}" in said
 
 
 def test_a_name_that_no_fact_has_is_a_sentence(capsys):
@@ -240,7 +240,7 @@ def test_a_build_that_is_stopped_in_its_sql_tidies_up_and_says_so(tmp_path, numb
     finally:
         run.kill()
         run.communicate()
-    assert said.strip() == f"{words}: what was published is untouched"
+    assert said.strip() == f"{words}: what is published is whole"
     assert run.returncode == 128 + number and not (tmp_path / ".build-next").exists()
 
 
@@ -250,7 +250,7 @@ def test_ctrl_c_while_a_command_is_imported_is_no_traceback():
     code += "builtins.__import__ = interrupted\nfrom pipeline.__main__ import main\nsys.exit(main(['publish', '--no-crawl']))"
     run = started(code)
     said = run.communicate(timeout=60)[1]
-    assert run.returncode == 130 and said.strip() == "interrupted: what was published is untouched"
+    assert run.returncode == 130 and said.strip() == "interrupted: what is published is whole"
 
 
 def test_signals_are_as_before_once_a_command_is_done(config_path, capsys):
