@@ -271,7 +271,7 @@ PUBLISHED = _tables(
         "stored_part",
         "The format that each part of a quantised checkpoint is held in, as its quantisation config or its published total says; what is "
         "not quantised is bf16. Models whose files say it themselves (stored_tensor) and models in one format throughout may have none.",
-        "model_id component tensor_class role operator dtype_id layer_count in_features out_features",
+        "model_id component tensor_class role operator dtype_id layer_count is_in_layers in_features out_features",
         "model_id component tensor_class role operator dtype_id layer_count per_layer_count is_in_layers out_features in_features? "
         "element_count",
     ),

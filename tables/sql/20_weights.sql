@@ -132,35 +132,30 @@ SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), mix.dtype_id,
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
 WHERE tensor.category IN ('f32', 'separate');
 
--- The same sums for the checkpoint as its headers have it: scales and tables come with the class of their matrix.
-CREATE OR REPLACE TEMP TABLE stored_sums AS
+-- What a checkpoint holds where its headers say it (scales and tables come with the class of their matrix), else where its config or its
+-- total says what is held in which format: bits by operator, whatever the class, since the part says it.
+CREATE OR REPLACE TEMP TABLE part_held AS
 SELECT
-    model_id, 'stored' AS dtype_id,
-    sum(stored_bytes)::BIGINT AS weights_bytes,
-    coalesce(sum(stored_bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')), 0)::BIGINT
-        AS replicated_bytes,
-    coalesce(sum(stored_bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
-    coalesce(sum(stored_bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
-    coalesce(sum(stored_bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
-    coalesce(sum(stored_bytes) FILTER (stored_bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
-FROM stored_tensor
-WHERE not_loaded_reason IS NULL
-GROUP BY model_id;
+    part.model_id, part.component, part.tensor_class, part.is_in_layers, part.element_count,
+    ceil(part.element_count * rule.element_bits / 8)::BIGINT
+        + (part.layer_count * part.per_layer_count
+            * iif(part.in_features IS NULL, 0, part.out_features) * rule.row_bits / 8)::BIGINT AS bytes
+FROM stored_part AS part
+JOIN weight_format AS rule
+    ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL
+    AND coalesce(rule.operator = part.operator, true)
+QUALIFY row_number() OVER (
+    PARTITION BY part.model_id, part.component, part.tensor_class, part.role, part.operator, part.dtype_id, part.is_in_layers,
+        part.layer_count, part.in_features, part.out_features
+    ORDER BY rule.operator IS NULL
+) = 1;
 
--- The same sums where config or total say what is held in which format: bits by operator, whatever the class, since the part says it.
-CREATE OR REPLACE TEMP TABLE part_sums AS
-WITH part_bytes AS (
-    SELECT part.*,
-        ceil(part.element_count * rule.element_bits / 8)::BIGINT
-            + (part.layer_count * part.per_layer_count
-                * iif(part.in_features IS NULL, 0, part.out_features) * rule.row_bits / 8)::BIGINT AS bytes
-    FROM stored_part AS part
-    JOIN weight_format AS rule
-        ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL
-        AND coalesce(rule.operator = part.operator, true)
-    QUALIFY row_number() OVER (
-        PARTITION BY part.model_id, part.component, part.tensor_class, part.role, part.operator, part.dtype_id, part.layer_count,
-            part.in_features, part.out_features ORDER BY rule.operator IS NULL) = 1
+CREATE OR REPLACE TEMP TABLE stored_sums AS
+WITH held AS (
+    SELECT model_id, component, tensor_class, is_in_layers, element_count, stored_bytes AS bytes
+    FROM stored_tensor WHERE not_loaded_reason IS NULL
+    UNION ALL BY NAME
+    FROM part_held WHERE model_id NOT IN (SELECT model_id FROM stored_tensor WHERE not_loaded_reason IS NULL)
 )
 SELECT
     model_id, 'stored' AS dtype_id,
@@ -171,8 +166,7 @@ SELECT
     coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
     coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT AS layer_bytes,
     coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
-FROM part_bytes
-WHERE model_id NOT IN (SELECT model_id FROM stored_sums)
+FROM held
 GROUP BY model_id;
 
 CREATE OR REPLACE TABLE weight AS
@@ -190,15 +184,13 @@ WITH sums AS (
     GROUP BY ALL
     UNION ALL BY NAME
     FROM stored_sums
-    UNION ALL BY NAME
-    FROM part_sums
 ),
 held_as AS (
     -- the checkpoint as published is what its headers say, or one of the formats, where its quantisation says which
     SELECT model_id, dtype.dtype_id,
         CASE
             WHEN NOT is_as_published THEN dtype.dtype_id
-            WHEN model_id IN (SELECT model_id FROM stored_sums UNION ALL SELECT model_id FROM part_sums) THEN 'stored'
+            WHEN model_id IN (SELECT model_id FROM stored_sums) THEN 'stored'
             WHEN model.stored_unknown_reason IS NULL THEN model.stored_format
         END AS format,
         iif(is_as_published, model.stored_unknown_reason, NULL) AS stored_unknown_reason,
