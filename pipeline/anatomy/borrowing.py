@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -224,13 +224,6 @@ def _counts(record: Record) -> bool:
         return any(explain_total(held, total, **how) for _, held in variants(anatomy))
     except Exception:
         return False
-
-
-def with_borrowed(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
-    """The same records in the same order; what had no shape of its own has a relative's where its total confirms one."""
-    lenders = Lenders(graded)
-    for record, found in graded:
-        yield settled(lenders, record, found)
 
 
 def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:

@@ -50,14 +50,6 @@ def told(path: Path) -> str:
         raise
 
 
-def describe_file(path: Path) -> str:
-    """The description of a config.json, or the reason why there is none. Raises OSError where the file cannot be read."""
-    try:
-        return told(path)
-    except Failure as reason:
-        return str(reason)
-
-
 def describe(anatomy: Anatomy) -> str:
     context = f"{anatomy.max_context_tokens:,} tokens" if anatomy.max_context_tokens else "not said"
     if anatomy.trained_context_tokens:

@@ -17,7 +17,7 @@ model whose total holds two heads.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,15 +52,8 @@ class _Kin:
 Kin = Mapping[str | None, Sequence[_Kin]]
 
 
-def with_ties(graded: Sequence[Confirmed]) -> Iterator[Confirmed]:
-    """The same records in the same order; a guess that the head is its own is decided, or graded as what it is."""
-    kin = kin_of(graded)
-    for record, found in graded:
-        yield record, with_tie(record, found, kin)
-
-
 def with_tie(record: Record, found: Graded, kin: Kin) -> Graded:
-    """One of them; `kin` is kin_of all."""
+    """The grade of a record beside its kin (kin_of all): a guess that the head is its own is decided, or graded as what it is."""
     return _settled(record, found, kin) if _is_guess(record, found) else found
 
 

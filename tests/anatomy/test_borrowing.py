@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
-from pipeline.anatomy.borrowing import TWO_SHAPES, with_borrowed
+from pipeline.anatomy.borrowing import TWO_SHAPES, Lenders, settled
 from pipeline.anatomy.grade import Graded, grade
 from pipeline.anatomy.stored import extras_by_sum
 from pipeline.hub.record import Record
@@ -27,7 +27,7 @@ UNKNOWN = Graded("unknown", "No config is known")
 
 def borrowed(record: Record, *lenders: Record) -> tuple[Record, Graded]:
     graded = [(lender, grade(lender, read_config(lender.config))) for lender in lenders]
-    return list(with_borrowed([*graded, (record, UNKNOWN)]))[-1]
+    return settled(Lenders([*graded, (record, UNKNOWN)]), record, UNKNOWN)
 
 
 def test_a_base_model_lends_its_shape_where_the_total_comes_out():

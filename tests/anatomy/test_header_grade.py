@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
-from pipeline.anatomy.borrowing import with_borrowed
+from pipeline.anatomy.borrowing import Lenders, settled
 from pipeline.anatomy.header_grade import grade_with_header
 from pipeline.hub.record import Record
 from tests.anatomy.headers import FORMATS, as_gguf, of_layers, repacked, written
@@ -164,7 +164,8 @@ def test_a_gguf_repository_without_a_config_has_the_shape_and_cache_of_its_base_
     made = record(header=as_gguf(LLAMA, "Q8_0"), config=None, config_kind=None, base_model_id="org/base")
     made = replace(made, stored_parameter_count=COUNT + 8, parameters_kind="exact_gguf", gguf_file="a-Q8_0.gguf")
     other = replace(made, model_id="org/other", header=as_gguf(written()["MixtralForCausalLM"], "Q8_0"))
-    found = dict((r.model_id, g) for r, g in with_borrowed([(r, graded(r)) for r in (base, made, other)]))
+    known = [(r, graded(r)) for r in (base, made, other)]
+    found = {r.model_id: settled(Lenders(known), r, g)[1] for r, g in known}
     assert (found["org/model"].grade, found["org/model"].anatomy.attention) == (
         "matched",
         found["org/base"].anatomy.attention,

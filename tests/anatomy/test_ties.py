@@ -7,7 +7,7 @@ import small_model
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.grade import grade
-from pipeline.anatomy.ties import OPEN, with_ties
+from pipeline.anatomy.ties import OPEN, kin_of, with_tie
 from pipeline.hub.record import Record
 
 DIMS = {k: v for k, v in small_model.LLAMA.items() if k != "tie_word_embeddings"}
@@ -34,7 +34,7 @@ def model(name, kind="verbatim", *, tied, layers=4, total_has_head=True, **chang
 def settled(record, *kin):
     """What becomes of a record beside these models, whose own configs are known."""
     graded = [(r, grade(r, read_config(r.config))) for r in (*kin, record)]
-    return list(with_ties(graded))[-1][1]
+    return with_tie(*graded[-1], kin_of(graded))
 
 
 def guess(name="maker/rebuilt", **changes):
