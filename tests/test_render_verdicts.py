@@ -201,7 +201,8 @@ def test_engines_have_one_cap_and_one_cell_everywhere(tables, book, engine):
     by_engine = limits.multiples(book["constant"])
     with duckdb.connect() as connection:
         with_view(connection, tables)
-        query = "SELECT most_requests($id, k), context_multiple($id, k) FROM constants AS k"
-        cap, cell = connection.execute(query, {"id": engine}).fetchall()[0]
+        query = "SELECT most_requests($id, k), line_end($id, k), context_multiple($id, k) FROM constants AS k"
+        cap, end, cell = connection.execute(query, {"id": engine}).fetchall()[0]
     assert cap == (by_engine["most"] if engine in limits.BLOCK_ENGINES else None)
+    assert end == limits.of_engines(book["constant"])["most"].get(engine)
     assert cell == by_engine.get(engine, 1)

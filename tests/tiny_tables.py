@@ -84,12 +84,10 @@ REFUSED = {
     ("transformers", "amd", "nf4"): (None, "not settled"),
 }
 COMPONENTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters")
-CONSTANTS = {
-    "vllm_block_tokens": 16.0,
-    "llama_cpp_cell_multiple": 256.0,
-    "mlx_cell_multiple": 256.0,
-    "vllm_default_sequences": 256.0,
-    "vllm_default_share": 0.7,
+FACTS = Path(__file__).parents[1] / "tables" / "facts" / "constant.csv"
+# as they are published, but for a server's share of a card, which is smaller so that it decides among so few models
+CONSTANTS = dict(pl.read_csv(FACTS).select("constant_id", pl.col("value").cast(float)).iter_rows()) | {
+    "vllm_default_share": 0.7
 }
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
 

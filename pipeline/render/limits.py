@@ -46,11 +46,11 @@ def multiples(constants: list[dict]) -> dict[str, float]:
     """What each engine allocates at a time, and the most sequences that vLLM runs by default."""
     value = {c["constant_id"]: c["value"] for c in constants}
     return {
-        **{engine: value.get("vllm_block_tokens", 1) for engine in BLOCK_ENGINES},
-        "llama.cpp": value.get("llama_cpp_cell_multiple", 1),
-        "mlx-lm": value.get("mlx_cell_multiple", 1),
-        "most": value.get("vllm_default_sequences", UNBOUNDED),
-        "looked": value.get("llama_cpp_looked_sequences", UNBOUNDED),
+        **{engine: value["vllm_block_tokens"] for engine in BLOCK_ENGINES},
+        "llama.cpp": value["llama_cpp_cell_multiple"],
+        "mlx-lm": value["mlx_cell_multiple"],
+        "most": value["vllm_default_sequences"],
+        "looked": value["llama_cpp_looked_sequences"],
     }
 
 
