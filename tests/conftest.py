@@ -10,11 +10,11 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline import build
-from pipeline.anatomise import anatomise
-from pipeline.facts import read_facts, read_measured
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.scenarios import TYPES
+from pipeline.press import build
+from pipeline.press.anatomise import anatomise
 
 Asked = dict[str, object]
 NO_BROWSER = "no browser, and none could be installed"

@@ -6,7 +6,7 @@
 --   most_requests, context_multiple   the most sequences that an engine runs by itself, and the tokens that it allocates at a time
 --
 -- Units: bytes per GPU, sequences, tokens. Source: constant.csv (vllm_default_sequences and the cells). The same comparison stands in
--- pipeline/compatibility.py and pipeline/render (words, limits) and in site/assets (almanac.js, limits.js, calculator.js); tests hold them equal.
+-- pipeline/press/compatibility.py and pipeline/render (words, limits) and in site/assets (almanac.js, limits.js, calculator.js); tests hold them equal.
 
 CREATE OR REPLACE MACRO takes(total, band, capacity) AS total * (1 + band) <= capacity;
 

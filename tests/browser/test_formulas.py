@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.render import calculator
-from pipeline.render.mirror import Mirror, Untranslatable
-from pipeline.scenarios import TYPES
+from pipeline.book.scenario import TYPES
+from pipeline.render.data import calculator
+from pipeline.render.data.mirror import Mirror, Untranslatable
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).parents[2] / "site" / "assets"

@@ -18,11 +18,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline import build
-from pipeline.anatomise import anatomise
-from pipeline.facts import read_facts, read_measured
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.scenarios import TYPES
+from pipeline.press import build
+from pipeline.press.anatomise import anatomise
 
 PATH = Path(__file__).with_name("components.csv")
 COMPONENTS = (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from pipeline import build
+from pipeline.press import build
 from tests.golden import components
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")

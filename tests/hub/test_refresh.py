@@ -12,7 +12,7 @@ import time
 import pytest
 
 from pipeline import __main__ as command
-from pipeline import console
+from pipeline.cli import console
 from pipeline.hub import reach
 from pipeline.hub.snapshot import FOLDER
 
@@ -80,8 +80,8 @@ def test_a_hub_that_answers_with_errors_leaves_the_last_snapshot(case, capsys):
 
 def test_publish_asks_the_hub_unless_it_is_told_not_to(monkeypatch):
     asked = []
-    monkeypatch.setattr(command.console, "refresh", lambda settings: asked.append("crawl"))
-    monkeypatch.setattr(command.console, "publish", lambda *_: asked.append("publish"))
+    monkeypatch.setattr(console, "refresh", lambda settings: asked.append("crawl"))
+    monkeypatch.setattr(console, "publish", lambda *_: asked.append("publish"))
     monkeypatch.delenv("ALMANAC_CRAWL", raising=False)
     assert command.main(["publish"]) == 0
     assert asked == ["crawl", "publish"]
