@@ -12,7 +12,6 @@ import json
 from pathlib import Path
 
 import pytest
-from small_model import LLAMA
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, families, read_config
 from pipeline.anatomy.class_defaults import class_defaults
@@ -26,6 +25,7 @@ from pipeline.cli.own import OwnModelError, book_of
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.press.anatomise import anatomise
+from tests.anatomy.small_model import LLAMA
 
 families.reader_for("llama")
 READERS = sorted(families._READERS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import small_model
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from pipeline.confirm.grade import Graded, grade
 from pipeline.confirm.stored import extras_by_sum
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
+from tests.anatomy import small_model
 
 LLAMA = {**small_model.LLAMA, "torch_dtype": "bfloat16"}
 COUNT = read_config(LLAMA).parameter_count

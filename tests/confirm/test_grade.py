@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-import small_model
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.confirm.grade import OWN_CONFIG, grade
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
+from tests.anatomy import small_model
 
 LLAMA = {**small_model.LLAMA, "max_position_embeddings": 2048}
 ANATOMY = read_config(LLAMA)

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-import small_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from pipeline.anatomy import read_config
 from pipeline.confirm.left_out import Undecided, recipe
 from pipeline.confirm.stored import Explanation, explain_total
 from pipeline.confirm.stored_parts import parts
+from tests.anatomy import small_model
 
 LAYERS = 6
 LLAMA = {**small_model.LLAMA, "num_hidden_layers": LAYERS}

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from small_model import LLAMA
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.families import reader_for
@@ -16,6 +15,7 @@ from pipeline.confirm.grade import Graded
 from pipeline.confirm.strangers import CANDIDATES, is_stranger, readings
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import newest_snapshot
+from tests.anatomy.small_model import LLAMA
 
 CONFIG = {
     **LLAMA,

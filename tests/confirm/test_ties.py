@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-import small_model
 
 from pipeline.anatomy import read_config
 from pipeline.confirm.grade import grade
 from pipeline.confirm.ties import OPEN, kin_of, with_tie
 from pipeline.hub.record import Record
+from tests.anatomy import small_model
 
 DIMS = {k: v for k, v in small_model.LLAMA.items() if k != "tie_word_embeddings"}
 HEAD = DIMS["vocab_size"] * DIMS["hidden_size"]
