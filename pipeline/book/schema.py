@@ -142,7 +142,7 @@ FACTS = _tables(
     _table(
         "image_processor",
         "How pictures are resized or cut before a model sees them, and the tokens that are added: by processor, with what a checkpoint's "
-        "config does not say. The rules are in tables/sql/64_image_tokens.sql.",
+        "config does not say. The rules are in tables/sql/activations/images/image_tokens.sql.",
         "processor_id",
         "processor_id rule min_image_tokens? max_image_tokens? max_side_patches? side_tiles? max_tiles? grids? image_extra_tokens "
         "tile_extra_tokens row_extra_tokens source locator? confidence note?",

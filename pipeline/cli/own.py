@@ -117,7 +117,7 @@ def _check(facts: Mapping[str, pl.DataFrame], gpu_id: str, context_tokens: int) 
         connection.execute(f"CREATE TABLE model ({build.declared_columns(PUBLISHED['model'])})")
         for name in ("gpu", "dtype", "phase", "optimizer", "engine", "kv_dtype"):
             connection.register(name, facts[name].to_arrow())
-        for name in ("00_words", "77_nearest"):
+        for name in ("words", "ask/nearest"):
             connection.execute((build.SQL / f"{name}.sql").read_text(encoding="utf-8"))
         gpu_id = _known(connection, gpu_id)
     lookup = facts["scenario_set"].filter(purpose="lookup").select("phase_ids", "contexts").rows()

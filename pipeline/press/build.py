@@ -6,8 +6,11 @@ the macros of tables/sql: the same text fills the tables here and answers whoeve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -28,6 +31,9 @@ DATABASE = "almanac.duckdb"
 STORAGE_VERSION = "v1.2.0"
 ROW_GROUP_ROWS = 36_000
 CSV_ROWS = 500_000
+# comments and strings; what a statement makes
+_NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+_MADE = re.compile(r"\s*CREATE OR REPLACE (?:TEMP )?(?P<kind>MACRO|TABLE|VIEW) (?P<name>\w+)")
 
 
 class FormulaError(RuntimeError):
@@ -88,14 +94,48 @@ def declared_columns(table: Table) -> str:
     )
 
 
-def run_sql(connection: duckdb.DuckDBPyConnection) -> None:
-    """Runs the files of tables/sql in the order of their numbers. Raises FormulaError, which names the file."""
-    for path in sorted(SQL.glob("*.sql")):
-        try:
-            connection.execute(path.read_text(encoding="utf-8"))
-        except (duckdb.ProgrammingError, duckdb.DataError) as error:  # not of a disk, of memory or of Ctrl-C
-            first = str(error).strip().partition("\n")[0]
-            raise FormulaError(f"tables/sql/{path.name} does not run with the facts as they are: {first}") from error
+def sql_files(folder: Path = SQL) -> list[Path]:
+    """The files of formulas: a folder for each component."""
+    return sorted(folder.rglob("*.sql"))
+
+
+def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | None = None) -> None:
+    """Runs the files of tables/sql, each statement after those that make what it names: the order of files is nowhere a matter.
+    `texts` are other words for some of the files. Raises FormulaError, which names the file."""
+    statements: dict[str, tuple[Path, str, str]] = {}
+    for path in sql_files():
+        text = (texts or {}).get(path) or path.read_text(encoding="utf-8")
+        for statement in _run(path, connection.extract_statements, text):
+            code = _NO_CODE.sub(" ", statement.query)
+            made = _MADE.match(code)
+            if made is None or _made(made) in statements:
+                raise FormulaError(f"{path.relative_to(SQL)} makes nothing, or what another makes: {code.strip()[:60]}")
+            statements[_made(made)] = (path, statement.query, code)
+    # a macro is known by its bracket: columns and steps may have its name
+    needs = {
+        name: {word for word in re.findall(r"\w+\(?", code) if word in statements and word != name}
+        for name, (_path, _text, code) in statements.items()
+    }
+    try:
+        order = list(TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        raise FormulaError(f"formulas that need one another: {' → '.join(error.args[1])}") from error
+    for name in order:
+        path, text, _code = statements[name]
+        _run(path, connection.execute, text)
+
+
+def _made(found: re.Match[str]) -> str:
+    return found["name"] + ("(" if found["kind"] == "MACRO" else "")
+
+
+def _run(path: Path, run: Callable[[str], Any], text: str) -> Any:
+    try:
+        return run(text)
+    except (duckdb.ProgrammingError, duckdb.DataError) as error:  # not of a disk, of memory or of Ctrl-C
+        first = str(error).strip().partition("\n")[0]
+        name = path.relative_to(SQL)
+        raise FormulaError(f"tables/sql/{name} does not run with the facts as they are: {first}") from error
 
 
 def _comment(connection: duckdb.DuckDBPyConnection) -> None:

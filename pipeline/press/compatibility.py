@@ -89,7 +89,7 @@ def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
 
 
 def _verdict_columns(slots: int) -> list[pl.Expr]:
-    """The columns of the view, in its order and by its rules (tables/sql/90_compatibility.sql)."""
+    """The columns of the view, in its order and by its rules (tables/sql/capacity/compatibility.sql)."""
     capacity = pl.col("capacity_bytes")
     is_known, runs = pl.col("total_0").is_not_null(), pl.col("card_reason").is_null()
     is_tight = (pl.col("gpu_count_0") == 1) & (pl.col("total_0") <= capacity) & (pl.col("needed_0") > capacity)

@@ -106,7 +106,10 @@ def _anatomies(tables: Path) -> dict[str, str]:
 
 
 def _hashes(folder: Path, pattern: str) -> dict[str, str]:
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest()[:12] for f in sorted(folder.glob(pattern))}
+    return {
+        f.relative_to(folder).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest()[:12]
+        for f in sorted(folder.rglob(pattern))
+    }
 
 
 def write(digest: Digest, folder: Path) -> None:

@@ -25,6 +25,7 @@ MADE = (
     "model",
     "rejected",
     "stored_tensor",
+    "stored_part",
     "component",
     "tensor",
     "attention_layer",
@@ -180,7 +181,9 @@ def test_a_formula_that_does_not_run_is_named(left):
     facts = read_facts()
     facts["constant"] = facts["constant"].filter((pl.col("constant_id") != "cuda_gap_ratio") & (left != "none"))
     empty = {n: pl.DataFrame(schema={c.name: POLARS_TYPES[c.type] for c in PUBLISHED[n].columns}) for n in MADE}
-    named = "constant.csv holds no constant" if left == "none" else r"tables/sql/10_capacity\.sql .*cuda_gap_ratio"
+    named = (
+        "constant.csv holds no constant" if left == "none" else r"tables/sql/capacity/capacity\.sql .*cuda_gap_ratio"
+    )
     with duckdb.connect() as connection, pytest.raises(build.FormulaError, match=named) as failure:
         build.load(connection, facts, empty)
         build.run_sql(connection)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.press.build import sql_files
+
 TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.0", "google/gemma-4-12B-it"
 # One row that is true by each macro that answers with a table.
 QUERIES = {
@@ -70,9 +72,7 @@ def queries(database: Path) -> list[str]:
         reached |= found
         waiting += [texts[name] for name in found]
     # those that the tables are filled by, before anybody reads them
-    filled = "\n".join(
-        path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "tables" / "sql").glob("*.sql")
-    )
+    filled = "\n".join(path.read_text(encoding="utf-8") for path in sql_files())
     statements = [
         part
         for part in filled.split(";\n")

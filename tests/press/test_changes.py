@@ -18,7 +18,7 @@ from tests.render.tiny_tables import GIB, build
 
 VERSIONS = {"data_version": "2026-01-02-abc", "schema_version": "1.0.0", "snapshot_date": "2026-01-02"}
 BASIS = VERSIONS | {
-    "formulas": {"40_weights.sql": "a"},
+    "formulas": {"weights/weight.sql": "a"},
     "facts": {"constant.csv": "a"},
     "constants": {"gap": 0.1},
     "engines": {"vllm": "1"},
@@ -54,7 +54,7 @@ def test_equal_releases_differ_in_nothing():
 
 
 def test_a_number_that_moved_is_told_with_its_verdicts():
-    summary, rows = moved(18 * GIB, basis={"formulas": {"40_weights.sql": "b"}})
+    summary, rows = moved(18 * GIB, basis={"formulas": {"weights/weight.sql": "b"}})
     model = only(summary)
     assert model["most"] == 1.0 and model["where"] == ("inference bf16 vllm", 9 * GIB, 18 * GIB)
     assert model["examples"] == [("inference bf16 vllm", "small", "fits", "no")] and model["why"] == ["formula"]

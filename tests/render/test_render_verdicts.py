@@ -2,11 +2,11 @@
 
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import pytest
 
+from pipeline.press.build import SQL
 from pipeline.render import words
 from pipeline.render.data import book as books
 from pipeline.render.data import limits
@@ -16,7 +16,8 @@ from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import answer
 from tests.render.tiny_tables import SHORT, SHORT_TOKENS, build
 
-VIEW = Path(__file__).parents[2] / "tables" / "sql" / "90_compatibility.sql"
+# the view and what it is made of
+FILES = ("words", "ask/nearest", *(f"capacity/{name}" for name in ("support", "verdict", "limits", "compatibility")))
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,9 @@ def with_view(connection, tables):
         "sharding_rule",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
-    for file in map(VIEW.with_name, ("00_words.sql", "77_nearest.sql", "86_support.sql", "87_verdict.sql")):
-        connection.execute(file.read_text())
+    for name in FILES:
+        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
     connection.execute("create or replace table runs_on as from almanac.runs_on")
-    # the view and what it is made of; what follows asks the formulas
-    connection.execute(VIEW.read_text().partition("-- A server that takes a share")[0])
 
 
 def test_limits_are_those_of_the_view(book, tables):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline import ROOT
 from pipeline.render import words
 from pipeline.render.environment import cited, short_name
 from pipeline.render.pages import method
@@ -111,11 +112,17 @@ def test_the_opening_note_of_a_formula_file():
     ]
 
 
-def test_every_component_has_its_file():
+def test_every_file_of_the_formulas_is_shown_on_a_page_and_every_page_shows_some():
+    from pipeline.press.build import sql_files
     from pipeline.render.pages.prose import SQL
 
-    for component in method.FILES:
-        assert len(method.files(component, SQL)) == len(method.FILES[component]), component
+    asked = re.findall(
+        r"<!--almanac:sql (\S+)-->",
+        "".join(p.read_text("utf-8") for p in (ROOT / "site" / "docs" / "method").glob("*.md")),
+    )
+    shown = [file["name"] for component in asked for file in method.files(component, SQL)]
+    assert sorted(shown) == sorted(path.relative_to(SQL).as_posix() for path in sql_files())
+    assert all(method.files(component, SQL) for component in asked)
 
 
 @pytest.mark.parametrize(

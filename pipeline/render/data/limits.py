@@ -1,6 +1,6 @@
 """The longest context and the most sequences on one card, and the lines of memory against context.
 
-The rule is that of the view `compatibility` (largest_between and largest_beyond in tables/sql/90_compatibility.sql), computed
+The rule is that of the view `compatibility` (largest_between and largest_beyond in tables/sql/capacity/limits.sql), computed
 for all models at once: between two known points a total is taken as a line, and whole multiples of what an engine allocates
 count. The points are the lookup on one GPU and, where the database holds one, the ladder between and beyond it.
 """

@@ -1,4 +1,4 @@
-"""What the method pages show of the formulas: the SQL file of a component, its opening note, the constants that it names."""
+"""What the method pages show of the formulas: every file of the folder that has the page's name, its opening note, the constants that it reads."""
 
 from __future__ import annotations
 
@@ -6,30 +6,12 @@ import re
 import textwrap
 from pathlib import Path
 
-# The files of a component, by their names less the number that orders them.
-FILES = {
-    "weights": ("weights",),
-    "kv-cache": ("kv_cache",),
-    "state": ("state",),
-    "activations": ("activations_training", "activations_inference"),
-    "gradients": ("optimizer",),
-    "optimizer": ("optimizer",),
-    "adapters": ("adapters",),
-    "overhead": ("overhead",),
-    "capacity": ("capacity", "compatibility"),
-    "sharding": ("sharding", "moments_sharding", "plans"),
-    "error-bands": ("overhead", "compatibility"),
-}
-# Constants are read as `k.name`; pages that share a file take only their own.
-ONLY = {"error-bands": "error_band", "overhead": "", "sharding": "-"}
-WITHOUT = {"overhead": "error_band"}
-
 
 def files(component: str, folder: Path) -> list[dict]:
-    """Name, opening note and text of the component's SQL files."""
-    names = FILES.get(component, (component,))
-    found = [f for f in sorted(folder.rglob("*.sql")) if re.sub(r"^\d+_", "", f.stem) in names]
-    return [{"name": f.name, **opening(f.read_text(encoding="utf-8"))} for f in found]
+    """Name, opening note and text of a component's SQL files: all of its folder, or the one file of that name."""
+    place = folder / component
+    found = [place] if place.is_file() else sorted(place.rglob("*.sql"))
+    return [{"name": f.relative_to(folder).as_posix(), **opening(f.read_text(encoding="utf-8"))} for f in found]
 
 
 def opening(text: str) -> dict:
@@ -56,6 +38,4 @@ def constants(component: str, folder: Path, rows: list[dict]) -> list[dict]:
     """The constants that the component's files read."""
     text = "\n".join(file["text"] for file in files(component, folder))
     named = set(re.findall(r"\bk\.(\w+)", text))
-    only, without = ONLY.get(component, ""), WITHOUT.get(component)
-    chosen = [c for c in rows if c["constant_id"] in named and c["constant_id"].startswith(only)]
-    return [c for c in chosen if not without or not c["constant_id"].startswith(without)]
+    return [c for c in rows if c["constant_id"] in named]
