@@ -23,6 +23,7 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.compatibility import write_compatibility
+from pipeline.press.flat import flatten
 from pipeline.press.lookup import fill_footprints
 
 SQL = TABLES / "sql"
@@ -123,6 +124,7 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
     for name in order:
         path, text, _code = statements[name]
         _run(path, connection.execute, text)
+    flatten(connection)
 
 
 def _made(found: re.Match[str]) -> str:

@@ -52,7 +52,9 @@ def test_the_calculator_is_translated_from_the_file(stored):
 def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculator_out(tmp_path):
     with duckdb.connect(str(tmp_path / build.DATABASE)) as connection:
         connection.execute("CREATE MACRO odd(a) AS regexp_replace(a, 'x', 'y')")
-        connection.execute("CREATE MACRO footprints(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)")
+        connection.execute(
+            "CREATE MACRO footprints_as_written(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)"
+        )
     with pytest.raises(Untranslatable, match="regexp_replace"):
         Calculator(tmp_path)
 

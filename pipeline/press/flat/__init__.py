@@ -88,6 +88,7 @@ class Formulas:
         self.alternatives = reading.macro("footprints")
         self.shape = next(name for name, lookup in self._lookups() if lookup.table == OF_MODEL)
         self.derived: dict[Node, str] = {}
+        self.without_model: dict[Node, Node] = {}
         self.read: dict[str, None] = {}  # columns of the model that are read as they are
         row = reading.connection.execute("FROM constants")
         self.constants = dict(zip([column[0] for column in row.description], row.fetchall()[0], strict=True))
@@ -161,11 +162,16 @@ class Formulas:
         return None
 
     def _derive(self, node: Node) -> Node | None:
-        """A column of the model in the place of what is made of the model alone."""
+        """A column of the model in the place of what is made of the model alone, and is null where there is no such model."""
         if node.sources != {self.shape} or node.kind in ("column", "lambda") or not node.is_closed:
+            return None
+        if self.forest.replaced(node, self._absent, self.without_model) is not self.forest.null:
             return None
         name = self.derived.setdefault(node, f"derived_{len(self.derived)}")
         return self.forest.node("column", (self.shape, name))
+
+    def _absent(self, node: Node) -> Node | None:
+        return self.forest.null if node.kind == "column" and node.about[0] == self.shape else None
 
 
 def _declared(name: str) -> str:

@@ -13,8 +13,34 @@ from typing import Any
 
 JOINED = "?"  # the row that a join is about, in its own condition
 _SIGNS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+# what is null where its first part is
 _NULL_OF_NULL = frozenset(
-    ("lower", "floor", "ceil", "round", "abs", "sqrt", "pow", "log2", "starts_with", "string_split")
+    [
+        "lower",
+        "floor",
+        "ceil",
+        "round",
+        "abs",
+        "sqrt",
+        "pow",
+        "log2",
+        "starts_with",
+        "string_split",
+        "len",
+        "list_sum",
+        "list_max",
+        "list_min",
+        "list_bool_or",
+        "list_bool_and",
+        "list_transform",
+        "list_filter",
+        "list_contains",
+        "list_distinct",
+        "list_extract",
+        "list_sort",
+        "list_reverse_sort",
+        "flatten",
+    ]
 )
 
 Value = Any  # Node, Record, Chosen, Items or Row
@@ -180,7 +206,7 @@ class Forest:
     def called(self, kind: str, name: str, parts: list[Node]) -> Node:
         """A function or an operator: null where a part is null, if it is one of those that say so."""
         if self.null in parts:
-            if kind == "infix" or name in _NULL_OF_NULL:
+            if kind == "infix" or (parts[0] is self.null and name in _NULL_OF_NULL):
                 return self.null
             if name in ("greatest", "least"):
                 parts = [p for p in parts if p is not self.null]
@@ -257,7 +283,7 @@ class Forest:
             return self.cast(node.about, parts[0])
         if node.kind == "between" and self.null is parts[0]:
             return self.null
-        if node.kind == "field" and parts[0] is self.null:
+        if node.kind in ("field", "at") and parts[0] is self.null:
             return self.null
         if node.kind == "is_null":
             return self.is_null(parts[0])

@@ -45,7 +45,9 @@ SELECT
         inputs_needed(f.engine_id, f.images, f.model_id IN (FROM seeing))), ''))
         AS engine_setting
 FROM card_asked
-JOIN footprints('scenario_asked') AS f ON true
+JOIN footprints_in('scenario_asked', phase_id, is_plain := is_plain_scenario(lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank, max_context_tokens,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, sequence_parallel, offload, images, image_width, image_height,
+    audio_seconds)) AS f ON true
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 LEFT JOIN model AS m ON m.model_id = f.model_id
 LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = f.kv_dtype_id

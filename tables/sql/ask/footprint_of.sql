@@ -24,4 +24,6 @@ WITH scenario_asked AS (
         expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel AS sequence_parallel,
         offload AS offload
 )
-SELECT f.* REPLACE (with_nearest(f.unknown_reason, f.model_id) AS unknown_reason) FROM footprints('scenario_asked') AS f;
+SELECT f.* REPLACE (with_nearest(f.unknown_reason, f.model_id) AS unknown_reason) FROM footprints_in('scenario_asked', phase_id, is_plain := is_plain_scenario(lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank, max_context_tokens,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, sequence_parallel, offload, images, image_width, image_height,
+    audio_seconds)) AS f;

@@ -131,7 +131,7 @@ whole AS MATERIALIZED (
         list_reverse_sort(flatten(list_transform(m.caches, lambda cache: list_transform(range(cache.layers), lambda i:
             cache.elements * least(f.context_tokens, coalesce(cache.win, f.context_tokens)) * f.sequences + cache.state + cache.conv_state
         )))) AS caches
-    FROM footprints('scenario_asked') AS f
+    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS f
     LEFT JOIN shape AS m ON m.model_id = f.model_id
     LEFT JOIN weight AS w ON w.model_id = f.model_id AND w.dtype_id = f.dtype_id
 ),

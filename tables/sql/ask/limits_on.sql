@@ -86,7 +86,9 @@ limit_search AS (
                 {'model_id': f.model_id, 'dtype_id': f.dtype_id, 'phase_id': f.phase_id, 'engine_id': f.engine_id, 'context_tokens': f.context_tokens,
                     'sequences': f.sequences, 'gpu_count': f.gpu_count, 'sharding': f.sharding, 'attention': f.attention, 'kv_dtype_id': f.kv_dtype_id,
                     'total_bytes': f.total_bytes, 'unknown_reason': f.unknown_reason} AS told
-            FROM footprints('limit_step') AS f CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS JOIN limit_base
+            FROM footprints_in('limit_step', phase_id, is_plain := is_plain_scenario(lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank, max_context_tokens,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight, sequence_parallel, offload, images, image_width, image_height,
+    audio_seconds)) AS f CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS JOIN limit_base
         ),
         limit_end AS (
             SELECT axis, min(place) FILTER (NOT is_enough AND is_on_axis) AS first_over, any_value(told) FILTER (is_asked) AS told

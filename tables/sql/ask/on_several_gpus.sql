@@ -44,7 +44,7 @@ scenario_asked AS (
 placed AS MATERIALIZED (
     SELECT f.model_id, f.dtype_id, f.engine_id, f.context_tokens, f.sequences, f.kv_dtype_id, f.attention, f.gpu_count, f.sharding,
         greatest(f.gpu_count // k.server_gpu_count, 1) AS stages, f.total_bytes, f.error_band, f.unknown_reason
-    FROM footprints('scenario_asked') AS f CROSS JOIN constants AS k
+    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS f CROSS JOIN constants AS k
     WHERE f.gpu_count <= k.server_gpu_count OR is_server(f)
 ),
 judged AS (

@@ -52,7 +52,7 @@ judged AS (
         iif(card_reason(r) IS NULL, card_verdict(f.total_bytes, f.error_band, card.capacity_bytes, f.gpu_count), NULL) AS verdict,
         no_verdict_reason(card.gpu_id, plan_card.named_id, f.total_bytes, f.unknown_reason, f.model_id, card_reason(r)) AS reason
     FROM plan_card
-    JOIN footprints('plan_asked') AS f ON true
+    JOIN footprints_in('plan_asked', phase_id) AS f ON true
     LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
     LEFT JOIN model AS m ON m.model_id = f.model_id
     LEFT JOIN runs_on AS r
