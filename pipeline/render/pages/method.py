@@ -37,5 +37,5 @@ def opening(text: str) -> dict:
 def constants(component: str, folder: Path, rows: list[dict]) -> list[dict]:
     """The constants that the component's files read."""
     text = "\n".join(file["text"] for file in files(component, folder))
-    named = set(re.findall(r"\bk\.(\w+)", text))
+    named = set(re.findall(r"\bconstants\.(\w+)", text))
     return [c for c in rows if c["constant_id"] in named]

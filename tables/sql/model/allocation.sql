@@ -1,13 +1,16 @@
 -- What PyTorch's allocator rounds the weights of a model up to: part of `shape`, a column for each way to hold them.
 --
---   rounding = Σ over tensors of at least 10 MiB: their size rounded up to 2 MiB − size, where that is no more than 1 MiB
+--   rounding = Σ over tensors of at least 10 MiB: their size rounded up to 2 MiB − size, where that is no more than 1
+--       MiB
 --
--- Units: bytes, whole model. Source: PyTorch's c10/cuda/CUDACachingAllocator.cpp, as overhead/rounding.sql says. merged: servers hold queries,
---   keys and values in one matrix, gate and up in another; half, quarter, eighth: their shards.
---   Packed to 4 or 8 bits (AWQ, GPTQ) a matrix is packed values and the scales of its groups (2 bytes for each group of 128): what a large
+-- Units: bytes, whole model. Source: PyTorch's c10/cuda/CUDACachingAllocator.cpp, as overhead/rounding.sql says.
+--   merged: servers hold queries, keys and values in one matrix, gate and up in another; half, quarter, eighth: their
+--   shards.
+--   Packed to 4 or 8 bits (AWQ, GPTQ) a matrix is packed values and the scales of its groups (2 bytes for each group of
+--   128): what a large
 --   matrix leaves free of its last 2 MiB, between 1 and 2 MiB, the next scales of that size take whole.
--- Not covered: shards of other than 2, 4 or 8; other tensors below 10 MiB, which share blocks of 20 MiB; packed formats other than
---   AWQ and GPTQ.
+-- Not covered: shards of other than 2, 4 or 8; other tensors below 10 MiB, which share blocks of 20 MiB; packed formats
+--   other than AWQ and GPTQ.
 
 CREATE OR REPLACE TEMP TABLE rounding_shape AS
 WITH matrix AS (
@@ -63,7 +66,8 @@ counted AS (
     FROM packed GROUP BY ALL
 ),
 filled AS (
-    SELECT model_id, dtype_id, (rounded + least(gaps, scales) * greatest(gap_bytes - scale_bytes, 0))::BIGINT AS bytes FROM counted
+    SELECT model_id, dtype_id, (rounded + least(gaps, scales) * greatest(gap_bytes - scale_bytes, 0))::BIGINT AS bytes
+        FROM counted
 )
 SELECT
     model_id, max(bytes) FILTER (dtype_id = 'gptq-int4') AS rounding_packed_4_bit,

@@ -1,15 +1,17 @@
 -- The feed-forward blocks of a model, and its largest layer: part of `shape`.
 --
--- Units: elements, layers, experts. `_max` columns are of the one layer that has most; largest_layer_elements are the parameters of a layer
--- of the largest mixer and the largest block. Source: arithmetic over feed_forward_layer and tensor.
+-- Units: elements, layers, experts. `_max` columns are of the one layer that has most; largest_layer_elements are the
+-- parameters of a layer of the largest mixer and the largest block. Source: arithmetic over feed_forward_layer and
+-- tensor.
 -- Not covered: towers, which are not run in a step of text.
 
 CREATE OR REPLACE TEMP TABLE block_shape AS
 SELECT
     model_id,
     list({
-        'layers': layer_count, 'width': iif(expert_count = 0, width, 0) + shared_width, 'is_gated': is_gated,
-        'experts': expert_count, 'routed': experts_per_token, 'expert_width': iif(expert_count > 0, expert_width, 0),
+        'layer_count': layer_count, 'width': iif(expert_count = 0, width, 0) + shared_width, 'is_gated': is_gated,
+        'expert_count': expert_count, 'experts_per_token': experts_per_token, 'expert_width': iif(expert_count > 0,
+            expert_width, 0),
         'activation': activation, 'is_encoder': component = 'encoder'
     } ORDER BY kind) AS blocks,
     coalesce(sum(layer_count) FILTER (expert_count > 0), 0)::BIGINT AS moe_layer_count,

@@ -1,9 +1,12 @@
 -- Sums over the tensors of a model: part of `shape`.
 --
---   factored_elements = Σ over tensors rows + columns (of a vector: all of it);  small_elements: tensors below 4096 elements
---   hidden_input_sum = Σ in over linear layers that read the hidden state;  linear_output_sum = Σ out;  widest_input = max in
+--   factored_elements = Σ over tensors rows + columns (of a vector: all of it);  small_elements: tensors below 4096
+--       elements
+--   hidden_input_sum = Σ in over linear layers that read the hidden state;  linear_output_sum = Σ out;  widest_input =
+--       max in
 --   per_layer_input_sum = Σ over layers of the width that each layer reads of an embedding of its own
---   encoder_*_sum = Σ in over projections that read the tokens of an encoder: its own, and the keys and values of cross-attention
+--   encoder_*_sum = Σ in over projections that read the tokens of an encoder: its own, and the keys and values of
+--       cross-attention
 --   projected_* = Σ elements, Σ longer side, Σ shorter side: what GaLore and APOLLO keep in a low rank
 --
 -- Units: elements. Source: arithmetic over tensor.
@@ -19,13 +22,15 @@ SELECT
     coalesce(max(element_count) FILTER (role = 'embedding'), 0)::BIGINT AS embedding_elements,
     -- what optimizers tell apart
     sum(layer_count * per_layer_count * (out_features + coalesce(in_features, 0)))::BIGINT AS factored_elements,
-    coalesce(sum(element_count) FILTER (in_features IS NOT NULL AND tensor_class NOT IN ('embedding', 'head')), 0)::BIGINT
+    coalesce(sum(element_count) FILTER (in_features IS NOT NULL AND tensor_class NOT IN ('embedding', 'head')),
+        0)::BIGINT
         AS matrix_elements,
     coalesce(sum(element_count) FILTER (out_features * coalesce(in_features, 1) < 4096), 0)::BIGINT AS small_elements,
     coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT
         AS largest_linear_elements,
     -- (a fused tensor of experts is one parameter to the optimizer)
-    max(element_count // layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT AS largest_parameter_elements,
+    max(element_count // layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT
+        AS largest_parameter_elements,
     coalesce(bool_or(role = 'position_embedding'), false) AS has_position_embedding,
     coalesce(bool_or(role = 'shared_expert_gate'), false) AS has_shared_expert_gate,
     coalesce(bool_or(role = 'head_transform'), false) AS has_head_transform,
@@ -34,7 +39,8 @@ SELECT
     -- gate and up projection in one matrix, whose output stays whole while its halves are multiplied
     coalesce(bool_or(role = 'ffn_gate_up' AND component IN ('text', 'decoder')), false) AS has_fused_gate,
     -- the rotary part that the latent's keys get after they are expanded
-    coalesce(any_value(out_features) FILTER (role = 'mla_kv_a') - any_value(in_features) FILTER (role = 'mla_kv_b'), 0)::BIGINT
+    coalesce(any_value(out_features) FILTER (role = 'mla_kv_a') - any_value(in_features) FILTER (role = 'mla_kv_b'),
+        0)::BIGINT
         AS rotary_width,
     -- (of the text, where there is one: a tower's positions do not limit it)
     coalesce(bool_or(role = 'position_embedding' AND component NOT IN ('vision', 'audio'))
@@ -48,7 +54,8 @@ FROM tensor GROUP BY model_id;
 CREATE OR REPLACE TEMP TABLE linear_shape AS
 WITH linear AS (
     SELECT
-        *, layer_count * per_layer_count AS matrices, role IN ('attention_q', 'attention_v', 'attention_qkv') AS is_query_value,
+        *, layer_count * per_layer_count AS matrices, role IN ('attention_q', 'attention_v', 'attention_qkv')
+            AS is_query_value,
         operator LIKE 'linear%' AND component IN ('text', 'encoder', 'decoder')
             AND tensor_class IN ('attention', 'feed-forward', 'shared-expert', 'recurrent') AS is_linear,
         role IN ('attention_q', 'attention_k', 'attention_v', 'ffn_gate', 'ffn_up') AS is_hidden_input
@@ -63,7 +70,8 @@ SELECT
     coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder' AND is_query_value), 0)::BIGINT
         AS encoder_query_value_sum,
     coalesce(sum(matrices * in_features)
-        FILTER (is_linear AND component = 'encoder' AND tensor_class = 'attention'), 0)::BIGINT AS encoder_attention_sum,
+        FILTER (is_linear AND component = 'encoder' AND tensor_class = 'attention'), 0)::BIGINT
+            AS encoder_attention_sum,
     coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder'), 0)::BIGINT AS encoder_linear_sum,
     coalesce(max(in_features) FILTER (is_linear), 0)::BIGINT AS widest_input,
     coalesce(sum(element_count) FILTER (is_linear), 0)::BIGINT AS projected_elements,

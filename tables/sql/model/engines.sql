@@ -1,12 +1,14 @@
--- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of it, and those
--- whose cache uses its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache, and attend to, the whole context).
--- Part of `shape`.
+-- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
+-- it, and those whose cache uses its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache,
+-- and attend to, the whole context). Part of `shape`.
 --
--- Units: none. Source: engine_gap.csv and engine_window.csv, each line with its own. Not covered: architectures that nobody looked for.
+-- Units: none. Source: engine_gap.csv and engine_window.csv, each line with its own. Not covered: architectures that
+-- nobody looked for.
 
-CREATE OR REPLACE MACRO cannot_load(m, engine_id) AS coalesce(list_contains(m.engine_gaps, engine_id), false);
-CREATE OR REPLACE MACRO is_unread(m, engine_id) AS coalesce(list_contains(m.unread_engines, engine_id), false);
-CREATE OR REPLACE MACRO has_windows(m, engine_id) AS coalesce(list_contains(m.windowed_engines, engine_id), false);
+CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(model.engine_gaps, engine_id), false);
+CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);
+CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
+    coalesce(list_contains(model.windowed_engines, engine_id), false);
 
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (

@@ -1,6 +1,7 @@
 -- What the matrices of the widest layer give for one token: part of `shape`.
 --
---   layer_output_elements = (attention or recurrence, whichever is wider) + (feed-forward, or router, shared and routed experts)
+--   layer_output_elements = (attention or recurrence, whichever is wider) + (feed-forward, or router, shared and routed
+--       experts)
 --
 -- Units: elements per token; routed experts count as often as a token passes them. Source: arithmetic over tensor.
 -- Not covered: towers; what a layer makes without a matrix.
@@ -21,5 +22,6 @@ SELECT
     (greatest(coalesce(max(elements) FILTER (tensor_class = 'attention'), 0),
         coalesce(max(elements) FILTER (tensor_class = 'recurrent'), 0))
         + greatest(coalesce(max(elements) FILTER (tensor_class = 'feed-forward'), 0), coalesce(sum(elements)
-            FILTER (tensor_class IN ('expert', 'shared-expert', 'router', 'other')), 0)))::BIGINT AS layer_output_elements
+            FILTER (tensor_class IN ('expert', 'shared-expert', 'router', 'other')), 0)))::BIGINT
+                AS layer_output_elements
 FROM class GROUP BY model_id;

@@ -1,26 +1,32 @@
 -- What mixes tokens in a model, summed over its layers: part of `shape`.
 --
 --   caches   what every layer of the text caches, as a list so that each keeps its own window
---   mixers   widths of what attention works on in one layer of each group; an expanded key or value has one head per query head
+--   mixers   widths of what attention works on in one layer of each group; an expanded key or value has one head per
+--       query head
 --
--- Units: elements, elements per token, layers, heads, tokens. `_sum` columns are summed over layers, `_max` columns are of the one layer that
--- has most. Source: arithmetic over attention_layer. Not covered: towers, which are not run in a step of text.
+-- Units: elements, elements per token, layers, heads, tokens. `_sum` columns are summed over layers, `_max` columns are
+-- of the one layer that has most. Source: arithmetic over attention_layer. Not covered: towers, which are not run in a
+-- step of text.
 
 CREATE OR REPLACE TEMP TABLE mixer_shape AS
 SELECT
     model_id,
     list({
-        'mechanism': mechanism, 'layers': layer_count, 'elements': elements_per_token, 'win': window_tokens,
-        'kv_heads': kv_head_count, 'state': state_elements, 'conv_state': conv_state_elements,
+        'mechanism': mechanism, 'layer_count': layer_count, 'elements_per_token': elements_per_token,
+        'window_tokens': window_tokens,
+        'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
         'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
     } ORDER BY kind) FILTER (component IN ('text', 'decoder')) AS caches,
     list({
-        'mechanism': mechanism, 'layers': layer_count, 'win': window_tokens, 'heads': head_count, 'kv_heads': kv_head_count,
-        'query': head_count * head_dim, 'key': kv_head_count * head_dim, 'value': kv_head_count * value_head_dim,
-        'context': head_count * value_head_dim, 'gated': iif(has_output_gate, head_count * value_head_dim, 0),
-        'latent': elements_per_token, 'has_qk_norm': has_qk_norm,
-        'expanded_key': iif(kv_head_count > 1, head_count, kv_head_count) * head_dim,
-        'expanded_value': iif(kv_head_count > 1, head_count, kv_head_count) * value_head_dim
+        'mechanism': mechanism, 'layer_count': layer_count, 'window_tokens': window_tokens, 'head_count': head_count,
+        'kv_head_count': kv_head_count,
+        'query_width': head_count * head_dim, 'key_width': kv_head_count * head_dim, 'value_width': kv_head_count
+            * value_head_dim,
+        'context_width': head_count * value_head_dim, 'gate_width': iif(has_output_gate, head_count * value_head_dim,
+            0),
+        'has_qk_norm': has_qk_norm,
+        'expanded_key_width': iif(kv_head_count > 1, head_count, kv_head_count) * head_dim,
+        'expanded_value_width': iif(kv_head_count > 1, head_count, kv_head_count) * value_head_dim
     } ORDER BY kind) FILTER (head_count > 0) AS mixers,
     coalesce(sum(layer_count) FILTER (head_count > 0), 0)::BIGINT AS attention_layer_count,
     coalesce(sum(layer_count), 0)::BIGINT AS mixer_layer_count,

@@ -1,10 +1,13 @@
 -- The norms of a model's layers: part of `shape`.
 --
---   norm_width_sum = Σ over layers of norms as wide as the hidden state;  norm_output_sum: of these what linear layers read
---   inner_norm_sum = Σ over layers of norms as wide as a feed-forward block, which stand inside it before its last projection
+--   norm_width_sum = Σ over layers of norms as wide as the hidden state;  norm_output_sum: of these what linear layers
+--       read
+--   inner_norm_sum = Σ over layers of norms as wide as a feed-forward block, which stand inside it before its last
+--       projection
 --   latent_norm_sum = Σ over layers of norms of latents
 --
--- Units: elements. Source: arithmetic over tensor. Which norm a tensor is, its width says: a checkpoint names them all alike.
+-- Units: elements. Source: arithmetic over tensor. Which norm a tensor is, its width says: a checkpoint names them all
+-- alike.
 -- Not covered: norms whose width is that of another place.
 
 CREATE OR REPLACE TEMP TABLE norm_shape AS
@@ -14,15 +17,19 @@ WITH norm AS (
         role = 'norm' AND tensor.layer_count > 1 AS is_in_layers,
         coalesce(mixer_shape.has_qk_norm, false) AS has_qk_norm, mixer_shape.query_max, mixer_shape.key_max,
         coalesce(mixer_layer_count, 0) + coalesce(block_layer_count, 0) AS part_count,
-        out_features = block_shape.gated_max AND out_features > model.hidden_size AND out_features > mixer_shape.query_max
+        out_features = block_shape.gated_max AND out_features > model.hidden_size
+            AND out_features > mixer_shape.query_max
             AS is_as_wide_as_block
-    FROM tensor JOIN model USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT JOIN block_shape USING (model_id)
+    FROM tensor JOIN model USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
+        JOIN block_shape USING (model_id)
 ),
 summed AS (
     SELECT
         model_id,
-        -- (a final norm of the same shape is one layer more, weight and bias of encoders are one role; norms without weights: two a layer)
-        coalesce(sum(iif(layer_count < model_layers, layer_count, layer_count // greatest(model_layers, 1) * model_layers)
+        -- (a final norm of the same shape is one layer more, weight and bias of encoders are one role; norms without
+        -- weights: two a layer)
+        coalesce(sum(iif(layer_count < model_layers, layer_count, layer_count // greatest(model_layers, 1)
+            * model_layers)
                 * out_features * per_layer_count // iif(norm_kind = 'layer' AND per_layer_count >= 4, 2, 1))
             FILTER (is_in_layers AND out_features = hidden_size AND component IN ('text', 'encoder', 'decoder')),
             2 * any_value(model_layers * hidden_size))::BIGINT AS hidden_width_sum,

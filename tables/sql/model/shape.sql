@@ -1,7 +1,7 @@
 -- One row per model with the sums over its layers that every further formula is written in.
 --
--- The columns of each part, with their units, are in the files beside this one. What the code of an architecture does otherwise than its
--- anatomy implies is a line of implementation.csv; where it says nothing the anatomy decides.
+-- The columns of each part, with their units, are in the files beside this one. What the code of an architecture does
+-- otherwise than its anatomy implies is a line of implementation.csv; where it says nothing the anatomy decides.
 -- Units: elements, and elements per token. Source: arithmetic over the model's tables; implementation.csv.
 -- Not covered: models whose anatomy is not known, which have no row.
 
@@ -11,8 +11,8 @@ WITH code AS (
         model_id,
         coalesce(norm_form, norm_kind, 'rms') AS norm_form,
         coalesce(rotary_form, iif(has_learned_positions, 'none', 'rotated')) AS rotary_form,
-        -- encoders of the first generation take softmax and loss in the precision of the model; so do encoder-decoders, whose loss
-        -- autocast runs in fp32
+        -- encoders of the first generation take softmax and loss in the precision of the model; so do encoder-decoders,
+        -- whose loss autocast runs in fp32
         coalesce(softmax_form, iif(is_encoder OR cross_layer_count > 0, 'compute', 'fp32')) AS softmax_form,
         coalesce(loss_form, CASE WHEN is_encoder THEN 'compute' WHEN cross_layer_count > 0 THEN 'cast' ELSE 'fp32' END)
             AS loss_form,
@@ -28,23 +28,28 @@ WITH code AS (
         coalesce(has_block_dropout, false) AS has_block_dropout,
         -- bytes of a mask that the class holds beside its weights
         CASE WHEN has_layer_masks THEN attention_layer_count WHEN has_mask_buffer THEN 1 ELSE 0 END
-            * iif(has_mask_buffer OR has_layer_masks, max_context_tokens::BIGINT * max_context_tokens, 0) AS mask_buffer_bytes,
+            * iif(has_mask_buffer OR has_layer_masks, max_context_tokens::BIGINT * max_context_tokens, 0)
+                AS mask_buffer_bytes,
         coalesce(are_experts_adapted, true) AS are_experts_adapted,
         coalesce(runs_all_experts, false) AS runs_all_experts
-    FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT JOIN implementation USING (model_type)
+    FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
+        JOIN implementation USING (model_type)
 )
 SELECT
-    model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0) AS vocab_size,
+    model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0)
+        AS vocab_size,
     model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention,
     model.max_context_tokens, model.hidden_dropout, model.attention_dropout,
-    code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_shape.* EXCLUDE (model_id), recurrent_shape.recurrences,
+    code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_shape.* EXCLUDE (model_id),
+    recurrent_shape.recurrences,
     -- layers that are either a mixer or a block, as Nemotron-H's
     recurrences IS NOT NULL AND mixer_layer_count + coalesce(block_layer_count, 0) <= model.layer_count
         AND coalesce(block_layer_count, 0) > 0 AS is_alternating,
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
-    least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT AS largest_layer_elements,
+    least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
+        AS largest_layer_elements,
     coalesce(layer_output_elements, 0) AS layer_output_elements,
     -- a denoiser with text encoders and an autoencoder around it
     model.model_id IN (SELECT component.model_id FROM component) AS is_pipeline

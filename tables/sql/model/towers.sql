@@ -1,42 +1,55 @@
 -- The tower of a model, which runs before its text, with the processor that cuts pictures for it: part of `shape`.
 --
--- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv. Not covered: models with several towers of one kind.
+-- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv. Not covered: models with several
+-- towers of one kind.
 
 -- Arrangements of tiles that a processor chooses from, in the order that it tries them.
 CREATE OR REPLACE TEMP TABLE tile_grid AS
-WITH count AS (SELECT unnest(range(1, 64)) AS n),
+WITH count AS (SELECT unnest(range(1, 64)) AS number),
 named AS (SELECT processor_id, string_split(grids, ' ') AS pairs FROM image_processor WHERE grids IS NOT NULL),
 grid AS (
     SELECT
-        processor_id, string_split(pairs[n], 'x')[1]::BIGINT AS high, string_split(pairs[n], 'x')[2]::BIGINT AS wide,
-        n AS rank
-    FROM named JOIN count ON n <= len(pairs)
+        processor_id, string_split(pairs[number], 'x')[1]::BIGINT AS high, string_split(pairs[number], 'x')[2]::BIGINT
+            AS wide,
+        number AS rank
+    FROM named JOIN count ON number <= len(pairs)
     UNION ALL BY NAME
     SELECT
-        processor_id, rows.n AS high, columns.n AS wide,
-        row_number() OVER (PARTITION BY processor_id ORDER BY rows.n * columns.n, columns.n) AS rank
+        processor_id, rows.number AS high, columns.number AS wide,
+        row_number() OVER (PARTITION BY processor_id ORDER BY rows.number * columns.number, columns.number) AS rank
     FROM image_processor
-    JOIN count AS rows ON rows.n <= max_tiles
-    JOIN count AS columns ON rows.n * columns.n <= max_tiles
+    JOIN count AS rows ON rows.number <= max_tiles
+    JOIN count AS columns ON rows.number * columns.number <= max_tiles
     WHERE rule IN ('ratio', 'canvas')
 )
-SELECT processor_id, list({'high': high, 'wide': wide, 'rank': rank} ORDER BY rank) AS grids FROM grid GROUP BY processor_id;
+SELECT processor_id, list({'high': high, 'wide': wide, 'rank': rank} ORDER BY rank) AS grids
+    FROM grid GROUP BY processor_id;
 
 CREATE OR REPLACE TEMP TABLE tower_struct AS
-SELECT t.model_id, {
-    'component': t.component, 'reader': t.reader, 'grid': t.grid, 'hidden': t.hidden_size, 'width': t.width, 'is_gated': t.is_gated,
-    'activation': t.activation, 'hidden_tensors': t.hidden_tensors, 'rotary_tensors': t.rotary_tensors, 'inputs': t.input_elements,
-    'tables': t.table_elements, 'kept': t.kept_elements, 'outputs': t.output_elements, 'stem': t.stem_elements, 'square': t.square_elements,
-    'class_tokens': t.class_tokens, 'tokens': t.tokens_each, 'pixels': t.pixels_each, 'default_pixels': t.default_pixels,
-    'tiles': t.max_tiles, 'text_tokens': t.text_tokens_each, 'merged': t.merged_tokens, 'side_pixels': t.max_side_pixels,
-    'processor': iif(p.processor_id IS NULL, NULL, {
-        'rule': p.rule, 'least': p.min_image_tokens, 'most': p.max_image_tokens, 'side_patches': p.max_side_patches, 'side_tiles': p.side_tiles,
-        'max_tiles': p.max_tiles, 'grids': g.grids, 'image_extra': p.image_extra_tokens, 'tile_extra': p.tile_extra_tokens,
-        'row_extra': p.row_extra_tokens})
+SELECT tower.model_id, {
+    'component': tower.component, 'reader': tower.reader, 'grid': tower.grid, 'hidden_size': tower.hidden_size,
+    'width': tower.width, 'is_gated': tower.is_gated,
+    'activation': tower.activation, 'hidden_tensors': tower.hidden_tensors, 'rotary_tensors': tower.rotary_tensors,
+    'input_elements': tower.input_elements,
+    'table_elements': tower.table_elements, 'kept_elements': tower.kept_elements,
+    'output_elements': tower.output_elements, 'stem_elements': tower.stem_elements,
+    'square_elements': tower.square_elements,
+    'class_tokens': tower.class_tokens, 'tokens_each': tower.tokens_each, 'pixels_each': tower.pixels_each,
+    'default_pixels': tower.default_pixels,
+    'max_tiles': tower.max_tiles, 'text_tokens_each': tower.text_tokens_each, 'merged_tokens': tower.merged_tokens,
+    'max_side_pixels': tower.max_side_pixels,
+    'processor': iif(processor.processor_id IS NULL, NULL, {
+        'rule': processor.rule, 'min_image_tokens': processor.min_image_tokens,
+        'max_image_tokens': processor.max_image_tokens, 'max_side_patches': processor.max_side_patches,
+        'side_tiles': processor.side_tiles,
+        'max_tiles': processor.max_tiles, 'grids': tile_grid.grids, 'image_extra_tokens': processor.image_extra_tokens,
+        'tile_extra_tokens': processor.tile_extra_tokens,
+        'row_extra_tokens': processor.row_extra_tokens})
 } AS tower
-FROM tower AS t LEFT JOIN image_processor AS p USING (processor_id) LEFT JOIN tile_grid AS g USING (processor_id);
+FROM tower LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id);
 
--- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are worked out once.
+-- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are
+-- worked out once.
 CREATE OR REPLACE TEMP TABLE tower_shape AS
 WITH tiled AS (
     SELECT *, CASE
@@ -50,12 +63,13 @@ WITH tiled AS (
 SELECT
     model_id, tower, largest_tiles::BIGINT AS largest_image_tiles,
     CASE
-        WHEN tower.processor.rule IN ('area', 'aligned', 'padded') THEN tower.processor.most
-        WHEN tower.processor.rule IN ('longest-edge', 'longest-patch') THEN ceil(tower.side_pixels / token_side(tower))
-            * (ceil(tower.side_pixels / token_side(tower)) + tower.processor.row_extra)
-        WHEN tower.processor.rule IN ('budget', 'fixed') THEN tower.text_tokens
+        WHEN tower.processor.rule IN ('area', 'aligned', 'padded') THEN tower.processor.max_image_tokens
+        WHEN tower.processor.rule IN ('longest-edge', 'longest-patch')
+            THEN ceil(tower.max_side_pixels / token_side(tower))
+            * (ceil(tower.max_side_pixels / token_side(tower)) + tower.processor.row_extra_tokens)
+        WHEN tower.processor.rule IN ('budget', 'fixed') THEN tower.text_tokens_each
         WHEN tower.processor.rule = 'pinpoints'
-            THEN least(largest_tiles, coalesce(tower.processor.max_tiles + 1, largest_tiles)) * tower.text_tokens
-        ELSE largest_tiles * tower.text_tokens
+            THEN least(largest_tiles, coalesce(tower.processor.max_tiles + 1, largest_tiles)) * tower.text_tokens_each
+        ELSE largest_tiles * tower.text_tokens_each
     END::BIGINT AS largest_image_tokens
 FROM tiled;

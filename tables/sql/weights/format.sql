@@ -1,6 +1,7 @@
 -- The bits of each kind of tensor in each format that packs element by element.
 --
--- Units: bits of an element and of a row, scales and zero points included. Source: weight_format.csv; the most specific row wins.
+-- Units: bits of an element and of a row, scales and zero points included. Source: weight_format.csv; the most specific
+-- row wins.
 -- Not covered: formats of blocks (gguf.sql).
 
 -- The bits of each kind of tensor in each format that packs element by element.

@@ -1,8 +1,8 @@
 -- GGUF: which block format llama.cpp gives to which layer of which tensor.
 --
--- Units: elements, bytes. Sources: gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection).
--- GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the vision and audio parts in F16 (they live in a file of
--- their own).
+-- Units: elements, bytes. Sources: gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer,
+-- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
+-- vision and audio parts in F16 (they live in a file of their own).
 -- Not covered: importance matrices, mixes that somebody chose tensor by tensor.
 
 -- What llama.cpp calls our tensors, as far as its selection tells them apart.
@@ -16,32 +16,39 @@ CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied
     WHEN role = 'attention_o' THEN 'attn_output'
     WHEN role IN ('ffn_down', 'expert_down', 'shared_down') THEN 'ffn_down'
     WHEN role = 'attention_q' THEN 'attn_q'
-    WHEN role IN ('ffn_up', 'ffn_gate', 'ffn_gate_up', 'expert_gate_up', 'expert_up', 'expert_gate', 'shared_up', 'shared_gate',
+    WHEN role IN ('ffn_up', 'ffn_gate', 'ffn_gate_up', 'expert_gate_up', 'expert_up', 'expert_gate', 'shared_up',
+        'shared_gate',
         'shared_gate_up') THEN 'ffn_up'
     WHEN role = 'embedding' THEN 'token_embd'
     ELSE 'other'
 END;
 
--- In how many of `layers` layers a rule of the mix applies (llama.cpp: use_more_bits and its neighbours).
-CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts, is_expert) AS CASE layer_rule
-    WHEN 'rest' THEN layers
-    WHEN 'more-bits' THEN len(list_filter(range(layers), lambda i:
-        i < layers // 8 OR i >= 7 * layers // 8 OR (i - layers // 8) % 3 = 2))
-    WHEN 'first-two' THEN least(2, layers)
-    WHEN 'first-four' THEN least(4, layers)
-    WHEN 'first-eighth' THEN layers // 8
-    WHEN 'middle' THEN 7 * layers // 8 - layers // 8
-    WHEN 'first-sixteenth' THEN layers // 16
-    WHEN 'four-queries-per-key' THEN iif(kv_group >= 4, layers, 0)
-    WHEN 'eighty-layers' THEN iif(layers = 80, layers, 0)
-    WHEN 'four-experts' THEN iif(experts >= 4, layers, 0)
-    WHEN 'eight-experts' THEN iif(experts = 8, layers, 0)
-    WHEN 'routed' THEN iif(is_expert, layers, 0)
+-- Whether a rule of a mix speaks of the layer at a place, the first of which is 0 (llama.cpp: use_more_bits and its
+-- neighbours).
+CREATE OR REPLACE MACRO gguf_rule_claims(layer_rule, place, layers, kv_group, experts, is_expert) AS CASE layer_rule
+    WHEN 'rest' THEN true
+    WHEN 'more-bits' THEN place < layers // 8 OR place >= 7 * layers // 8 OR (place - layers // 8) % 3 = 2
+    WHEN 'first-two' THEN place < 2
+    WHEN 'first-four' THEN place < 4
+    WHEN 'first-eighth' THEN place < layers // 8
+    WHEN 'first-sixteenth' THEN place < layers // 16
+    WHEN 'middle' THEN place >= layers // 8 AND place < 7 * layers // 8
+    WHEN 'four-queries-per-key' THEN kv_group >= 4
+    WHEN 'four-experts' THEN experts >= 4
+    WHEN 'eighty-layers' THEN layers = 80
+    WHEN 'eight-experts' THEN experts = 8
+    WHEN 'routed' THEN is_expert
 END;
+
+-- In how many of so many layers it does.
+CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts, is_expert) AS
+    len(list_filter(range(layers),
+        lambda place: gguf_rule_claims(layer_rule, place, layers, kv_group, experts, is_expert)));
 
 -- Rules that beat others come later; a layer that an earlier rule claims keeps it unless it is beaten.
 CREATE OR REPLACE MACRO gguf_rule_rank(layer_rule) AS list_position([
-    'rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four', 'first-eighth',
+    'rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four',
+    'first-eighth',
     'first-sixteenth', 'eight-experts', 'routed'], layer_rule);
 
 CREATE OR REPLACE TEMP TABLE gguf_tensor AS
@@ -49,9 +56,10 @@ SELECT
     tensor.*,
     gguf_category(tensor.tensor_class, tensor.role, tensor.operator, model.is_head_tied) AS category,
     tensor.operator = 'expert' AS is_expert,
-    coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS a
-        WHERE a.model_id = tensor.model_id AND a.component = 'text' AND a.head_count > 0), 1) AS kv_group,
-    coalesce((SELECT max(expert_count) FROM feed_forward_layer AS f WHERE f.model_id = tensor.model_id), 0) AS experts
+    coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS layer
+        WHERE layer.model_id = tensor.model_id AND layer.component = 'text' AND layer.head_count > 0), 1) AS kv_group,
+    coalesce((SELECT max(expert_count) FROM feed_forward_layer AS block WHERE block.model_id = tensor.model_id), 0)
+        AS experts
 FROM tensor JOIN model USING (model_id);
 
 CREATE OR REPLACE TEMP TABLE gguf_share AS

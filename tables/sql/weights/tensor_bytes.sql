@@ -2,21 +2,22 @@
 --
 --   ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8
 --
--- Units: bytes, whole model. Sources: weight_format.csv and gguf_type.csv, by way of format.sql and gguf.sql. Not covered: padding of
--- the vocabulary.
+-- Units: bytes, whole model. Sources: weight_format.csv and gguf_type.csv, by way of format.sql and gguf.sql.
+-- Not covered: padding of the vocabulary.
 
--- Bytes of every tensor in every dtype.
 CREATE OR REPLACE TEMP TABLE tensor_bytes AS
 SELECT tensor.*, format.dtype_id,
     -- a matrix whose rows do not fill groups of one scale each is not packed
-    ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16, format.element_bits) / 8)::BIGINT
+    ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16,
+        format.element_bits) / 8)::BIGINT
         + (tensor.layer_count * tensor.per_layer_count
             * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
 UNION ALL
 SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), share.dtype_id,
     sum(gguf_bytes(tensor.element_count // tensor.layer_count * share.layers,
-        coalesce(narrower.block_elements, wide.block_elements), coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
+        coalesce(narrower.block_elements, wide.block_elements),
+        coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
 FROM gguf_tensor AS tensor
 JOIN gguf_share AS share USING (category, layer_count, kv_group, experts, is_expert)
 JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
