@@ -54,6 +54,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         with step(progress, "formulas"):
             load(connection, facts, frames)
             run_sql(connection)
+            flatten(connection)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
         fill_footprints(connection, facts["scenario_set"], progress)
@@ -124,7 +125,6 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
     for name in order:
         path, text, _code = statements[name]
         _run(path, connection.execute, text)
-    flatten(connection)
 
 
 def _made(found: re.Match[str]) -> str:

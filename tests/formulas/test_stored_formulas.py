@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.press import build
+from pipeline.press.flat import flatten
 from pipeline.render.data.calculator import Calculator
 from pipeline.render.data.mirror import Mirror, Untranslatable
 
@@ -27,6 +28,7 @@ def stored(tmp_path_factory, bundled):
     connection.execute("USE almanac")
     build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
+    flatten(connection)
     connection.close()
     with duckdb.connect(str(path), read_only=True) as opened:
         yield opened
