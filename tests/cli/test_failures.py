@@ -205,7 +205,8 @@ def started(code: str) -> subprocess.Popen:
 
 
 IN_SQL = """
-import sys, duckdb
+import signal, sys, duckdb
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run where it is ignored, as under nohup
 from pathlib import Path
 from pipeline import __main__ as command
 from pipeline.base import failures
