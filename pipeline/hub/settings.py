@@ -39,6 +39,7 @@ class Settings:
     budget: int | None = None  # requests
     header_requests: int = 10_000  # for tensor headers, of all models together; 0: only where the Hub gives no total
     is_dry_run: bool = False
+    is_accepted: bool = False  # a crawl counts however many known models it loses
     is_again: bool = False  # asks for models too whose commit is known
     patience: Patience = field(default_factory=Patience)
     rates: Mapping[str, float] | None = None  # requests per window by kind; by default those of limit.csv
