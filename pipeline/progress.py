@@ -106,7 +106,12 @@ class _Shown:
     def _line(self, is_running: bool = False) -> str:
         counted = self.total != 1 and (f"{self.count:,}" + (f" of {self.total:,}" if self.total is not None else ""))
         told = self.note() if self.note else ""
-        parts = [counted, told, seconds(time.monotonic() - self.started), is_running and self._left()]
+        parts = [
+            counted,
+            told,
+            seconds(time.monotonic() - self.started),
+            is_running and " left" not in told and self._left(),
+        ]
         return f"{self.name:<{_WIDTH}} {', '.join(filter(None, parts))}"
 
     def _left(self) -> str:

@@ -34,8 +34,10 @@ ALLOWED = {
     "hosting": {"render"},
     "serve": set(),
     "publish": {"build", "changes", "checks", "manifest", "output", "render", "hub", "progress"},
+    "brought": {"failures", "anatomise", "build", "facts", "hub", "progress", "scenarios", "schema"},
     "console": {
         "failures",
+        "brought",
         "accuracy",
         "anatomise",
         "build",

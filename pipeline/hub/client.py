@@ -237,18 +237,29 @@ class Hub:
         tries: int | None = None,
     ) -> httpx2.Response:
         """An answer of 200 or 206, or of 416 to a range. Raises Refused where the Hub says no, another HubError where it was not reached."""
+        response = self.answer(url, limit, params, headers, origin, tries)
+        if response.status_code in (200, 206) or (response.status_code == 416 and headers):
+            return response
+        raise refusal(response, urlsplit(url).path[:160], "authorization" in self._headers)
+
+    def answer(
+        self,
+        url: str,
+        limit: int,
+        params: dict | None = None,
+        headers: dict | None = None,
+        origin: Origin | None = None,
+        tries: int | None = None,
+    ) -> httpx2.Response:
+        """Whatever is answered. Raises a HubError where nothing is."""
         self.traffic.sleep(0)  # who is left behind by a crawl that has ended asks no more
-        what = urlsplit(url).path[:160]
         extensions = {BODY_LIMIT: limit, ORIGIN: origin, TRIES: tries or self._patience.tries}
         try:
-            response = get_session().get(
+            return get_session().get(
                 url, params=params, headers={**self._headers, **(headers or {})}, extensions=extensions
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise HubError(f"{what}: {type(error).__name__}") from error
-        if response.status_code in (200, 206) or (response.status_code == 416 and headers):
-            return response
-        raise refusal(response, what, "authorization" in self._headers)
+            raise HubError(f"{urlsplit(url).path[:160]}: {type(error).__name__}") from error
 
     def _cached(self, model_id: str, sha: str, name: str) -> Path | None:
         """No part of the path is anybody's text."""

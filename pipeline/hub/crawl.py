@@ -94,7 +94,7 @@ def crawl(
         if settings.is_dry_run:
             _explain(run, todo, say)
         else:
-            for _ in progress(run.read_all(todo), desc="models", total=len(todo), note=traffic.told):
+            for _ in progress(run.read_all(todo), desc="models", total=len(todo), note=run.told):
                 pass
             _finish(run, done, len(todo), compare)
         done.requests, done.problems = dict(traffic.asked), found.problems

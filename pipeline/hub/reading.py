@@ -40,6 +40,9 @@ class Reading:
         default_factory=dict
     )  # known models that the new snapshot would not have as living ones, and why
     allowance: Allowance = field(init=False)
+    count: int = 0  # models read
+    total: int = 0
+    asked_before: int = 0
 
     def __post_init__(self) -> None:
         self.allowance = Allowance(self.settings.header_requests)
@@ -74,14 +77,25 @@ class Reading:
         is_open_now = row.is_closed and self.has_token and not known.has_own_config and "config.json" in row.files
         return not is_open_now
 
+    def told(self) -> str:
+        """How the reading goes on, for people: requests, the Hub's quota, and how long that makes it."""
+        told = self.hub.traffic.told()
+        done, asked = self.count, self.hub.traffic.asked["file"] - self.asked_before
+        if done < 20:
+            return told
+        minutes = self.hub.traffic.seconds_until("file", round((self.total - done) * asked / done)) / 60
+        return f"{told}, about {minutes:.0f} min left at the Hub's limit" if minutes >= 1 else told
+
     def read_all(self, todo: list[Listed]) -> Iterator[str]:
         """Reads models in a few threads and gives each id as it is done. Ends early when the budget or the Hub is at its end."""
-        failures = 0
+        failures, self.count, self.total = 0, 0, len(todo)
+        self.asked_before = self.hub.traffic.asked["file"]
         for row, problem in each(self._read, todo, self.settings.threads, self.hub.traffic.stop):
             failures = failures + 1 if isinstance(problem, Unavailable) else 0
             if isinstance(problem, BudgetSpent | Silent) or failures >= FAILURES_IN_A_ROW:
                 self.found.problems.append(str(problem))
                 return
+            self.count += 1
             yield row.model_id
 
     def _read(self, row: Listed) -> HubError | None:

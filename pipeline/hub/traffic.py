@@ -120,6 +120,19 @@ class Traffic:
                     parts.append(f"{kind} quota {bucket.left:,} of {bucket.limit:,}")
         return ", ".join(parts)
 
+    def seconds_until(self, kind: str, count: int) -> float:
+        """How long the Hub's windows make so many requests wait from now on; what they take besides is not counted."""
+        with self._lock:
+            bucket, now = self._buckets.get(kind), time.monotonic()
+            if bucket is None:
+                return 0.0
+            if bucket.limit is None:
+                return max(0.0, count - bucket.tokens) / bucket.rate
+            beyond = count - (bucket.left if now < bucket.ends_at else 0)
+            if beyond <= 0:
+                return 0.0
+            return max(0.0, bucket.ends_at - now) + (beyond - 1) // max(1, int(SHARE * bucket.limit)) * bucket.seconds
+
     def seconds_for(self, kind: str, count: int) -> float:
         """How long so many requests take at the rate that is known now."""
         bucket = self._buckets.get(kind)

@@ -202,8 +202,10 @@ class Handler(BaseHTTPRequestHandler):
             self._list(hub, query)
         elif is_hop:
             self._kept(hub, path)
-        elif (match := re.search(r"^/(?:api/models/)?([^/]+/[^/]+)(?=/|$)", path)) and match[1] in hub.renamed:
-            moved = path.replace(match[1], hub.renamed[match[1]], 1)
+        elif old := next(
+            (name for name in hub.renamed if f"{path}/".startswith((f"/api/models/{name}/", f"/{name}/"))), None
+        ):
+            moved = path.replace(old, hub.renamed[old], 1)
             self.reply(307, b"Temporary Redirect", Location=f"{quote(moved)}{'?' * bool(address.query)}{address.query}")
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/safetensors-metadata/(.+)", path):
             self._sharded(hub, match[1])
