@@ -259,7 +259,8 @@ class Hub:
                 url, params=params, headers={**self._headers, **(headers or {})}, extensions=extensions
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise HubError(f"{urlsplit(url).path[:160]}: {type(error).__name__}") from error
+            # no network: it leads nowhere, in a circle or elsewhere than to a server
+            raise Doubtful(f"{urlsplit(url).path[:160]}: {type(error).__name__}") from error
 
     def _cached(self, model_id: str, sha: str, name: str) -> Path | None:
         """No part of the path is anybody's text."""

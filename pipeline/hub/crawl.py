@@ -29,6 +29,10 @@ from pipeline.hub.traffic import Traffic
 
 MOST_LOST = 0.05  # of the known models; a crawl that would lose more has met something else than a Hub that changed
 FEW_LOST = 5  # models, which are never too many
+MOST_FAILED, FEW_FAILED = (
+    0.01,
+    20,
+)  # of the listed models, and models: where more were not reached, the crawl is not whole
 APART = "apart"
 
 
@@ -106,6 +110,9 @@ def _finish(run: Reading, done: Crawled, todo: int, compare: Compare | None) -> 
         run.found.problems.append(run.allowance.problem)
     left = {row.model_id for row in run.pending()}
     done.pending = len(left - run.failed.keys())  # one that fails at every try does not make the crawl partial for ever
+    if len(run.failed) > max(FEW_FAILED, MOST_FAILED * done.listed):
+        first = next(iter(run.failed.values()))
+        run.found.problems.append(f"{len(run.failed):,} models were not reached, the first since: {first}")
     done.read = todo - len(left)
     excluded, renamed = run.settings.excluded(), run.found.renamed
     known = [key for key in run.store.known if key not in renamed or key in run.found.listed]

@@ -3,7 +3,8 @@
     <work>/lock            held while a crawl runs
     <work>/listing/*.jsonl the rows of each finished list (and of models asked for one by one, as they come)
     <work>/done.jsonl      one line per finished model and commit: its facts, or why it is rejected
-    <work>/raw/            raw answers by commit
+    <work>/answers/        small files by commit: those that are the Hub's for sure, and could be read
+    <work>/apart/          a snapshot that would have lost too many known models
 
 A line that was cut off by a kill is skipped. When a snapshot has been written the lists and `done.jsonl` are dropped: the snapshot
 has it all.
@@ -42,6 +43,7 @@ class Journal:
     def opened(self) -> Iterator[Journal]:
         """Alone, with what was done before. Raises JournalError where another crawl holds it."""
         (self.work / "listing").mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.work / "raw", ignore_errors=True)  # answers of earlier crawls, which nobody had looked into
         with (self.work / "lock").open("w", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,6 +54,8 @@ class Seen:
 
 @dataclass
 class Looked:
+    """`seconds` and `request_count` are of all looks together."""
+
     endpoint: str
     seen: list[Seen] = field(default_factory=list)
     request_count: int = 0

@@ -190,7 +190,7 @@ def test_known_models_of_one_organisation_are_asked_for_together(case):
     case.hub.row("old/m4")["id"] = "new/m4"
     case.hub.files["new/m4", "config.json"] = config()
     case.crawl()
-    single = [path for path in lists(case, "/api/models/")]
+    single = lists(case, "/api/models/")
     assert len(lists(case, "author=old")) == 1
     assert {path.partition("?")[0] for path in single} == {
         *(f"/api/models/{name}" for name in ("old/m3", "old/m4", "new/m4", "lone/a"))

@@ -302,3 +302,14 @@ def test_a_model_that_is_closed_with_a_new_commit_keeps_the_config_of_the_one_be
     before = case.stable()
     case.crawl()
     assert case.stable() == before
+
+
+def test_a_crawl_that_did_not_reach_many_models_is_not_whole(case):
+    """One in three is refused by something in between: never so many in a row that the Hub would be down."""
+    names = [f"org/m{i:03}" for i in range(90)]
+    case.add(*names)
+    refuse = answers(403, b"<html>Forbidden</html>")
+    case.hub.faults.append(lambda handler: any(n in handler.path for n in names[::3]) and (refuse(handler), True)[1])
+    done = case.crawl(threads=1, trending_share=0)
+    assert done.is_partial and done.written == 60
+    assert "30 models were not reached" in done.problems[0]
