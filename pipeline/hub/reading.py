@@ -36,9 +36,7 @@ class Reading:
     date: str
     has_token: bool
     failed: dict[str, str] = field(default_factory=dict)  # not reached this time; asked again the next
-    lost: dict[str, str] = field(
-        default_factory=dict
-    )  # known models that the new snapshot would not have as living ones, and why
+    lost: dict[str, str] = field(default_factory=dict)  # known models that would be living ones no more, and why
     allowance: Allowance = field(init=False)
     count: int = 0  # models read
     total: int = 0
@@ -168,7 +166,7 @@ class Reading:
                 rows[listed.model_id] = rejected_row(listed.model_id, listed.sha, outcome["reason"])
             elif outcome and "gone" in outcome:  # where a list has it again it is there again, at whatever commit
                 rows[listed.model_id] = rejected_row(listed.model_id, "", outcome["gone"])
-        for model_id, reason in self.failed.items():
+        for model_id, reason in [*self.failed.items()]:
             rows[model_id] = rejected_row(model_id, "", reason)
         for unusable in self.found.unusable.values():
             # a known model that is gone is a record with `removed_at`, not a bad one
