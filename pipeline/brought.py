@@ -23,7 +23,7 @@ from pipeline.progress import Progress, quiet, step
 from pipeline.scenarios import scenario_grid
 from pipeline.schema import ENUMS
 
-UNKNOWN = "unknown"
+UNKNOWN, NOT_KNOWN = "unknown", "not known"  # a grade; in place of a verdict
 _WEEKLY = ("downloads_30d", "likes", "facts_as_of")  # columns of model that change without the model
 _NO_ANATOMY = ("rejected", "model")
 _SHOWN = 3
@@ -38,16 +38,22 @@ def brought(before: Snapshot, now: Snapshot, progress: Progress = quiet) -> Brou
     with step(progress, "what it brings"):
         frames = anatomise(before), anatomise(now)
         were, are = map(_grades, frames)
+        held = {record.model_id for record in now.records}
         lost = {
-            model_id: "nothing would be known of their shape any more"
-            if model_id in are
-            else "their facts contradict each other"
+            model_id: _why_lost(model_id in held, model_id in are)
             for model_id, grade in were.items()
             if grade != UNKNOWN and are.get(model_id, UNKNOWN) == UNKNOWN
         }
         changed = _changed(*frames, {key for key in were.keys() & are.keys() if UNKNOWN not in (were[key], are[key])})
         verdicts = [_verdicts(each, changed) for each in frames] if changed else [{}, {}]
-    return Brought([*_told_of_grades(were, are), *_told_of_verdicts(*verdicts)], lost)
+    flipped = _flipped(*verdicts)
+    return Brought([*_told_of_grades(were, are), *_told_of_verdicts(flipped)], lost, flipped)
+
+
+def _why_lost(is_held: bool, is_read: bool) -> str:
+    if is_read:
+        return "nothing would be known of their shape any more"
+    return "their facts contradict each other" if is_held else "the crawl leaves them out"
 
 
 def _grades(frames: Frames) -> dict[str, str]:
@@ -99,20 +105,23 @@ def _told_of_grades(were: dict[str, str], are: dict[str, str]) -> Iterator[str]:
     yield f"grades: {'; '.join(parts) or 'as they were'} ({len(are.keys() - were.keys()):,} models are new)"
 
 
-def _told_of_verdicts(were: Verdicts, are: Verdicts) -> Iterator[str]:
-    flipped = {key: (were[key], are[key]) for key in sorted(were.keys() & are.keys()) if were[key] != are[key]}
+def _flipped(were: Verdicts, are: Verdicts) -> list[tuple[str, ...]]:
+    """Model, scenario, card, verdict before and now: what fitted and does not any more goes first, and inference before training."""
+    found = [
+        (*key, were[key] or NOT_KNOWN, are[key] or NOT_KNOWN)
+        for key in were.keys() & are.keys()
+        if were[key] != are[key]
+    ]
+    return sorted(found, key=lambda row: (row[3:] != ("fits", "no"), "inference" not in row[1], row))
+
+
+def _told_of_verdicts(flipped: list[tuple[str, ...]]) -> Iterator[str]:
     if not flipped:
         yield "verdicts: none has flipped in what pages open with"
         return
-    ways = Counter(f"{_word(old)} → {_word(new)}" for old, new in flipped.values())
-    models = {model_id for model_id, _, _ in flipped}
-    yield f"verdicts: {len(flipped):,} have flipped, of {len(models):,} models ({', '.join(f'{w} {n:,}' for w, n in ways.most_common())})"
-    # what fitted and does not any more is told first
-    order = sorted(flipped, key=lambda key: (flipped[key] != ("fits", "no"), "inference" not in key[1], key))
-    for model_id, scenario, gpu in order[:_SHOWN]:
-        old, new = flipped[model_id, scenario, gpu]
-        yield f"  {model_id}, {scenario} on {gpu}: {_word(old)} → {_word(new)}"
-
-
-def _word(verdict: str | None) -> str:
-    return verdict or "not known"
+    ways = Counter(f"{old} → {new}" for *_, old, new in flipped)
+    count = len({model_id for model_id, *_ in flipped})
+    told = ", ".join(f"{way} {number:,}" for way, number in ways.most_common())
+    yield f"verdicts: {len(flipped):,} have flipped, of {count:,} models ({told})"
+    for model_id, scenario, gpu, old, new in flipped[:_SHOWN]:
+        yield f"  {model_id}, {scenario} on {gpu}: {old} → {new}"

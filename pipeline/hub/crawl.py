@@ -7,6 +7,7 @@ that would lose more than a few known models is kept apart.
 
 from __future__ import annotations
 
+import csv
 import datetime
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +34,7 @@ MOST_FAILED, FEW_FAILED = (
     0.01,
     20,
 )  # of the listed models, and models: where more were not reached, the crawl is not whole
-APART = "apart"
+APART, FLIPPED = "apart", "flipped.csv"
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Brought:
 
     lines: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
+    flipped: list[tuple[str, ...]] = field(default_factory=list)  # model, scenario, card, verdict before and now
 
 
 Compare = Callable[[Snapshot, Snapshot], Brought]
@@ -154,7 +156,9 @@ def _take_place(run: Reading, done: Crawled, compare: Compare | None) -> None:
             before = None  # there is nothing to compare with
         if before:
             brought = compare(before, snapshot_in(run.settings.folder / UNFINISHED))
-            done.brought, lost = brought.lines, {**brought.lost, **lost}
+            # a renamed model is known as well as before, under its new name
+            lost = {key: why for key, why in brought.lost.items() if key not in run.found.renamed} | lost
+            done.brought = [*brought.lines, *_kept(brought.flipped, run.settings.work / FLIPPED)]
     count = sum(not known.is_removed for known in run.store.known.values())
     if len(lost) > max(FEW_LOST, MOST_LOST * count) and not run.settings.is_accepted:
         why = ", ".join(f"{number:,} since {reason}" for reason, number in Counter(lost.values()).most_common())
@@ -166,6 +170,16 @@ def _take_place(run: Reading, done: Crawled, compare: Compare | None) -> None:
         )
     else:
         run.store.swap()
+
+
+def _kept(flipped: list[tuple[str, ...]], path: Path) -> list[str]:
+    """Writes every verdict that flips; says where they are."""
+    path.unlink(missing_ok=True)
+    if not flipped:
+        return []
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("model_id", "scenario", "gpu_id", "before", "now"), *flipped])
+    return [f"  all of them are in {path}"]
 
 
 def _explain(run: Reading, todo: list[Listed], say: Callable[[str], None]) -> None:

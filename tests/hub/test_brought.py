@@ -80,7 +80,7 @@ def test_renamed_models_are_not_lost(case):
         case.hub.renamed[name] = new
         case.hub.row(name)["id"] = new
         case.hub.files[new, "config.json"] = config()
-    done = case.crawl(model_count=1)
+    done = crawl(case.settings(model_count=1), quiet, print, brought)
     assert (done.kept_apart, done.renamed, len(case.records())) == ("", 20, 40)
 
 
@@ -106,6 +106,9 @@ def test_the_report_says_which_grades_and_verdicts_a_crawl_changes_before_anythi
     assert told[0].lost == {"org/breaks": "nothing would be known of their shape any more"}
     assert "org/grows, inference bf16 on " in said and "fits → no" in said
     assert "org/same" not in said
+    rows = (case.work / "flipped.csv").read_text().splitlines()
+    assert rows[0] == "model_id,scenario,gpu_id,before,now" and len(rows) == 1 + len(told[0].flipped) > 100
+    assert all(row.startswith("org/grows,") for row in rows[1:])
     assert case.records()["org/grows"]["config"]["num_hidden_layers"] == 40
 
 
