@@ -76,6 +76,8 @@ def look(settings: Settings) -> int:
         raise Unavailable(f"the Hub does not answer ({problem})")
     found = look_at_hub(settings)
     _tell(found.lines())
+    if found.is_silent:
+        return 3
     done = crawl_hub(replace(settings, is_dry_run=True), bar)
     count = found.request_count + sum(done.requests.values())
     _tell([*done.problems[:5], f"asked {count:,} requests; nothing was written"])

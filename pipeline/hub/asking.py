@@ -18,9 +18,10 @@ from pipeline.hub.journal import Journal
 from pipeline.hub.listing import EXPAND, EXPAND_ONE, NEEDED, Listed, Unusable, read_row
 from pipeline.hub.settings import Settings
 from pipeline.hub.store import GONE, RENAMED
-from pipeline.hub.traffic import BudgetSpent, HubError, Silent, Stopped, Unavailable
+from pipeline.hub.traffic import BodyTooLarge, BudgetSpent, HubError, Silent, Stopped, Unavailable
 
 PAGE_ROWS = 1000  # the Hub may give fewer
+FEWER_ROWS = 100  # where a large page takes the Hub too long, or is more than we read
 FAILURES_IN_A_ROW = 3  # lists, or models asked for one by one
 ASKED = "models asked for one by one"
 Progress = Callable[..., Any]
@@ -71,7 +72,9 @@ class Asker:
 
     def read_lists(self, asked: Sequence[Query], only: set[str] | None = None, desc: str = "lists") -> None:
         """Takes the rows of lists; of `only` these models, where they are given."""
-        answers = dict(self._each(self._list, asked, desc))
+        # the first goes alone, so that is the shortest; a long one that takes the Hub too long is one among others then
+        shortest = sorted(asked, key=lambda query: query.most)[:1]
+        answers = dict(self._each(self._list, [*shortest, *(q for q in asked if q not in shortest)], desc))
         excluded, left_out = self.settings.excluded(), 0
         for query in asked:
             rows, problem = answers[query]
@@ -123,7 +126,17 @@ class Asker:
             return [_from_json(row) for row in kept], None
         if self._end is not None:
             return [], self._end
-        params = {**dict(query.params), "limit": min(query.most, PAGE_ROWS), "expand": EXPAND}
+        rows, problem = self._pages(query, PAGE_ROWS)
+        if not rows and query.most > FEWER_ROWS and _is_heavy(problem):
+            rows, problem = self._pages(query, FEWER_ROWS)
+        self._note(problem)
+        if problem is None:
+            self.journal.keep_list(name, map(_to_json, rows))
+        return rows, problem
+
+    def _pages(self, query: Query, size: int) -> tuple[list[Row], HubError | None]:
+        """The rows of a list in pages of so many, and why they are not all."""
+        params = {**dict(query.params), "limit": min(query.most, size), "expand": EXPAND}
         rows: list[Row] = []
         problem: HubError | None = None
         try:
@@ -136,9 +149,6 @@ class Asker:
             raise
         except HubError as error:
             problem = error
-        self._note(problem)
-        if problem is None:
-            self.journal.keep_list(name, map(_to_json, rows))
         return rows, problem
 
     def _one(self, model_id: str) -> dict[str, Any]:
@@ -179,6 +189,14 @@ class Asker:
             found.take(Unusable(model_id, "", answer["refused"]))
         elif answer["failed"] is not None:
             found.take(Unusable(model_id, "", f"not reached: {answer['failed']}"))
+
+
+def _is_heavy(problem: HubError | None) -> bool:
+    """Whether a page may have failed for its size alone."""
+    took_long = isinstance(problem, Unavailable) and not isinstance(problem, Silent)
+    return isinstance(problem, BodyTooLarge) or (
+        took_long and any(word in str(problem) for word in ("Timeout", "status 504"))
+    )
 
 
 def _to_json(row: Row) -> dict[str, Any]:

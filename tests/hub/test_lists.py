@@ -102,6 +102,23 @@ def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case
     assert case.crawl(trending_share=0).written == 48
 
 
+@pytest.mark.parametrize("how", ["too slow", "too large", "504"])
+def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
+    case.add(*(f"org/m{i:03}" for i in range(150)))
+
+    def heavy(handler):
+        if "limit=1000" not in handler.path and "limit=500" not in handler.path:
+            return False
+        if how == "too slow":
+            handler.server.stopping.wait(2)
+        handler.reply(504) if how == "504" else handler.reply(200, b"[" + b" " * 70_000_000 + b"]")
+        return True
+
+    case.hub.faults.append(heavy)
+    done = case.crawl(trending_share=0)
+    assert (done.written, done.is_partial) == (150, False)
+
+
 def test_one_list_that_fails_costs_that_list(case):
     by_tags(case)
     case.hub.faults.append(lambda handler: "tag-03" in handler.path and (handler.reply(502), True)[1])

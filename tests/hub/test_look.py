@@ -8,7 +8,9 @@ import pytest
 
 from pipeline import console
 from pipeline.hub import look
-from pipeline.hub.look import DIFFERS, NOT_SEEN, look_at_hub
+from pipeline.hub.look import look_at_hub
+from pipeline.hub.seen import DIFFERS, NOT_SEEN
+from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, gguf, plain, row
 from tests.hub.test_crawl_headers import SHARDS, llama, safetensors, sharded, single
 
@@ -105,6 +107,13 @@ def test_a_hub_that_fails_some_of_it_is_looked_at_for_the_rest(hub):
     found = seen(hub)
     assert any(one.verdict == NOT_SEEN and "status 503" in one.answer for one in found.seen)
     assert sum(one.verdict == "as assumed" for one in found.seen) > 10
+
+
+def test_a_hub_that_answers_nothing_is_asked_no_more(hub, capsys):
+    hub.hub.faults.append(lambda handler: handler.server.stopping.wait(30) or True)
+    patient = Patience(tries=6, first_wait=0.01, read=0.5, silence=1)
+    assert console.look(hub.settings(rates=None, patience=patient)) == 3
+    assert "not seen" in capsys.readouterr().out and len(hub.hub.log) <= 3
 
 
 def test_a_dry_run_looks_first_and_says_what_a_crawl_would_ask_and_writes_nothing(hub, capsys):
