@@ -33,9 +33,11 @@ class Origin:
 
     commit: str | None = None
     size: int | None = None  # bytes
+    etag: str = ""
 
     def note(self, headers: httpx2.Headers) -> None:
         self.commit = headers.get("x-repo-commit", self.commit)
+        self.etag = headers.get("x-linked-etag") or headers.get("etag") or self.etag
         size = headers.get("x-linked-size", "")
         self.size = int(size[:18]) if size.isascii() and size.isdigit() else self.size
 
@@ -97,11 +99,10 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:LONGEST_MESSAGE]
 
 
-def is_proven(response: httpx2.Response) -> bool | None:
-    """Whether a body is what its ETag says: None where the ETag is no hash that could tell."""
-    etag = response.headers.get("etag", "").removeprefix("W/").strip('"').lower()
-    body = response.content
-    if re.fullmatch("[0-9a-f]{40}", etag):  # of the blob in git; a storage in between may give that of the bare body
+def is_proven(body: bytes, origin: Origin) -> bool | None:
+    """Whether a body is what the Hub's ETag says: None where that is no hash that could tell. What a storage calls its copy does not count."""
+    etag = origin.etag.removeprefix("W/").strip('"').lower()
+    if re.fullmatch("[0-9a-f]{40}", etag):  # of the blob in git; a cache in between may give that of the bare body
         return etag in (git_hash(body), hashlib.sha1(body, usedforsecurity=False).hexdigest())
     if re.fullmatch("[0-9a-f]{64}", etag):
         return etag == hashlib.sha256(body).hexdigest()

@@ -175,7 +175,7 @@ class Hub:
             if origin.commit == sha:
                 raise
             raise Doubtful(f"{problem}; and nothing shows that it is the Hub's") from None
-        is_whole = is_proven(response)
+        is_whole = is_proven(response.content, origin)
         if is_whole is False:
             raise Doubtful(f"{name}: what came is not the file that the Hub says it is")
         try:

@@ -93,13 +93,15 @@ def read_headers(hub: Hub, listed: Listed, allowance: Allowance) -> dict[str, An
             raise
         return {} if is_closed(refusal, listed) else {"header_problem": _shown(refusal)}
     except (Malformed, BodyTooLarge) as problem:
+        allowance.note(None)  # it came
         return {"header_problem": _shown(problem)}
     except Silent:
         raise
     except Unavailable as problem:
         allowance.note(problem)
         return {"is_header_due": True}
-    allowance.note(None)
+    if found:
+        allowance.note(None)
     return found
 
 

@@ -194,7 +194,9 @@ class _Look:
                 is_so, "a small file is a relative 307 away, in the Hub's cache", f"{hops or answer.status_code}"
             )
             yield seen_to_be(
-                is_proven(answer) is True, "its ETag is the hash of its blob in git", answer.headers.get("etag", "none")
+                is_proven(answer.content, origin) is True,
+                "its ETag is the hash of its blob in git",
+                answer.headers.get("etag", "none"),
             )
             yield seen_to_be(origin.commit == row.sha, "its commit is told", str(origin.commit))
             hop = parse_ratelimit_headers(answer.headers)

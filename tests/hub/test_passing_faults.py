@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 
@@ -313,3 +314,38 @@ def test_a_crawl_that_did_not_reach_many_models_is_not_whole(case):
     done = case.crawl(threads=1, trending_share=0)
     assert done.is_partial and done.written == 60
     assert "30 models were not reached" in done.problems[0]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_config_in_storage_is_held_to_the_hash_that_the_hub_gives_it(case, is_whole):
+    """The storage calls its copy by a hash of its own, which proves nothing either way."""
+    case.add("org/a")
+    body = config()
+    sent = body if is_whole else body.replace(b"64", b"65")
+
+    def stored(handler):
+        if handler.path.startswith("/storage/config"):
+            handler.reply(200, sent, ETag=f'"{"ab" * 32}"')
+        elif "resolve" in handler.path:
+            port, head = handler.server.server_port, {"X_Linked_ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
+            handler.reply(302, b"", Location=f"http://localhost:{port}/storage/config", **head)
+        else:
+            return False
+        return True
+
+    case.hub.faults.append(stored)
+    case.crawl()
+    assert (case.reasons() == {}) == is_whole
+    assert is_whole or "not the file that the Hub says it is" in case.reasons()["org/a"]
+
+
+def test_a_storage_that_is_down_costs_the_headers_of_a_crawl_and_little_time(case):
+    """Models without weights in between do not count as headers that came."""
+    for i in range(30):
+        single(case, f"org/m{i:02}")
+        case.add(f"org/n{i:02}", files=("config.json",))
+    while_it_lasts(case, "^/storage/", answers(503))
+    done = case.crawl(threads=1, **ASKED)
+    assert done.is_partial and len(case.records()) == 60 and case.reasons() == {}
+    assert sum(path.startswith("/storage/") for path in case.hub.hops) == 10 * 3
+    assert "tensor headers of 10 models in a row could not be had" in done.problems[0]
