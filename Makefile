@@ -19,11 +19,11 @@ help: ## Show what can be made
 
 install: $(READY) ## Install what the other commands need, into .venv (each of them does so too)
 
-publish: $(READY) ## Build tables and site into build/, from the Hub where it answers, else from the newest snapshot
-	@$(BIN)/python -m pipeline publish
+publish: $(READY) ## Build tables and site into build/, from the Hub where it answers, else from the newest snapshot (ARGS=--no-crawl)
+	@$(BIN)/python -m pipeline publish $(ARGS)
 
-crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on where the last crawl stopped
-	@$(BIN)/python -m pipeline crawl
+crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on where the last crawl stopped (ARGS=--dry-run only looks)
+	@$(BIN)/python -m pipeline crawl $(ARGS)
 
 test: $(READY) $(OLD_READY) ## Run the whole test suite (installs a browser where there is none; where none can be, all tests but the browser's)
 	@sh tests/browser/install.sh $(BIN); found=$$?; \

@@ -51,8 +51,11 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="publish from the last snapshot, without asking the Hub (or ALMANAC_CRAWL=0)",
     )
+    make.add_argument(
+        "--models", type=_count, metavar="N", help="most downloaded models that a crawl lists (default: 5000)"
+    )
     hub = commands.add_parser("crawl", help="refresh the snapshot from the Hub; goes on where the last one stopped")
-    hub.add_argument("--models", type=int, metavar="N", help="most downloaded models to list (default: 5000)")
+    hub.add_argument("--models", type=_count, metavar="N", help="most downloaded models to list (default: 5000)")
     hub.add_argument("--budget", type=int, metavar="N", help="requests to make at most; what is then read is written")
     hub.add_argument(
         "--headers",
@@ -60,7 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="requests for tensor headers at most (default: 10000; 0: none but for totals that the Hub does not list)",
     )
-    hub.add_argument("--dry-run", action="store_true", help="read the lists, say what would be asked, write nothing")
+    hub.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="some fifty requests: say whether the Hub still behaves as we assume, and what would be asked; write nothing",
+    )
+    hub.add_argument("--accept", action="store_true", help="take a crawl however many known models it loses")
     hub.add_argument("--again", action="store_true", help="read models too whose commit has not changed")
     hub.add_argument(
         "--rate", type=float, metavar="N", help="requests per second, instead of the Hub's published limits"
@@ -101,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= 1_000_000):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of models from 1 to 1,000,000")
+    return int(text)
+
+
 def _run(asked: argparse.Namespace) -> int | None:
     """Does what was asked. Returns the exit status where it may be another than 0."""
     from pipeline.base.failures import say
@@ -108,7 +122,8 @@ def _run(asked: argparse.Namespace) -> int | None:
     if asked.command == "crawl":
         from pipeline.cli import console
 
-        return console.crawl(_settings(asked))
+        settings = _settings(asked)
+        return console.look(settings) if settings.is_dry_run else console.crawl(settings)
     if asked.command == "publish":
         from pipeline.cli import console
         from pipeline.hub.settings import Settings
@@ -116,9 +131,12 @@ def _run(asked: argparse.Namespace) -> int | None:
         from pipeline.press import output
 
         output.refuse(asked.output)
-        if not asked.no_crawl and os.environ.get("ALMANAC_CRAWL") != "0":
-            console.refresh(Settings())
-        console.publish(newest_snapshot(), asked.output)
+        if asked.no_crawl or os.environ.get("ALMANAC_CRAWL") == "0":
+            console.publish(newest_snapshot(), asked.output)
+        else:
+            console.publish_as_it_comes(
+                Settings(**({"model_count": asked.models} if asked.models else {})), asked.output
+            )
     elif asked.command == "source":
         from pipeline.press import sources
 
@@ -169,6 +187,7 @@ def _settings(asked: argparse.Namespace) -> Settings:
         "work": asked.work,
         "is_dry_run": asked.dry_run,
         "is_again": asked.again,
+        "is_accepted": asked.accept,
     }
     if asked.rate:
         given["rates"] = dict.fromkeys(("api", "file"), asked.rate * WINDOW_SECONDS)

@@ -27,11 +27,19 @@ def quiet(rows: Iterable[Any], **_how: Any) -> Iterable[Any]:
     return rows
 
 
-def bar(rows: Iterable[Any], *, desc: str, total: int | None = None, to: TextIO | None = None) -> Iterator[Any]:
-    """A bar on standard error, or `to`; where that is no terminal, a plain line every ten seconds and one at the end."""
+def bar(
+    rows: Iterable[Any],
+    *,
+    desc: str,
+    total: int | None = None,
+    to: TextIO | None = None,
+    note: Callable[[], str] | None = None,
+) -> Iterator[Any]:
+    """A bar on standard error, or `to`; where that is no terminal, a plain line every ten seconds and one at the end. `note` says what
+    else there is to tell."""
     if total is None and hasattr(rows, "__len__"):
         total = len(rows)
-    shown = _Shown(desc, total, to or sys.stderr)
+    shown = _Shown(desc, total, to or sys.stderr, note)
     try:
         for row in rows:
             yield row
@@ -65,7 +73,8 @@ def seconds(count: float) -> str:
 class _Shown:
     """A step that somebody watches: a thread tells how far it is, so that it moves where a row takes long."""
 
-    def __init__(self, name: str, total: int | None, to: TextIO) -> None:
+    def __init__(self, name: str, total: int | None, to: TextIO, note: Callable[[], str] | None = None) -> None:
+        self.note = note
         self.name, self.total, self.to, self.count = name, total, to, 0
         self.started = time.monotonic()
         self.is_terminal = to.isatty()
@@ -96,7 +105,13 @@ class _Shown:
 
     def _line(self, is_running: bool = False) -> str:
         counted = self.total != 1 and (f"{self.count:,}" + (f" of {self.total:,}" if self.total is not None else ""))
-        parts = [counted, seconds(time.monotonic() - self.started), is_running and self._left()]
+        told = self.note() if self.note else ""
+        parts = [
+            counted,
+            told,
+            seconds(time.monotonic() - self.started),
+            is_running and " left" not in told and self._left(),
+        ]
         return f"{self.name:<{_WIDTH}} {', '.join(filter(None, parts))}"
 
     def _left(self) -> str:

@@ -6,6 +6,8 @@ import datetime
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -17,12 +19,13 @@ from pipeline.book.facts import read_facts, read_measured
 from pipeline.hub.crawl import Crawled
 from pipeline.hub.crawl import crawl as crawl_hub
 from pipeline.hub.journal import JournalError
+from pipeline.hub.look import look_at_hub
 from pipeline.hub.reach import why_unreachable
 from pipeline.hub.settings import Settings
-from pipeline.hub.snapshot import Snapshot
+from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.hub.store import Store
 from pipeline.hub.traffic import HubError, Unavailable
-from pipeline.press import accuracy, build, checks, hosting, manifest
+from pipeline.press import accuracy, brought, build, checks, hosting, manifest
 from pipeline.press import publish as publishing
 from pipeline.press.anatomise import anatomise
 
@@ -36,34 +39,73 @@ def publish(snapshot: Snapshot, output: Path) -> None:
     _tell(_summary(done, seconds))
 
 
+def publish_as_it_comes(settings: Settings, output: Path) -> None:
+    """Publishes from what the Hub says now. Where nothing is published yet, what there is goes first: nobody waits for a crawl to see
+    the almanac."""
+    if is_built(output):
+        refresh(settings)
+        publish(newest_snapshot(settings.folder), output)
+        return
+    publish(newest_snapshot(settings.folder), output)
+    print(
+        f"That is whole, and lies in {_shown(output)}. Next the Hub is crawled, and then it is published again; Ctrl-C leaves it as it is.",
+        flush=True,
+    )
+    if refresh(settings, otherwise="what is published stays"):
+        publish(newest_snapshot(settings.folder), output)
+
+
+def is_built(output: Path) -> bool:
+    return (output / "tables" / build.DATABASE).exists() and (output / "site" / "index.html").exists()
+
+
 def crawl(settings: Settings) -> int:
-    """Crawls with a bar for lists and models, and a summary. Returns the exit status: 0 whole, 3 partial."""
-    started = time.monotonic()
+    """Crawls with a bar for lists and models, and a summary. Returns the exit status: 0 whole, 3 partial or kept apart."""
     problem = why_unreachable(settings.endpoint)
     if problem:
         raise Unavailable(f"the Hub does not answer ({problem}); the snapshot is as it was")
-    done = crawl_hub(settings, bar)
-    if settings.is_dry_run:
-        print(f"asked {sum(done.requests.values()):,} requests for the lists; nothing was written", flush=True)
-        return 0
-    _tell(_crawl_summary(done, time.monotonic() - started))
-    return 3 if done.is_partial else 0
+    done = _crawled(settings)
+    return 3 if done.is_partial or done.kept_apart else 0
 
 
-def refresh(settings: Settings) -> None:
-    """Crawls before a publish where the Hub answers; otherwise says in one line why the last snapshot is used."""
-    if Store(settings.folder).is_whole(datetime.date.today().isoformat()):
-        print("The snapshot is of today: the Hub is not asked again.", flush=True)
-        return
+def look(settings: Settings) -> int:
+    """Says whether the Hub still behaves as the crawl assumes, and what a crawl would ask; writes nothing. Returns the exit status: 0 where
+    it does, 3 where something differs."""
     problem = why_unreachable(settings.endpoint)
     if problem:
-        print(f"The Hub does not answer ({problem}): publishing from the last snapshot.", flush=True)
-        return
-    print("Crawling the Hub first (Ctrl-C stops it, and the next run goes on; --no-crawl leaves it out).", flush=True)
+        raise Unavailable(f"the Hub does not answer ({problem})")
+    found = look_at_hub(settings)
+    _tell(found.lines())
+    if found.is_silent:
+        return 3
+    done = crawl_hub(replace(settings, is_dry_run=True), bar)
+    count = found.request_count + sum(done.requests.values())
+    _tell([*done.problems[:5], f"asked {count:,} requests; nothing was written"])
+    return 3 if found.differs or done.problems else 0
+
+
+def refresh(settings: Settings, otherwise: str = "publishing from the last snapshot") -> bool:
+    """Crawls where the Hub answers; else says in one line why not, and what is done `otherwise`. Returns whether there is a new snapshot."""
+    if Store(settings.folder).is_whole(datetime.date.today().isoformat(), settings.model_count):
+        print("The snapshot is of today: the Hub is not asked again.", flush=True)
+        return False
+    problem = why_unreachable(settings.endpoint)
+    if problem:
+        print(f"The Hub does not answer ({problem}): {otherwise}.", flush=True)
+        return False
+    print("Crawling the Hub (Ctrl-C stops it, and the next run goes on; --no-crawl leaves it out).", flush=True)
     try:
-        crawl(settings)
+        return not _crawled(settings).kept_apart
     except (HubError, JournalError, OSError) as error:
-        print(f"The crawl failed ({error}): publishing from the last snapshot.", flush=True)
+        print(f"The crawl failed ({error}): {otherwise}.", flush=True)
+        return False
+
+
+def _crawled(settings: Settings) -> Crawled:
+    started = time.monotonic()
+    done = crawl_hub(settings, bar, compare=partial(brought.brought, progress=bar))
+    _tell(_crawl_summary(done, time.monotonic() - started))
+    return done
 
 
 def _tell(lines: Iterable[str]) -> None:
@@ -75,9 +117,16 @@ def _crawl_summary(done: Crawled, seconds: float) -> Iterator[str]:
     asked = ", ".join(f"{kind} {count:,}" for kind, count in sorted(done.requests.items()))
     yield ""
     yield f"  listed       {done.listed:,} models: {done.unchanged:,} unchanged, {done.read + done.resumed:,} read"
-    yield f"  written      {done.written:,} records to {_shown(done.folder)}"
-    yield f"  rejected     {done.rejected:,}, each with its reason in rejected.csv; gone from the Hub {done.removed:,}"
+    yield f"  written      {done.written:,} records{'' if done.kept_apart else f' to {_shown(done.folder)}'}"
+    yield (
+        f"  rejected     {done.rejected:,}, each with its reason in rejected.csv; "
+        f"gone from the Hub {done.removed:,}, renamed {done.renamed:,}"
+    )
     yield f"  requests     {sum(done.requests.values()):,} ({asked or 'none'}) in {seconds:.1f} s"
+    for line in done.brought:
+        yield f"  {line}"
+    if done.kept_apart:
+        yield f"  kept apart   {done.kept_apart}"
     if done.is_partial:
         yield f"  partial      {done.pending:,} models are left; the next crawl goes on with them"
     for problem in [*done.problems[:5], *done.notes[:5]]:

@@ -6,6 +6,7 @@ The one reader of all that the Hub or a person hands us: answers of the Hub, lin
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -33,6 +34,12 @@ def parse(content: bytes, deepest: int = DEEPEST, most_nodes: int = MOST_NODES, 
             raise ValueError(f"{name} is no number of JSON")
         return name
 
+    def number(text: str) -> float | str:
+        value = float(text)
+        if math.isinf(value):  # too large for a float: written again it would be no JSON
+            return constant("-Infinity" if value < 0 else "Infinity")
+        return value
+
     # counted before it is parsed: a value takes some sixty times the memory of its comma
     if content.count(b",") + content.count(b"[") + content.count(b"{") > most_nodes:
         raise Malformed(f"more than {most_nodes:,} values")
@@ -40,7 +47,9 @@ def parse(content: bytes, deepest: int = DEEPEST, most_nodes: int = MOST_NODES, 
     if start.startswith((b"<!doctype", b"<html", b"<?xml")):
         raise Malformed("HTML instead of JSON")
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=constant)
+        value = json.loads(
+            content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=constant, parse_float=number
+        )
     except RecursionError:
         raise Malformed("nested too deep") from None
     except UnicodeDecodeError:

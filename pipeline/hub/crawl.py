@@ -1,33 +1,52 @@
 """The crawl: lists first, then configs and headers of models whose commit changed, then a new snapshot in place of the last.
 
 A crawl that is stopped leaves the snapshot as it was and goes on where it stopped the next time; one that runs out of budget,
-or that the Hub fails, writes what it has as a partial snapshot. Whatever a model does, it costs that model and no other.
+or that the Hub fails, writes what it has as a partial snapshot. What it brings is told before the last snapshot makes room, and a crawl
+that would lose more than a few known models is kept apart.
 """
 
 from __future__ import annotations
 
+import csv
 import datetime
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.hub.careful import Malformed
-from pipeline.hub.client import Hub, Refused, has_token
-from pipeline.hub.details import read_model
-from pipeline.hub.headers import Allowance
+from pipeline.hub.asking import Progress
+from pipeline.hub.client import Hub, has_token
+from pipeline.hub.headers import is_needed
 from pipeline.hub.journal import Journal
-from pipeline.hub.listing import SOURCE, Listed
-from pipeline.hub.merge import facts_of, merged, removed
-from pipeline.hub.select import GONE, Selection, queries, select
+from pipeline.hub.listing import Listed
+from pipeline.hub.merge import others_of
+from pipeline.hub.reading import Reading
+from pipeline.hub.select import first_pages, queries, select
 from pipeline.hub.settings import Settings
-from pipeline.hub.snapshot import Popularity
+from pipeline.hub.snapshot import UNFINISHED, Snapshot, SnapshotError, newest_snapshot, snapshot_in
 from pipeline.hub.store import CRAWL, Store
-from pipeline.hub.traffic import BodyTooLarge, BudgetSpent, HubError, Stopped, Traffic, Unavailable
+from pipeline.hub.traffic import Traffic
 
-FAILURES_IN_A_ROW = 20  # models that the Hub fails one after the other: then it is down, and the crawl ends
-Progress = Callable[..., Any]
+MOST_LOST = 0.05  # of the known models; a crawl that would lose more has met something else than a Hub that changed
+FEW_LOST = 5  # models, which are never too many
+MOST_FAILED, FEW_FAILED = (
+    0.01,
+    20,
+)  # of the listed models, and models: where more were not reached, the crawl is not whole
+APART, FLIPPED = "apart", "flipped.csv"
+
+
+@dataclass
+class Brought:
+    """What a new snapshot changes: `lines` for people, and the known models that would become worse known, each with why."""
+
+    lines: list[str] = field(default_factory=list)
+    lost: dict[str, str] = field(default_factory=dict)
+    flipped: list[tuple[str, ...]] = field(default_factory=list)  # model, scenario, card, verdict before and now
+
+
+Compare = Callable[[Snapshot, Snapshot], Brought]
 
 
 @dataclass
@@ -41,193 +60,137 @@ class Crawled:
     resumed: int = 0  # read by an earlier crawl that did not end
     rejected: int = 0
     removed: int = 0
+    renamed: int = 0
     pending: int = 0  # changed, but not read: the next crawl's
     written: int = 0
     requests: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the Hub would not tell; the crawl is whole all the same
+    brought: list[str] = field(default_factory=list)  # what it changes, for people
+    kept_apart: str = ""  # why the last snapshot stays
 
     @property
     def is_partial(self) -> bool:
         return bool(self.problems or self.pending)
 
 
-@dataclass
-class _Run:
-    settings: Settings
-    hub: Hub
-    journal: Journal
-    store: Store
-    found: Selection
-    date: str
-    failed: dict[str, str] = field(default_factory=dict)  # not reached this time; asked again the next
-    allowance: Allowance = field(init=False)
+def crawl(
+    settings: Settings, progress: Progress, say: Callable[[str], None] = print, compare: Compare | None = None
+) -> Crawled:
+    """Crawls and writes the snapshot. Raises Unavailable where the Hub gives no list at all, JournalError where another runs.
 
-    def __post_init__(self) -> None:
-        self.allowance = Allowance(self.settings.header_requests)
-
-    def pending(self) -> list[Listed]:
-        """Listed models whose commit nobody has read yet, then those whose headers are due from an earlier crawl."""
-        listed = [row for row in self.found.listed.values() if not self._is_done(row)]
-        due = [row for row in listed if self._is_read(row) and self._is_header_due(row)]
-        return [row for row in listed if not self._is_read(row)] + due
-
-    def _is_header_due(self, row: Listed) -> bool:
-        known = self.store.known.get(row.model_id)
-        return known is not None and known.is_header_due and self.allowance.left > 0
-
-    def _is_done(self, row: Listed) -> bool:
-        return self.journal.has(row.model_id, row.sha)
-
-    def _is_read(self, row: Listed) -> bool:
-        if self.settings.is_again:
-            return False
-        known = self.store.known.get(row.model_id)
-        rejected = self.store.rejected.get(row.model_id, {})
-        return (known is not None and known.sha == row.sha) or rejected.get("revision") == row.sha
-
-    def read_all(self, todo: list[Listed]) -> Iterator[str]:
-        """Reads models in a few threads and gives each id as it is done. Ends early when the budget or the Hub is at its end."""
-        failures, rest, running = 0, iter(todo), set()
-        with ThreadPoolExecutor(self.settings.threads) as pool:
-            try:
-                while True:
-                    # only a few wait at a time: memory is for those under way
-                    while len(running) < 2 * self.settings.threads and (row := next(rest, None)) is not None:
-                        running.add(pool.submit(self._read, row))
-                    if not running:
-                        return
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        model_id, problem = _result(future)
-                        failures = failures + 1 if isinstance(problem, Unavailable) else 0
-                        if isinstance(problem, BudgetSpent) or failures >= FAILURES_IN_A_ROW:
-                            self.found.problems.append(str(problem))
-                            return
-                        yield model_id
-            finally:
-                self.hub.traffic.stop()  # wakes what waits for its turn
-                pool.shutdown(cancel_futures=True)
-
-    def _read(self, row: Listed) -> tuple[str, HubError | None]:
-        try:
-            outcome: dict[str, Any] = {"facts": read_model(self.hub, row, self.allowance)}
-        except Refused as refusal:
-            outcome = {"gone": str(refusal)} if refusal.is_gone else {"reason": str(refusal)}
-        except (Malformed, BodyTooLarge) as problem:
-            outcome = {"reason": str(problem)}
-        except (BudgetSpent, Stopped) as problem:
-            return row.model_id, problem
-        except HubError as problem:
-            self.failed[row.model_id] = f"not reached: {problem}"
-            return row.model_id, problem
-        except Exception as bug:
-            # a mistake of ours costs this model, and is tried again by the next crawl
-            self.failed[row.model_id] = f"the crawl's own mistake: {type(bug).__name__}: {str(bug)[:120]}"
-            return row.model_id, None
-        self.journal.add(row.model_id, row.sha, outcome)
-        return row.model_id, None
-
-    def build(self, model_id: str, bundled: Any, crawled: Any) -> Any:
-        """The record to write for a model, or None for none."""
-        before = crawled if crawled and SOURCE in crawled.get("sources", ()) else None
-        kept = merged(bundled, facts_of(before)) if before else bundled or crawled
-        if before and "removed_at" in before:
-            kept["removed_at"] = before["removed_at"]
-        row = self.found.listed.get(model_id)
-        outcome = self.journal.get(model_id, row.sha) if row else None
-        if model_id in self.found.gone or (outcome and "gone" in outcome):
-            return removed(kept, self.date) if kept else None
-        if outcome and "facts" in outcome:
-            facts = outcome["facts"]
-        elif row and before and before.get("revision") == row.sha and not outcome:
-            facts = {key: value for key, value in facts_of(before).items() if key != "is_private"}
-        else:
-            return kept
-        return merged(bundled, {**facts, **row.facts, "model_id": model_id, "revision": row.sha})
-
-    def rejected(self) -> dict[str, dict[str, str]]:
-        """A row per model that could not be taken; those of earlier crawls hold until their models are seen again."""
-        rows: dict[str, dict[str, str]] = {}
-        for model_id, row in self.store.rejected.items():
-            listed = self.found.listed.get(model_id)
-            if (listed is None and (row["revision"] == GONE or self.found.problems)) or (
-                listed is not None and listed.sha == row["revision"] and not self.settings.is_again
-            ):
-                rows[model_id] = row
-        for listed in self.found.listed.values():
-            outcome = self.journal.get(listed.model_id, listed.sha)
-            reason = (outcome or {}).get("reason") or (outcome or {}).get("gone")
-            if reason:
-                rows[listed.model_id] = _rejected(listed.model_id, listed.sha, reason)
-        for model_id, reason in self.failed.items():
-            rows[model_id] = _rejected(model_id, "", reason)
-        for unusable in self.found.unusable.values():
-            # a known model that is gone is a record with `removed_at`, not a bad one
-            if not (unusable.model_id in self.found.gone and unusable.model_id in self.store.known):
-                rows[unusable.model_id] = _rejected(unusable.model_id, unusable.sha, unusable.reason)
-        return rows
-
-    def popularity(self) -> dict[str, Popularity]:
-        found = dict(self.store.popularity)
-        for row in self.found.listed.values():
-            if row.downloads is not None or row.likes is not None:
-                found[row.model_id] = Popularity(row.downloads, row.likes, self.date)
-        return found
-
-
-def crawl(settings: Settings, progress: Progress, say: Callable[[str], None] = print) -> Crawled:
-    """Crawls and writes the snapshot. Raises Unavailable where the Hub gives no list at all, JournalError where another runs."""
-    traffic = Traffic(settings.limits(has_token()), budget=settings.budget)
-    cache = settings.work / "raw"
+    `compare` tells what the new snapshot changes, before it takes the place of the last.
+    """
+    traffic = Traffic(settings.limits(has_token()), budget=settings.budget, learning=settings.rates is None)
+    cache = settings.work / "answers"
     with Journal(settings.work).opened() as journal, Hub(settings.endpoint, traffic, settings.patience, cache) as hub:
         store = Store(settings.folder)
         store.load()
-        found = select(hub, journal, store, settings, progress)
-        run = _Run(settings, hub, journal, store, found, datetime.date.today().isoformat())
+        if settings.is_dry_run:
+            found = first_pages(hub, journal, settings, progress)
+        else:
+            found = select(hub, journal, store, settings, progress)
+        run = Reading(settings, hub, journal, store, found, datetime.date.today().isoformat(), has_token())
         todo = run.pending()
-        done = Crawled(settings.folder / CRAWL, listed=len(found.listed))
-        done.resumed = sum(journal.has(row.model_id, row.sha) for row in found.listed.values())
+        done = Crawled(settings.folder / CRAWL, listed=len(found.listed), notes=hub.notes)
+        asked_for = {row.model_id for row in todo}
+        resumed = (row for row in found.listed.values() if row.model_id not in asked_for)
+        done.resumed = sum(journal.has(row.model_id, row.sha) for row in resumed)
         done.unchanged = done.listed - done.resumed - len(todo)
         if settings.is_dry_run:
             _explain(run, todo, say)
         else:
-            for _ in progress(run.read_all(todo), desc="models", total=len(todo)):
+            for _ in progress(run.read_all(todo), desc="models", total=len(todo), note=run.told):
                 pass
-            _finish(run, done, len(todo))
-        done.requests, done.problems, done.notes = dict(traffic.asked), found.problems, hub.notes
+            _finish(run, done, len(todo), compare)
+        done.requests, done.problems = dict(traffic.asked), found.problems
         return done
 
 
-def _finish(run: _Run, done: Crawled, todo: int) -> None:
+def _finish(run: Reading, done: Crawled, todo: int, compare: Compare | None) -> None:
+    if run.allowance.problem:
+        run.found.problems.append(run.allowance.problem)
     left = {row.model_id for row in run.pending()}
     done.pending = len(left - run.failed.keys())  # one that fails at every try does not make the crawl partial for ever
+    if len(run.failed) > max(FEW_FAILED, MOST_FAILED * done.listed):
+        first = next(iter(run.failed.values()))
+        run.found.problems.append(f"{len(run.failed):,} models were not reached, the first since: {first}")
     done.read = todo - len(left)
-    rejected = run.rejected()
-    excluded = run.settings.excluded()
-    model_ids = [key for key in {**run.store.known, **run.found.listed} if excluded.reason(key) is None]
+    excluded, renamed = run.settings.excluded(), run.found.renamed
+    known = [key for key in run.store.known if key not in renamed or key in run.found.listed]
+    model_ids = [key for key in dict.fromkeys([*known, *run.found.listed]) if excluded.reason(key) is None]
+    heirs = {
+        new: {**heir, "model_id": new} for old, new in renamed.items() if (heir := _under_old_name(run.store, old))
+    }
     is_partial = bool(done.pending or run.found.problems)
-    now = datetime.datetime.now(datetime.UTC)
     about = {
         "snapshot_date": run.date,
         "origin": "partial crawl" if is_partial else "crawl",
-        "crawled_at": now.isoformat(timespec="seconds"),
+        "crawled_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "is_partial": is_partial,
+        "model_count": run.settings.model_count,
     }
-    done.written, rejected = run.store.write(model_ids, run.build, rejected, run.popularity(), about)
-    done.rejected = len(rejected)
+    rejected = run.rejected()
+    done.written, rejected = run.store.write(model_ids, run.build(heirs), rejected, run.popularity(), about)
+    done.rejected, done.renamed = len(rejected), len(renamed.keys() & run.store.known.keys())
     outcomes = (run.journal.get(row.model_id, row.sha) for row in run.found.listed.values())
     done.removed = len(run.found.gone & run.store.known.keys()) + sum("gone" in (o or {}) for o in outcomes)
-    if not is_partial:
+    _take_place(run, done, compare)
+    if not is_partial and not done.kept_apart:
         run.journal.clear()
 
 
-def _explain(run: _Run, todo: list[Listed], say: Callable[[str], None]) -> None:
-    """What a crawl would ask: the lists are read for it, and nothing else."""
+def _under_old_name(store: Store, model_id: str) -> dict[str, Any] | None:
+    """What other sources say of a model that the Hub has under another name now."""
+    bundled, crawled = store.raw(model_id)
+    return others_of(bundled or crawled or {})
+
+
+def _take_place(run: Reading, done: Crawled, compare: Compare | None) -> None:
+    """Says what the new snapshot changes, and puts it in the place of the last unless it would lose too much."""
+    lost = dict(run.lost)
+    if compare:
+        try:
+            before = newest_snapshot(run.settings.folder)
+        except SnapshotError:
+            before = None  # there is nothing to compare with
+        if before:
+            brought = compare(before, snapshot_in(run.settings.folder / UNFINISHED))
+            # a renamed model is known as well as before, under its new name
+            lost = {key: why for key, why in brought.lost.items() if key not in run.found.renamed} | lost
+            done.brought = [*brought.lines, *_kept(brought.flipped, run.settings.work / FLIPPED)]
+    count = sum(not known.is_removed for known in run.store.known.values())
+    if len(lost) > max(FEW_LOST, MOST_LOST * count) and not run.settings.is_accepted:
+        why = ", ".join(f"{number:,} since {reason}" for reason, number in Counter(lost.values()).most_common())
+        where = run.settings.work / APART
+        run.store.set_apart(where)
+        done.kept_apart = (
+            f"{len(lost):,} of {count:,} known models would be lost ({why}; the first are {', '.join(sorted(lost)[:3])}). "
+            f"The last snapshot stays, and this one is kept in {where}: `make crawl ARGS=--accept` takes it all the same"
+        )
+    else:
+        run.store.swap()
+
+
+def _kept(flipped: list[tuple[str, ...]], path: Path) -> list[str]:
+    """Writes every verdict that flips; says where they are."""
+    path.unlink(missing_ok=True)
+    if not flipped:
+        return []
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("model_id", "scenario", "gpu_id", "before", "now"), *flipped])
+    return [f"  all of them are in {path}"]
+
+
+def _explain(run: Reading, todo: list[Listed], say: Callable[[str], None]) -> None:
+    """What a crawl would ask, as far as the first page of each list by downloads tells."""
     files = sum(_requests_of(row, run.settings) for row in todo)
     seconds = run.hub.traffic.seconds_for("file", files)
+    listed = len(run.found.listed)
+    pages = sum(-(-most // 1000) for _, _, most in queries(run.settings))
     say(
-        f"lists: {len(queries(run.settings))}, of {len(run.found.listed):,} models; {len(run.found.unusable):,} unusable rows"
+        f"lists: {len(queries(run.settings))}, of some {pages} pages; their first pages by downloads have {listed:,} models, "
+        f"and {len(run.found.unusable):,} unusable rows"
     )
     say(f"would read {len(todo):,} models in about {files:,} requests, {seconds / 60:.0f} minutes at the Hub's limit")
     for row in todo[:20]:
@@ -240,14 +203,5 @@ def _requests_of(row: Listed, settings: Settings) -> int:
     """About how many requests a model takes: headers are one, or two where they are long."""
     parts = sum(name.count("/") == 1 and name.endswith("config.json") for name in row.files)
     configs = 1 + min(parts, 8) if "model_index.json" in row.files else int("config.json" in row.files)
-    is_asked = settings.header_requests > 0 or "parameters_by_dtype" not in row.facts
+    is_asked = settings.header_requests > 0 or is_needed(row)
     return configs + int(is_asked and any(not n.endswith(".json") for n in row.files))
-
-
-def _result(future: Future[tuple[str, HubError | None]]) -> tuple[str, HubError | None]:
-    return future.result()
-
-
-def _rejected(model_id: str, revision: str, reason: str) -> dict[str, str]:
-    clean = "".join(c if c.isprintable() else "\ufffd" for c in reason)[:500]
-    return {"model_id": model_id, "revision": revision, "reason": clean, "sources": SOURCE}

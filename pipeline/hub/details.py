@@ -10,9 +10,10 @@ import json
 import re
 from typing import Any
 
-from pipeline.hub.careful import Malformed, parse
-from pipeline.hub.client import Hub, Refused
-from pipeline.hub.headers import Allowance, read_headers
+from pipeline.hub.answers import Refused
+from pipeline.hub.careful import Malformed
+from pipeline.hub.client import Hub
+from pipeline.hub.headers import Allowance, is_closed, read_headers
 from pipeline.hub.listing import SOURCE, Listed
 from pipeline.hub.record import is_model_id
 from pipeline.hub.summary import DENOISERS
@@ -28,6 +29,9 @@ _QUANTIZERS = ("quantize_config.json", "quant_config.json", "hf_quant_config.jso
 def read_model(hub: Hub, listed: Listed, allowance: Allowance) -> dict[str, Any]:
     """Facts beyond the listing's. Raises Malformed where the model is to be rejected, Refused where it is gone."""
     facts, found = _config_facts(hub, listed), read_headers(hub, listed, allowance)
+    problem = found.get("header_problem")
+    if problem and not facts and "stored_parameter_count" not in listed.facts:
+        raise Malformed(problem)  # there is nothing else to know it by
     return found | facts  # a config of the repository's own goes before what a GGUF file says
 
 
@@ -65,18 +69,13 @@ def _config_facts(hub: Hub, listed: Listed) -> dict[str, Any]:
 def _json(hub: Hub, listed: Listed, name: str) -> dict[str, Any] | None:
     """A JSON object of the model, or None where the file is missing or closed to us."""
     try:
-        value = parse(hub.file(listed.model_id, listed.sha, name))
+        return hub.json(listed.model_id, listed.sha, name)
     except Refused as refusal:
-        if refusal.status == 404 and not refusal.is_gone:
+        if refusal.code == "EntryNotFound":
             return None
-        if refusal.status in (401, 403) and listed.is_closed:
+        if is_closed(refusal, listed):
             return None
         raise
-    except Malformed as problem:
-        raise Malformed(f"{name}: {problem}") from None
-    if not isinstance(value, dict):
-        raise Malformed(f"{name} is no object")
-    return value
 
 
 def _pipeline_config(hub: Hub, listed: Listed) -> dict[str, Any] | None:

@@ -2,7 +2,8 @@
 
 Headers are a few requests a model, made only when its commit is new: one for all shards of an index where the Hub gives them
 together, else one or two for each file. Those that only the summary needs come out of the crawl's allowance; where it is
-spent, the model is marked as due, and the next crawl asks. Of weights themselves nothing is read.
+spent, or headers cannot be had, the model is marked as due, and the next crawl asks. Headers that are broken, or missing, or not reached
+cost the model nothing else. Of weights themselves nothing is read.
 """
 
 from __future__ import annotations
@@ -15,21 +16,23 @@ from functools import partial
 from typing import Any
 
 from pipeline.hub import gguf, safetensors
+from pipeline.hub.answers import Refused
 from pipeline.hub.careful import Malformed
-from pipeline.hub.client import Hub, Refused
+from pipeline.hub.client import Hub
 from pipeline.hub.gguf_config import config_of
 from pipeline.hub.listing import SOURCE, Listed, kind_of
 from pipeline.hub.summary import DENOISERS, Tensor, summarise
-from pipeline.hub.traffic import BodyTooLarge
+from pipeline.hub.traffic import BodyTooLarge, Silent, Unavailable
 
 MOST_SHARDS = 256
 MOST_SPLITS = 16
+FAILURES_IN_A_ROW = 10  # models whose headers cannot be had, one after the other: then none are asked for any more
 _MAIN = ("model", "diffusion_pytorch_model")  # names of the library's own files; others lie beside them
 _SPLIT = re.compile(r"(.+)-\d{5}-of-(\d{5})\.gguf")
 
 
 class Spent(Exception):
-    """The crawl has made as many requests for headers as it was given."""
+    """The crawl has made as many requests for headers as it was given, or headers cannot be had now."""
 
 
 @dataclass
@@ -37,13 +40,29 @@ class Allowance:
     """Requests for headers that one crawl may still make; shared by its threads."""
 
     left: int
+    problem: str = ""  # why no headers are asked for any more
+    is_together_down: bool = False  # the one request for all shards fails, and shards are asked for one by one
+    _failures: dict[str, int] = field(default_factory=lambda: {"headers": 0, "together": 0})
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self) -> None:
+    def take(self, must: bool) -> None:
         with self._lock:
-            if self.left < 1:
+            if self.problem or (self.left < 1 and not must):
                 raise Spent
-            self.left -= 1
+            self.left = max(0, self.left - 1)
+
+    def note(self, problem: Exception | None) -> None:
+        """How asking for the headers of a model ended."""
+        with self._lock:
+            self._failures["headers"] = self._failures["headers"] + 1 if problem else 0
+            if self._failures["headers"] >= FAILURES_IN_A_ROW and not self.problem:
+                self.problem = f"tensor headers of {FAILURES_IN_A_ROW} models in a row could not be had ({problem})"
+
+    def note_together(self, problem: Exception | None) -> None:
+        """How the one request for all shards of a model ended."""
+        with self._lock:
+            self._failures["together"] = self._failures["together"] + 1 if problem else 0
+            self.is_together_down = self.is_together_down or self._failures["together"] >= 3
 
 
 @dataclass
@@ -56,11 +75,7 @@ class Headers:
     must: bool
 
     def ask(self) -> None:
-        try:
-            self.allowance.take()
-        except Spent:
-            if not self.must:
-                raise
+        self.allowance.take(self.must)
 
     def part(self, name: str, start: int, stop: int) -> tuple[bytes, int | None]:
         self.ask()
@@ -68,22 +83,36 @@ class Headers:
 
 
 def read_headers(hub: Hub, listed: Listed, allowance: Allowance) -> dict[str, Any]:
-    """Facts from headers. Raises Malformed where the model has no other total, Refused where it is gone."""
-    has_total = "stored_parameter_count" in listed.facts
-    must = not has_total or listed.facts.get("parameters_kind") == "exact_gguf"
+    """Facts from headers: what they say, `header_problem` for good, or `is_header_due`. Raises Refused where the model is gone."""
     try:
-        return _read(Headers(hub, listed, allowance, must))
+        found = _read(Headers(hub, listed, allowance, is_needed(listed)))
     except Spent:
         return {"is_header_due": True}
     except Refused as refusal:
-        is_closed = refusal.status in (401, 403)
-        if refusal.is_gone or (is_closed and must and not listed.is_closed):
+        if refusal.is_gone:
             raise
-        return {} if must or (is_closed and listed.is_closed) else {"header_problem": _shown(refusal)}
+        return {} if is_closed(refusal, listed) else {"header_problem": _shown(refusal)}
     except (Malformed, BodyTooLarge) as problem:
-        if must:
-            raise
+        allowance.note(None)  # it came
         return {"header_problem": _shown(problem)}
+    except Silent:
+        raise
+    except Unavailable as problem:
+        allowance.note(problem)
+        return {"is_header_due": True}
+    if found:
+        allowance.note(None)
+    return found
+
+
+def is_needed(listed: Listed) -> bool:
+    """Whether headers are asked for beyond the allowance: nothing else gives the total, or what it is a total of."""
+    return "stored_parameter_count" not in listed.facts or listed.facts.get("parameters_kind") == "exact_gguf"
+
+
+def is_closed(refusal: Refused, listed: Listed) -> bool:
+    """Whether files are refused because the model is for those alone who were let in. That is no fault of the model's."""
+    return refusal.code == "GatedRepo" or (refusal.status in (401, 403) and listed.is_closed)
 
 
 def _read(headers: Headers) -> dict[str, Any]:
@@ -137,16 +166,8 @@ def _is_beside(name: str) -> bool:
 def _sharded(headers: Headers, index: str) -> tuple[int, list[Tensor]]:
     """All shards by one request where that answers for our commit, else each shard's header by its own."""
     listed = headers.listed
-    headers.ask()
-    try:
-        found, commit = headers.hub.sharded_headers(listed.model_id, index)
-    except Refused as refusal:
-        if refusal.status not in (400, 404, 405, 501):
-            raise
-    else:
-        given = found.get("headers") if isinstance(found, Mapping) else None
-        if isinstance(given, Mapping) and commit in (None, listed.sha):
-            return len(given), safetensors.read_tensors((str(file), header, None) for file, header in given.items())
+    if not headers.allowance.is_together_down and (found := _together(headers, index)):
+        return found
     stem = index.removesuffix(".safetensors.index.json")
     shards = [name for name in listed.files if name.startswith(f"{stem}-") and name.endswith(".safetensors")]
     if not 0 < len(shards) <= MOST_SHARDS:
@@ -155,6 +176,31 @@ def _sharded(headers: Headers, index: str) -> tuple[int, list[Tensor]]:
     if told and told != {len(shards)}:
         raise Malformed(f"{index}: {len(shards)} shards of {max(told)}")
     return len(shards), safetensors.read_tensors(_header(headers, name) for name in shards)
+
+
+def _together(headers: Headers, index: str) -> tuple[int, list[Tensor]] | None:
+    """All shards by one request; None where that gives nothing that is sure to be of our commit."""
+    listed = headers.listed
+    headers.ask()
+    try:
+        found, commit = headers.hub.sharded_headers(listed.model_id, index)
+    except Refused as refusal:
+        if refusal.is_gone:
+            raise
+        return None
+    except Silent:
+        raise
+    except (Unavailable, Malformed, BodyTooLarge) as problem:
+        headers.allowance.note_together(problem)
+        return None
+    headers.allowance.note_together(None)
+    given = found.get("headers") if isinstance(found, Mapping) else None
+    if not isinstance(given, Mapping) or commit not in (None, listed.sha):
+        return None
+    tensors = safetensors.read_tensors((str(file), header, None) for file, header in given.items())
+    if commit is None and safetensors.elements_by_dtype(tensors) != listed.facts.get("parameters_by_dtype"):
+        return None  # it may be of another commit than the listing
+    return len(given), tensors
 
 
 def _header(headers: Headers, name: str) -> tuple[str, Any, int | None]:

@@ -2,8 +2,9 @@
 
     <work>/lock            held while a crawl runs
     <work>/listing/*.jsonl the rows of each finished list (and of models asked for one by one, as they come)
-    <work>/done.jsonl      one line per finished model and commit: its facts, or why it is rejected
-    <work>/raw/            raw answers by commit
+    <work>/done.jsonl      one line per finished model and commit: its facts, or why it is rejected; and by which rules that was settled
+    <work>/answers/        small files by commit: those that are the Hub's for sure, and could be read
+    <work>/apart/          a snapshot that would have lost too many known models
 
 A line that was cut off by a kill is skipped. When a snapshot has been written the lists and `done.jsonl` are dropped: the snapshot
 has it all.
@@ -22,6 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pipeline.hub.store import RULES
 
 LIST_SECONDS = 24 * 3600  # a list of an interrupted crawl is used again for so long
 
@@ -42,6 +45,7 @@ class Journal:
     def opened(self) -> Iterator[Journal]:
         """Alone, with what was done before. Raises JournalError where another crawl holds it."""
         (self.work / "listing").mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.work / "raw", ignore_errors=True)  # answers of earlier crawls, which nobody had looked into
         with (self.work / "lock").open("w", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,7 +63,8 @@ class Journal:
         at = 0
         for line in self._file:
             found = _json(line) if line.endswith(b"\n") else None
-            if found and isinstance(found.get("model_id"), str) and isinstance(found.get("sha"), str):
+            is_ours = found is not None and found.get("rules") == RULES
+            if is_ours and isinstance(found.get("model_id"), str) and isinstance(found.get("sha"), str):
                 self._places[found["model_id"]] = (found["sha"], at)
             at += len(line)
         if at and not line.endswith(b"\n"):
@@ -71,7 +76,12 @@ class Journal:
 
     def add(self, model_id: str, sha: str, outcome: Mapping[str, Any]) -> None:
         """`outcome` has `facts` or `reason`. Written at once: a kill loses the models under way, no others."""
-        line = json.dumps({"model_id": model_id, "sha": sha, **outcome}, separators=(",", ":")).encode("ascii") + b"\n"
+        line = (
+            json.dumps({"rules": RULES, "model_id": model_id, "sha": sha, **outcome}, separators=(",", ":")).encode(
+                "ascii"
+            )
+            + b"\n"
+        )
         with self._lock:
             place = self._file.seek(0, os.SEEK_END)
             self._file.write(line)
@@ -85,7 +95,8 @@ class Journal:
             if found != sha:
                 return None
             self._file.seek(place)
-            return _json(self._file.readline())
+            line = _json(self._file.readline())
+        return line and {key: value for key, value in line.items() if key != "rules"}
 
     def list_rows(self, query: str) -> list[dict[str, Any]] | None:
         """The rows of a list that an interrupted crawl finished, if that is not long ago."""

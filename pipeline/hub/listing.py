@@ -171,4 +171,11 @@ def _files(item: Mapping[str, Any]) -> tuple[str, ...]:
             _COMPONENT.fullmatch(name) and (is_weight or name.endswith("/config.json"))
         ):
             kept.append(name)
-    return tuple(sorted(set(kept))[:MOST_FILES])
+    return tuple(sorted(sorted(set(kept), key=_rank)[:MOST_FILES]))
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Which files go before others where a repository has very many: what describes the model, then the library's own weights."""
+    if name.endswith(".json"):
+        return (0 if name in CONFIGS else 1), name
+    return (2 if name.endswith(".safetensors") else 3), name

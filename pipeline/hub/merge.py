@@ -71,6 +71,20 @@ def facts_of(record: Raw) -> dict[str, Any]:
     return found
 
 
+def others_of(record: Raw) -> dict[str, Any] | None:
+    """What other sources say of a record, or None: so that `merged(others_of(merged(base, facts)), facts)` keeps what they give."""
+    others = [source for source in record.get("sources", ()) if source != SOURCE]
+    if not others:
+        return None
+    if others == list(record["sources"]):
+        return {key: value for key, value in record.items() if key != "removed_at"}
+    said = {*LISTED, "removed_at", "sources"}
+    for sources, keys in GROUPS.items():
+        if SOURCE in record.get(sources, ()):
+            said |= {sources, *keys}
+    return {key: value for key, value in record.items() if key not in said} | {"sources": others}
+
+
 def removed(record: Raw, date: str) -> dict[str, Any]:
     """A record of a model that the Hub no longer has: kept as it was, with the date of the first crawl that missed it."""
     return {**record, "removed_at": record.get("removed_at") or date}

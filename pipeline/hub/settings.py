@@ -35,10 +35,11 @@ class Settings:
     base_model_count: int = 500  # models that others derive from and no list has, at most
     recheck_count: int = 500  # known models that no list has any more, at most; the longest unseen first
     recheck_days: int = 28  # and only those not seen for so long
-    threads: int = 8
+    threads: int = 8  # requests under way at a time
     budget: int | None = None  # requests
     header_requests: int = 10_000  # for tensor headers, of all models together; 0: only where the Hub gives no total
     is_dry_run: bool = False
+    is_accepted: bool = False  # a crawl counts however many known models it loses
     is_again: bool = False  # asks for models too whose commit is known
     patience: Patience = field(default_factory=Patience)
     rates: Mapping[str, float] | None = None  # requests per window by kind; by default those of limit.csv

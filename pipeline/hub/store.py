@@ -20,6 +20,11 @@ from pipeline.hub.snapshot import REJECTED_COLUMNS, UNFINISHED, Popularity, read
 
 CRAWL = "crawl"
 PREVIOUS = ".crawl-previous"
+# Counts up when what a crawl settles for good is settled by other rules: what earlier ones set aside is then asked for once more.
+# 2: only the Hub's own word settles anything.
+RULES = 2
+# In place of a revision in rejected.csv: the Hub has no such model; or it has it under another name
+GONE, RENAMED = "gone", "renamed"
 Raw = Mapping[str, Any]
 
 
@@ -31,6 +36,8 @@ class Known:
     is_removed: bool
     base_model_id: str | None
     is_header_due: bool = False
+    has_header_problem: bool = False
+    has_own_config: bool = False  # the Hub gave one
 
 
 @dataclass
@@ -41,6 +48,7 @@ class Store:
     known: dict[str, Known] = field(default_factory=dict)
     popularity: dict[str, Popularity] = field(default_factory=dict)
     rejected: dict[str, dict[str, str]] = field(default_factory=dict)
+    rules: int = RULES  # by which the last crawl settled things
 
     def load(self) -> None:
         """Mends what a killed swap left, and reads the index of all records."""
@@ -50,14 +58,32 @@ class Store:
                 self.known.update((model_id, _known(record)) for model_id, record in raw.items())
             self.popularity.update(read_popularity(path / "popularity.csv", lambda *_: None))
         self.rejected = {row["model_id"]: row for row in read_rejected(self.folder / CRAWL / "rejected.csv")}
+        for model_id, row in self.rejected.items():
+            if row["revision"] == RENAMED:  # it stands under its new name
+                self.known.pop(model_id, None)
+                self.popularity.pop(model_id, None)
+        rules = self._about().get("rules", 1)
+        self.rules = rules if isinstance(rules, int) else 1
 
-    def is_whole(self, date: str) -> bool:
-        """Whether a whole crawl of this date is there already."""
+    def is_whole(self, date: str, model_count: int = 0) -> bool:
+        """Whether a whole crawl of this date, of as many models, is there already."""
+        about = self._about()
+        count = about.get("model_count")
+        is_large = not isinstance(count, int) or count >= model_count
+        return about.get("snapshot_date") == date and about.get("is_partial") is False and is_large
+
+    def raw(self, model_id: str) -> tuple[Raw | None, Raw | None]:
+        """The records of a model in the bundled snapshot and in the last crawl."""
+        shard = _shard(model_id)
+        bundled, crawled = (next(self._shards(path, [shard])) for path in (self.folder, self.folder / CRAWL))
+        return bundled.get(model_id), crawled.get(model_id)
+
+    def _about(self) -> dict[str, Any]:
         try:
             about = json.loads((self.folder / CRAWL / "snapshot.json").read_text(encoding="utf-8"))
-            return about["snapshot_date"] == date and about["is_partial"] is False
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        except (OSError, ValueError):
+            return {}
+        return about if isinstance(about, dict) else {}
 
     def _recover(self) -> None:
         if (self.folder / PREVIOUS).exists() and not (self.folder / CRAWL).exists():
@@ -77,7 +103,7 @@ class Store:
         popularity: Mapping[str, Popularity],
         about: dict[str, Any],
     ) -> tuple[int, dict[str, dict[str, str]]]:
-        """Writes and swaps in a snapshot. `build(model_id, bundled, crawled)` gives a record or None to leave the model out.
+        """Writes a snapshot beside the last one, for `swap` to put in its place. `build(model_id, bundled, crawled)` gives a record or None to leave the model out.
 
         A record that fails its checks becomes a rejected row, and what was known before is kept. Returns the records written
         and all rejected rows.
@@ -108,16 +134,21 @@ class Store:
                 count += len(lines)
         _write(following / "popularity.csv", _popularity_csv(popularity))
         _write(following / "rejected.csv", _csv(REJECTED_COLUMNS, (rejected[key] for key in sorted(rejected))))
-        about = {"format": 1, **about, "record_count": count, "sources": sorted(sources)}
+        about = {"format": 1, "rules": RULES, **about, "record_count": count, "sources": sorted(sources)}
         # last of all: a folder without it is no snapshot
         _write(following / "snapshot.json", (json.dumps(about, indent=1) + "\n").encode())
         for folder in (following / "model", following):
             _sync(folder)
-        self._swap(following)
         return count, rejected
 
-    def _swap(self, following: Path) -> None:
+    def set_apart(self, where: Path) -> None:
+        """What was written goes elsewhere, and the last snapshot stays."""
+        shutil.rmtree(where, ignore_errors=True)
+        shutil.move(self.folder / UNFINISHED, where)
+
+    def swap(self) -> None:
         """Two renames; `load` mends a stop between them, and readers find the previous snapshot meanwhile."""
+        following = self.folder / UNFINISHED
         current, previous = self.folder / CRAWL, self.folder / PREVIOUS
         shutil.rmtree(previous, ignore_errors=True)
         if current.exists():
@@ -146,8 +177,14 @@ def _records(path: Path) -> Iterator[tuple[str, Raw]]:
 
 def _known(raw: Raw) -> Known:
     is_crawled = SOURCE in raw.get("sources", ())
-    is_due = raw.get("is_header_due") is True
-    return Known(raw.get("revision") if is_crawled else None, "removed_at" in raw, raw.get("base_model_id"), is_due)
+    return Known(
+        raw.get("revision") if is_crawled else None,
+        "removed_at" in raw,
+        raw.get("base_model_id"),
+        raw.get("is_header_due") is True,
+        "header_problem" in raw,
+        SOURCE in raw.get("config_sources", ()),
+    )
 
 
 def _checked(raw: Raw | None) -> tuple[bytes | None, str | None]:
@@ -157,7 +194,10 @@ def _checked(raw: Raw | None) -> tuple[bytes | None, str | None]:
     reason = read_record(dict(raw))[1]
     if reason:
         return None, reason
-    text = json.dumps(raw, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = json.dumps(raw, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return None, "a number that is none in JSON"
     try:
         return text.encode("utf-8") + b"\n", None
     except UnicodeEncodeError:

@@ -17,11 +17,14 @@ from dataclasses import dataclass
 import httpx2
 from huggingface_hub.utils import parse_ratelimit_headers
 
-from pipeline.hub.traffic import LONGEST_PAUSE, BodyTooLarge, Traffic, Unavailable
+from pipeline.hub.answers import ORIGIN
+from pipeline.hub.traffic import HOP, LONGEST_PAUSE, SURE, BodyTooLarge, Silent, Traffic, Unavailable
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 522, 524})
 BODY_LIMIT = "body_limit"  # request extension: the most bytes that the decoded body may have
+TRIES = "tries"  # request extension: how often it is tried at most
 LARGEST_BODY = 8 * 2**20
+SLOWEST = 1000  # bytes per second, of an answer that has taken longer than the patience with silence
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Patience:
     longest_wait: float = 30.0  # between tries where no header names a time
     connect: float = 5.0
     read: float = 20.0  # without a byte
-    whole: float = 120.0  # for a whole answer: a server that drips holds no thread for longer
+    whole: float = 120.0  # for a whole answer
+    silence: float = 40.0  # in which every request fails, before the Hub is taken to be down
 
 
 class Transport(httpx2.BaseTransport):
@@ -44,10 +48,12 @@ class Transport(httpx2.BaseTransport):
         """The answer with its body read. Raises Unavailable, BodyTooLarge, BudgetSpent or Stopped."""
         kind = self._kind(request)
         what = f"{request.method} {request.url.path[:120]}"
+        tries = request.extensions.get(TRIES, self._patience.tries)
         problem = ""
-        for attempt in range(self._patience.tries):
+        for attempt in range(tries):
             self._traffic.admit(kind)
             wait = self._backoff(attempt)
+            started = time.monotonic()
             try:
                 response = self._ask(request)
             except (httpx2.TimeoutException, httpx2.NetworkError, httpx2.ProtocolError, httpx2.DecodingError) as error:
@@ -55,32 +61,40 @@ class Transport(httpx2.BaseTransport):
             else:
                 self._traffic.learn(kind, response.headers)
                 if response.status_code not in AGAIN:
+                    self._traffic.heard()
                     return response
                 problem = f"status {response.status_code}"
                 told = told_to_wait(response.headers)
-                wait = wait if told is None else told
+                wait = wait if told is None else told + SURE
                 if response.status_code == 429:
+                    self._traffic.heard()
                     self._traffic.pause(kind, wait)  # the whole crawl was too fast, not this thread
-            if attempt + 1 < self._patience.tries:
+            if (seconds := self._traffic.seconds_unheard(started)) > self._patience.silence:
+                raise Silent(f"{what}: {problem}, and no request was answered for {seconds:.0f} s")
+            if attempt + 1 < tries:
                 self._traffic.sleep(wait)
-        raise Unavailable(f"{what}: {problem}, at each of {self._patience.tries} tries")
+        raise Unavailable(f"{what}: {problem}, at each of {tries} tries")
 
     def close(self) -> None:
         self._inner.close()
 
     def _kind(self, request: httpx2.Request) -> str:
-        """What the Hub counts the request as; the storage that files are redirected to counts none."""
+        """What the Hub counts the request as. The storage that files are redirected to counts none; that the hop to the cache of small
+        files counts is in no source, and its answers name no limit."""
         if request.url.host != self._host:
             return "storage"
         path = request.url.path
-        return "api" if path.startswith("/api/") and not path.startswith("/api/resolve-cache/") else "file"
+        return HOP if path.startswith("/api/resolve-cache/") else "api" if path.startswith("/api/") else "file"
 
     def _ask(self, request: httpx2.Request) -> httpx2.Response:
         deadline = time.monotonic() + self._patience.whole
         response = self._inner.handle_request(request)
         response.request = request
         try:
-            body = b"" if request.method == "HEAD" else _read(request, response, deadline)
+            origin = request.extensions.get(ORIGIN)
+            if origin is not None and request.url.host == self._host:
+                origin.note(response.headers)
+            body = b"" if request.method == "HEAD" else self._read(request, response, deadline)
         finally:
             response.close()
         # the body is decoded, so that its headers must not say otherwise
@@ -94,26 +108,28 @@ class Transport(httpx2.BaseTransport):
             extensions=dict(response.extensions),
         )
 
+    def _read(self, request: httpx2.Request, response: httpx2.Response, deadline: float) -> bytes:
+        """The decoded body. Counted after decoding, chunk by chunk, since a small answer may unpack to a huge one. A server that drips
+        holds no thread for long."""
+        limit = request.extensions.get(BODY_LIMIT, LARGEST_BODY)
+        told = response.headers.get("content-length", "")
+        if told.isdigit() and int(told) > limit:
+            raise BodyTooLarge(f"an answer of {int(told):,} bytes, where {limit:,} are the most")
+        started = time.monotonic()
+        chunks, size = [], 0
+        for chunk in response.iter_bytes():
+            size += len(chunk)
+            if size > limit:
+                raise BodyTooLarge(f"an answer of more than {limit:,} bytes")
+            now = time.monotonic()
+            if now > deadline or (now - started > self._patience.read and size < SLOWEST * (now - started)):
+                raise httpx2.ReadTimeout("the answer does not end", request=request)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
     def _backoff(self, attempt: int) -> float:
         wait = min(self._patience.first_wait * 2**attempt, self._patience.longest_wait)
         return wait * random.uniform(0.8, 1.2)  # threads that failed together do not come back together
-
-
-def _read(request: httpx2.Request, response: httpx2.Response, deadline: float) -> bytes:
-    """The decoded body. Counted after decoding, chunk by chunk, since a small answer may unpack to a huge one."""
-    limit = request.extensions.get(BODY_LIMIT, LARGEST_BODY)
-    told = response.headers.get("content-length", "")
-    if told.isdigit() and int(told) > limit:
-        raise BodyTooLarge(f"an answer of {int(told):,} bytes, where {limit:,} are the most")
-    chunks, size = [], 0
-    for chunk in response.iter_bytes():
-        size += len(chunk)
-        if size > limit:
-            raise BodyTooLarge(f"an answer of more than {limit:,} bytes")
-        if time.monotonic() > deadline:
-            raise httpx2.ReadTimeout("the answer does not end", request=request)
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def told_to_wait(headers: httpx2.Headers) -> float | None:

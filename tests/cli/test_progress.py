@@ -103,3 +103,13 @@ def test_pages_are_counted_as_they_get_ready_and_after_what_is_written_beside_th
         assert order == ["cards"]  # before the first page is asked for
         places = list(ready)
     assert sorted(places) == [0, 1, 2, 3, 4, 5] and places[-2:] == [0, 1]
+
+
+def test_what_else_there_is_to_tell_stands_beside_the_count_and_its_own_time_left_goes_first(monkeypatch):
+    monkeypatch.setattr(progress, "_LINE_EVERY", 0.05)
+    log = io.StringIO()
+    for _ in progress.bar(range(2), desc="models", to=log, note=lambda: "12 requests, about 9 min left at the limit"):
+        time.sleep(0.15)
+    first, *_, last = log.getvalue().splitlines()
+    assert re.fullmatch(r"models +0 of 2, 12 requests, about 9 min left at the limit, 0 s", first)
+    assert last.startswith("models ") and "2 of 2, 12 requests" in last

@@ -1,7 +1,6 @@
 """A stand-in for the Hub on loopback: lists, single models, files with ranges, headers of shards, and faults by script.
 
-It speaks what the client relies on: `Link: rel="next"`, ETag, X-Repo-Commit, X-Error-Code, 206 with Content-Range. What the Hub
-refuses is refused here, with its words; each rule below names where it is known from.
+It is as strict as the Hub: README.md beside this file says of each behaviour where it is known from.
 """
 
 from __future__ import annotations
@@ -16,56 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
-# Fields of `expand` for one model: ExpandModelProperty_T in huggingface_hub 2.4.0, hf_api.py.
-ONE = [
-    "author",
-    "baseModels",
-    "cardData",
-    "childrenModelCount",
-    "config",
-    "createdAt",
-    "disabled",
-    "downloads",
-    "downloadsAllTime",
-    "evalResults",
-    "gated",
-    "gguf",
-    "inference",
-    "inferenceProviderMapping",
-    "lastModified",
-    "library_name",
-    "likes",
-    "mask_token",
-    "model-index",
-    "pipeline_tag",
-    "private",
-    "resourceGroup",
-    "safetensors",
-    "sha",
-    "siblings",
-    "spaces",
-    "tags",
-    "transformersInfo",
-    "trendingScore",
-    "usedStorage",
-    "widgetData",
-]
-# Lists know three fewer: github.com/huggingface/huggingface_hub, pull request 3182, whose review names the server's own two lists.
-LISTED = [name for name in ONE if name not in ("baseModels", "childrenModelCount", "usedStorage")]
-# The Hub's words by status and code. 401 without a code is what it says of a repository that is gone or private to whoever sends no
-# token, and `Invalid credentials …` of a token that it does not know: hf_raise_for_status in huggingface_hub 2.4.0, utils/_http.py.
-SAID = {
-    (401, ""): "Invalid username or password.",
-    (401, "RepoNotFound"): "Repository not found",
-    (404, "RepoNotFound"): "Repository not found",
-    (404, "EntryNotFound"): "Entry not found",
-    (404, "RevisionNotFound"): "Invalid rev id",
-    (401, "GatedRepo"): "Access to this model is restricted. You must be authenticated to access it.",
-    (403, "GatedRepo"): "Access to this model is restricted and you are not in the authorized list.",
-}
-UNKNOWN_TOKEN = "Invalid credentials in Authorization header"
+from huggingface_hub.utils.sha import git_hash
+
+from tests.fake_hub.quota import Quota
+from tests.fake_hub.words import LISTED, ONE, SAID, UNKNOWN_TOKEN
+
+CLOSED = ("auto", "manual", True)  # what `gated` of a row says where files are for those alone who were let in
+ELSEWHERE = (".safetensors", ".gguf", ".bin", ".pt")  # kept in storage of another name
 
 Fault = Callable[["Handler"], bool]  # answers itself and gives True, or leaves the request to the Hub
 
@@ -83,6 +41,11 @@ class FakeHub:
         self.refused: dict[str, tuple[int, str]] = {}  # model_id → status and error code of all that it is asked
         self.unknown_tokens: set[str] = set()  # revoked, or never given out
         self.sharded: dict[str, bytes] = {}  # model_id → body of safetensors-metadata
+        self.sharded_says_commit = True
+        self.renamed: dict[str, str] = {}  # old id → new
+        self.granted: set[str | None] = set()  # tokens that may read gated files; None: all may
+        self.hops: list[str] = []  # second requests of one answer: the cache of small files, the storage of large ones
+        self.quota = Quota()
         self.before_page: Callable[[int], None] = lambda number: None  # called before each page of a list
         self.url = ""
 
@@ -133,8 +96,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, code: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(code)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        for name, value in {**self.server.hub.quota.headers(self.path), **given}.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
@@ -173,33 +137,48 @@ class Handler(BaseHTTPRequestHandler):
         hub = self.server.hub
         address = urlsplit(self.path)
         path, query = unquote(address.path), parse_qs(address.query)
-        hub.log.append((self.command, self.path, self.headers.get("range")))
-        hub.agents.add(self.headers.get("user-agent", ""))
-        hub.tokens.add(self.headers.get("authorization"))
+        is_hop = path.startswith(("/api/resolve-cache/", "/storage/"))
+        if is_hop:
+            hub.hops.append(self.path)
+        else:
+            hub.log.append((self.command, self.path, self.headers.get("range")))
+            hub.agents.add(self.headers.get("user-agent", ""))
+            hub.tokens.add(self.headers.get("authorization"))
+        allowed = hub.quota.take(self.path)
         if any(fault(self) for fault in hub.faults):
             return
-        if (self.headers.get("authorization") or "").removeprefix("Bearer ") in hub.unknown_tokens:
+        if not allowed:
+            return self.reply(429, b"Too Many Requests")
+        if self.token in hub.unknown_tokens:
             return self.refuse(401, said=UNKNOWN_TOKEN)
         if path == "/api/models":
             self._list(hub, query)
+        elif is_hop:
+            self._kept(hub, path)
+        elif old := next(
+            (name for name in hub.renamed if f"{path}/".startswith((f"/api/models/{name}/", f"/{name}/"))), None
+        ):
+            moved = path.replace(old, hub.renamed[old], 1)
+            self.reply(307, b"Temporary Redirect", Location=f"{quote(moved)}{'?' * bool(address.query)}{address.query}")
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/safetensors-metadata/(.+)", path):
-            body = hub.sharded.get(match[1])
-            commit = (hub.row(match[1]) or {}).get("sha", "")
-            self.reply(200, body, X_Repo_Commit=commit) if body else self.refuse(404, "EntryNotFound")
+            self._sharded(hub, match[1])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)", path):
             self._info(hub, match[1], query)
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
             self._file(hub, match[1], match[2], match[3])
         else:
-            self.reply(404, b"{}")
+            self.refuse(404, said="Sorry, we can't find the page you are looking for.")
+
+    @property
+    def token(self) -> str:
+        return (self.headers.get("authorization") or "").removeprefix("Bearer ")
 
     def _list(self, hub: FakeHub, query: dict[str, list[str]]) -> None:
         if self.refuses_fields(query, hub.listed_fields):
             return
         start = int(query.get("cursor", ["0"])[0])
         hub.before_page(start // hub.page)
-        tag = query.get("pipeline_tag", [""])[0]
-        rows = [r for r in hub.models if not isinstance(r, dict) or r.get("pipeline_tag") == tag]
+        rows = [row for row in hub.models if _is_asked_for(row, query)]
         if query.get("sort") == ["trendingScore"]:
             rows = sorted(rows, key=lambda r: -(r.get("trendingScore", 0) if isinstance(r, dict) else 0))
         size = min(int(query.get("limit", [hub.page])[0]), hub.page)
@@ -220,28 +199,72 @@ class Handler(BaseHTTPRequestHandler):
             return None
         return self.reply(200, json.dumps(_expanded(row, query)).encode(), Content_Type="application/json")
 
-    def _file(self, hub: FakeHub, model_id: str, revision: str, name: str) -> None:
-        row = hub.row(model_id) or {}
+    def _is_refused(self, hub: FakeHub, model_id: str) -> bool:
+        """Refuses what is gone, and the files of a gated model to whoever was not let in."""
+        row = hub.row(model_id)
         if model_id in hub.refused:
-            return self.refuse(*hub.refused[model_id])
-        if not row:
-            return self.refuse_gone()
-        body = hub.files.get((model_id, name))
+            self.refuse(*hub.refused[model_id])
+        elif row is None:
+            self.refuse_gone()
+        elif row.get("gated") in CLOSED and not {self.token, None} & hub.granted:
+            self.refuse(403 if self.token else 401, "GatedRepo")
+        else:
+            return False
+        return True
+
+    def _sharded(self, hub: FakeHub, model_id: str) -> None:
+        if self._is_refused(hub, model_id):
+            return None
+        body = hub.sharded.get(model_id)
+        commit = {"X_Repo_Commit": hub.row(model_id)["sha"]} if hub.sharded_says_commit else {}
+        return self.reply(200, body, **commit) if body else self.refuse(404, "EntryNotFound")
+
+    def _file(self, hub: FakeHub, model_id: str, revision: str, name: str) -> None:
+        """Where a file lies: small ones in a cache on the same host, large ones in storage of another name."""
+        if self._is_refused(hub, model_id):
+            return None
+        row, body = hub.row(model_id), hub.files.get((model_id, name))
         if body is None or revision not in ("main", row.get("sha")):
             return self.refuse(404, "EntryNotFound" if body is None else "RevisionNotFound")
-        headers = {
-            "ETag": f'"{hashlib.sha1(body, usedforsecurity=False).hexdigest()}"',
-            "X_Repo_Commit": row["sha"],
-            "Accept_Ranges": "bytes",
-        }
+        headers = {"X_Repo_Commit": row["sha"], "Accept_Ranges": "bytes"}
+        if name.endswith(ELSEWHERE):
+            headers |= {"X_Linked_Size": str(len(body)), "X_Linked_ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
+            port = self.server.server_port
+            return self.reply(
+                302, b"Found", Location=f"http://localhost:{port}/storage/{quote(model_id)}/{quote(name)}", **headers
+            )
+        etag = quote(f'"{git_hash(body)}"')
+        where = f"/api/resolve-cache/models/{quote(model_id)}/{row['sha']}/{quote(name, safe='')}"
+        return self.reply(
+            307, b"Temporary Redirect", Location=f"{where}?{quote(self.path, safe='')}=&etag={etag}", **headers
+        )
+
+    def _kept(self, hub: FakeHub, path: str) -> None:
+        match = re.fullmatch(r"/api/resolve-cache/models/([^/]+/[^/]+)/([0-9a-f]{40})/(.+)", path)
+        if match:
+            body = hub.files[match[1], match[3]]
+            return self.send_file(body, ETag=f'"{git_hash(body)}"', X_Repo_Commit=match[2], Accept_Ranges="bytes")
+        _, _, organisation, model, name = path.split("/", 4)
+        body = hub.files[f"{organisation}/{model}", name]
+        return self.send_file(body, ETag=f'"{hashlib.sha256(body).hexdigest()[:32]}"', Accept_Ranges="bytes")
+
+    def send_file(self, body: bytes, **headers: str) -> None:
+        """The whole, or the range that is asked for."""
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("range") or "")
-        if wanted and self.command == "GET":
-            first, last = int(wanted[1]), min(int(wanted[2]), len(body) - 1)
-            if first >= len(body):
-                return self.reply(416, b"", Content_Range=f"bytes */{len(body)}")
-            headers["Content_Range"] = f"bytes {first}-{last}/{len(body)}"
-            return self.reply(206, body[first : last + 1], **headers)
-        return self.reply(200, body, **headers)
+        if not wanted or self.command != "GET":
+            return self.reply(200, body, **headers)
+        first, last = int(wanted[1]), min(int(wanted[2]), len(body) - 1)
+        if first >= len(body):
+            return self.reply(416, b"", Content_Range=f"bytes */{len(body)}")
+        return self.reply(206, body[first : last + 1], Content_Range=f"bytes {first}-{last}/{len(body)}", **headers)
+
+
+def _is_asked_for(row: Any, query: dict[str, list[str]]) -> bool:
+    if not isinstance(row, dict):
+        return True
+    tag, author = (query.get(name, [None])[0] for name in ("pipeline_tag", "author"))
+    is_theirs = author is None or str(row.get("id")).startswith(f"{author}/")
+    return is_theirs and (tag is None or row.get("pipeline_tag") == tag)
 
 
 def _expanded(row: Any, query: dict[str, list[str]]) -> Any:

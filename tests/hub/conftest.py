@@ -19,7 +19,7 @@ from tests.fake_hub.models import config, plain
 from tests.fake_hub.server import FakeHub
 
 FREE = {"api": 1e9, "file": 1e9}
-QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02, connect=2, read=0.4, whole=0.8)
+QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02, connect=2, read=0.8, whole=1.6)
 
 
 class Case:

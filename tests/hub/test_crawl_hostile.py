@@ -78,10 +78,8 @@ HOSTILE = {
         {"a.gguf": b"GGUF\x03\0\0\0" + b"\0" * 8 + (2**60).to_bytes(8, "little")},
         "1,152,921,504,606,846,976 pairs",
     ),
-    "401": (plain("org/bad"), 401, "status 401"),
-    "403": (plain("org/bad"), 403, "status 403"),
-    "451": (plain("org/bad"), 451, "status 451"),
-    "418": (plain("org/bad"), 418, "status 418"),
+    "403": (plain("org/bad"), 403, "status 403: Access to this resource is disabled."),
+    "451": (plain("org/bad"), 451, "status 451: Access to this resource is disabled."),
     "disabled": (plain("org/bad", disabled=True), {}, "disabled by the Hub"),
     "no sha": (plain("org/bad", sha=None), {}, "its revision is None"),
     "sha a path": (plain("org/bad", sha="../../etc/passwd"), {}, "its revision is '../../etc/passwd'"),
@@ -108,7 +106,7 @@ def test_a_bad_model_is_one_row_of_rejected_and_the_others_are_read(case, hostil
     case.add(*GOOD)
     case.hub.models.insert(3, bad)
     if isinstance(given, int):
-        case.hub.refused["org/bad"] = (given, "")
+        case.hub.refused["org/bad"] = (given, "", "Access to this resource is disabled.")
     else:
         case.hub.files |= {("org/bad", name): body for name, body in given.items()}
     tracemalloc.start()

@@ -28,6 +28,7 @@ def served(case, bundled):
     for name in ("snapshot.json", "popularity.csv"):
         shutil.copy(FOLDER / name, case.folder)
     own = [r for r in bundled.records if r.config_kind in OWN_CONFIG and r.stored_parameter_count]
+    case.hub.granted = {None}
     chosen = own[:: max(1, len(own) // COUNT)][:COUNT]
     for record in chosen:
         total = {"total": record.stored_parameter_count, "parameters": dict(record.parameters_by_dtype or {}) or None}

@@ -63,7 +63,7 @@ def test_a_hub_that_answers_is_crawled_once_a_day(case, capsys):
     case.add("org/a")
     console.refresh(case.settings())
     said = capsys.readouterr().out
-    assert "Crawling the Hub first" in said and "listed       1 models: 0 unchanged, 1 read" in said
+    assert "Crawling the Hub" in said and "listed       1 models: 0 unchanged, 1 read" in said
     case.requests()
     console.refresh(case.settings())
     assert "is of today" in capsys.readouterr().out
@@ -78,17 +78,89 @@ def test_a_hub_that_answers_with_errors_leaves_the_last_snapshot(case, capsys):
     assert case.snapshot().origin == "bundled"
 
 
-def test_publish_asks_the_hub_unless_it_is_told_not_to(monkeypatch):
-    asked = []
-    monkeypatch.setattr(console, "refresh", lambda settings: asked.append("crawl"))
-    monkeypatch.setattr(console, "publish", lambda *_: asked.append("publish"))
+@pytest.fixture
+def steps(monkeypatch):
+    """What the publish command does in turn, with stand-ins for crawling and building; `has_new` is what a crawl brings."""
+    done = []
+    done_with = {"settings": None, "has_new": True}
+
+    def refresh(settings, otherwise=""):
+        done.append("crawl")
+        done_with["settings"] = settings
+        return done_with["has_new"]
+
+    def publish(_snapshot, output):
+        done.append("publish")
+        for name in ("tables/almanac.duckdb", "site/index.html"):
+            (output / name).parent.mkdir(parents=True, exist_ok=True)
+            (output / name).touch()
+
+    monkeypatch.setattr(console, "refresh", refresh)
+    monkeypatch.setattr(console, "publish", publish)
+    monkeypatch.setattr(console, "newest_snapshot", lambda *_: None)
+    monkeypatch.setattr("pipeline.press.output.refuse", lambda *_: None)
     monkeypatch.delenv("ALMANAC_CRAWL", raising=False)
-    assert command.main(["publish"]) == 0
-    assert asked == ["crawl", "publish"]
-    assert command.main(["publish", "--no-crawl"]) == 0
+    return done, done_with
+
+
+def test_a_first_publish_does_not_wait_for_the_hub_and_is_followed_by_one_of_what_the_crawl_brings(
+    steps, tmp_path, capsys
+):
+    done, _ = steps
+    output = tmp_path / "build"
+    assert command.main(["publish", "--output", str(output)]) == 0
+    assert done == ["publish", "crawl", "publish"]
+    assert f"lies in {output}" in capsys.readouterr().out
+    done.clear()
+    assert command.main(["publish", "--output", str(output)]) == 0
+    assert done == ["crawl", "publish"]
+
+
+def test_a_first_publish_of_which_the_crawl_brings_nothing_is_not_done_twice(steps, tmp_path):
+    done, more = steps
+    more["has_new"] = False
+    assert command.main(["publish", "--output", str(tmp_path / "build")]) == 0
+    assert done == ["publish", "crawl"]
+
+
+def test_publish_asks_the_hub_unless_it_is_told_not_to(steps, tmp_path, monkeypatch):
+    done, more = steps
+    arguments = ["publish", "--output", str(tmp_path / "build")]
+    assert command.main([*arguments, "--no-crawl"]) == 0
     monkeypatch.setenv("ALMANAC_CRAWL", "0")
-    assert command.main(["publish"]) == 0
-    assert asked == ["crawl", "publish", "publish", "publish"]
+    assert command.main(arguments) == 0
+    assert done == ["publish", "publish"]
+    monkeypatch.delenv("ALMANAC_CRAWL")
+    assert command.main([*arguments, "--models", "50"]) == 0
+    assert (done[2:], more["settings"].model_count) == (["crawl", "publish"], 50)
+
+
+@pytest.mark.parametrize("models", ["0", "-3", "many", "1e3", "99999999", "٣"])
+def test_a_number_of_models_that_is_none_is_answered_at_once(models, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["publish", "--models", models])
+    assert "not a number of models" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_a_first_publish_crawls_leaves_what_was_published(steps, tmp_path, monkeypatch, capsys):
+    done, _ = steps
+    output = tmp_path / "build"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console, "refresh", interrupted)
+    assert command.main(["publish", "--output", str(output)]) == 130
+    assert done == ["publish"] and console.is_built(output)
+    assert "what is published is whole" in capsys.readouterr().err
+
+
+def test_more_models_than_todays_crawl_had_are_crawled(case, capsys):
+    case.add("org/a", "org/b")
+    assert console.refresh(case.settings(model_count=1))
+    assert not console.refresh(case.settings(model_count=1))
+    assert console.refresh(case.settings(model_count=2))
+    assert len(case.records()) == 2
 
 
 def test_the_crawl_command_without_a_hub_says_so(nobody, tmp_path):

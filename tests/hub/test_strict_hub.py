@@ -16,7 +16,7 @@ from pipeline.hub.client import Refused
 from pipeline.hub.listing import EXPAND, EXPAND_ONE
 from pipeline.hub.traffic import Unavailable
 from tests.fake_hub.models import config, plain
-from tests.fake_hub.server import LISTED, ONE, UNKNOWN_TOKEN
+from tests.fake_hub.words import LISTED, ONE, UNKNOWN_TOKEN
 
 TODAY = datetime.date.today().isoformat()
 
