@@ -83,6 +83,13 @@ def _tables(*tables: Table) -> dict[str, Table]:
 FACTS = _tables(
     _table("source", "Where facts come from.", "source_id", "source_id title publisher? licence? locator? retrieved?"),
     _table(
+        "gpu_class",
+        "What cards of a kind report of their memory where nobody read it, and what a process's context takes there. A line that names "
+        "an architecture goes before one of the whole vendor, a larger memory before a smaller.",
+        "vendor architecture least_gib",
+        "vendor architecture? least_gib? ratio_constant context_constant? source",
+    ),
+    _table(
         "gpu",
         "Accelerators, and the memory that a program really gets.",
         "gpu_id",
@@ -345,6 +352,7 @@ PUBLISHED = _tables(
     *(
         FACTS[name]
         for name in (
+            "gpu_class",
             "dtype",
             "weight_format",
             "gguf_type",

@@ -4,7 +4,7 @@
 -- vLLM and SGLang; engines that only train have no cache, and are counted as if they held single tokens.
 
 -- engines that set aside a share of the card at start
-CREATE OR REPLACE MACRO is_server(scenario) AS starts_with(scenario.engine_id, 'vllm') OR scenario.engine_id = 'sglang';
+CREATE OR REPLACE MACRO is_server(scenario) AS is_serving_engine(scenario.engine_id);
 
 CREATE OR REPLACE TABLE engine_row AS
 SELECT

@@ -126,7 +126,7 @@ CREATE OR REPLACE MACRO rotation_bytes(model, scenario, constants) AS
 
 -- columns of the output head on one GPU: the vocabulary, labels, or none
 CREATE OR REPLACE MACRO head_columns(model, scenario) AS iif(model.is_head_tied, model.vocab_size,
-    least(model.vocab_size, model.head_elements // greatest(model.hidden_size, 1))) / tensor_parallel(scenario);
+    least(model.vocab_size, model.head_elements // greatest(model.hidden_size, 1))) / scenario.tensor_parallel;
 
 -- Generation needs the last token's logits, in fp32 for sampling; encoders and old versions answer for every token.
 CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
