@@ -15,6 +15,7 @@ from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
 from pipeline.press.anatomise import anatomise
+from pipeline.press.flat import flatten
 
 Asked = dict[str, object]
 NO_BROWSER = "no browser, and none could be installed"
@@ -55,6 +56,7 @@ def book(bundled: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection
     connection = duckdb.connect()
     build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
+    flatten(connection)
     yield connection
     connection.close()
 

@@ -22,6 +22,7 @@ from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build
 from pipeline.press.anatomise import UNREADABLE, anatomise
+from pipeline.press.flat import flatten
 from pipeline.press.lookup import fill_footprints
 
 MODEL_ID = "own/model"
@@ -58,6 +59,8 @@ def book_of(config_path: Path, database: Path | None = None, only_gpu: str | Non
     try:
         build.load(connection, facts, {**frames, "measured": read_measured()})
         build.run_sql(connection)
+        if database is not None:
+            flatten(connection)  # what is kept is asked again; of one question the making takes as long as it saves
         # of one model the plan of a question takes longer than its answer, however the plan is
         connection.execute("PRAGMA disable_optimizer")
         fill_footprints(connection, facts["scenario_set"])

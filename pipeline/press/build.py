@@ -23,6 +23,7 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.compatibility import write_compatibility
+from pipeline.press.flat import flatten
 from pipeline.press.lookup import fill_footprints
 
 SQL = TABLES / "sql"
@@ -53,6 +54,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         with step(progress, "formulas"):
             load(connection, facts, frames)
             run_sql(connection)
+            flatten(connection)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
         fill_footprints(connection, facts["scenario_set"], progress)

@@ -17,6 +17,13 @@ TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.
 QUERIES = {
     "footprint_of": f"SELECT total_bytes > 0 FROM footprint_of('{TEXT}', context_tokens := 40000, sequences := 7)",
     "footprints": "SELECT total_bytes > 0 FROM footprints('one_scenario')",
+    "footprints_as_written": "SELECT total_bytes > 0 FROM footprints_as_written('one_scenario')",
+    "footprints_in": "SELECT total_bytes > 0 FROM footprints_in('one_scenario', 'inference')",
+    "footprints_of_inference": "SELECT total_bytes > 0 FROM footprints_of_inference('one_scenario')",
+    "footprints_of_training": "SELECT count(*) = 0 FROM footprints_of_training('one_scenario')",
+    "footprints_of_plain_inference": "SELECT total_bytes > 0 FROM footprints_of_plain_inference('one_scenario')",
+    "footprints_of_plain_training": "WITH tuned AS (SELECT * REPLACE ('lora' AS phase_id) FROM one_scenario) "
+    "SELECT total_bytes > 0 FROM footprints_of_plain_training('tuned')",
     "scenarios": "SELECT sequences = 1 FROM scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",

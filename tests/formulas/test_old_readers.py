@@ -16,6 +16,7 @@ import pytest
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.scenario import TYPES
 from pipeline.press import build
+from pipeline.press.flat import flatten
 from tests.formulas import old_readers
 
 FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
@@ -35,6 +36,7 @@ def small_file(bundled, tmp_path_factory):
         connection.execute("USE almanac")
         build.load(connection, read_facts(), {**frames, "measured": read_measured()})
         build.run_sql(connection)
+        flatten(connection)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
         columns = ", ".join(row[0] for row in connection.execute("DESCRIBE footprint").fetchall())
         connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('asked')")

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.press import build
+from pipeline.press.flat import flatten
 from pipeline.render.data.calculator import Calculator
 from pipeline.render.data.mirror import Mirror, Untranslatable
 
@@ -27,6 +28,7 @@ def stored(tmp_path_factory, bundled):
     connection.execute("USE almanac")
     build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
+    flatten(connection)
     connection.close()
     with duckdb.connect(str(path), read_only=True) as opened:
         yield opened
@@ -52,7 +54,9 @@ def test_the_calculator_is_translated_from_the_file(stored):
 def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculator_out(tmp_path):
     with duckdb.connect(str(tmp_path / build.DATABASE)) as connection:
         connection.execute("CREATE MACRO odd(a) AS regexp_replace(a, 'x', 'y')")
-        connection.execute("CREATE MACRO footprints(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)")
+        connection.execute(
+            "CREATE MACRO footprints_as_written(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)"
+        )
     with pytest.raises(Untranslatable, match="regexp_replace"):
         Calculator(tmp_path)
 

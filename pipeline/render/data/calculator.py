@@ -12,7 +12,7 @@ import duckdb
 
 from pipeline.base.readonly import reading
 from pipeline.render.data.book import Book
-from pipeline.render.data.mirror import Mirror
+from pipeline.render.data.mirror import ENTRY, Mirror
 
 KEY = "model_id"
 # Of the table `model` the formulas ask only why nothing is known.
@@ -87,7 +87,7 @@ class Calculator:
         with reading(self.database) as connection:
             mirror = Mirror(connection)
             # where there are none the page says so; a word that cannot be translated fails the build
-            if "footprints" in mirror.macros:
+            if ENTRY in mirror.macros:
                 self.module = mirror.module()
                 self.tables = set(mirror.tables)
                 self.shared = (

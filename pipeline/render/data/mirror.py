@@ -18,7 +18,7 @@ import duckdb
 
 from pipeline.render.data.mirror_words import COMPARE, FUNCTIONS, WHOLE
 
-ENTRY = "footprints"
+ENTRY = "footprints_as_written"  # which `footprints` is made of, for DuckDB
 
 
 class Untranslatable(ValueError):
@@ -59,7 +59,7 @@ class Mirror:
         return (
             "const q = await import(`../assets/almanac/sql_words.js${new URL(import.meta.url).search}`);\n"
             "// Translated from the macros of almanac.duckdb by pipeline/render/data/mirror.py.\n"
-            f"let db;\n{functions}\nexport function {ENTRY}(tables, asked_row) {{\ndb = tables;\n{body}}}\n"
+            f"let db;\n{functions}\nexport function footprints(tables, asked_row) {{\ndb = tables;\n{body}}}\n"
         )
 
     def _parse(self, text: str) -> dict:

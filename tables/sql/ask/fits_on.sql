@@ -58,7 +58,11 @@ SELECT
         inputs_needed(footprint.engine_id, footprint.images, footprint.model_id IN (FROM seeing))), ''))
         AS engine_setting
 FROM card_asked
-JOIN footprints('scenario_asked') AS footprint ON true
+JOIN footprints_in('scenario_asked', phase_id, is_plain := is_plain_scenario(
+    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
+    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
+    sequence_parallel, offload, images, image_width, image_height, audio_seconds
+)) AS footprint ON true
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 LEFT JOIN model ON model.model_id = footprint.model_id
 LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id

@@ -32,4 +32,8 @@ WITH scenario_asked AS (
         offload AS offload
 )
 SELECT footprint.* REPLACE (with_nearest(footprint.unknown_reason, footprint.model_id) AS unknown_reason)
-    FROM footprints('scenario_asked') AS footprint;
+    FROM footprints_in('scenario_asked', phase_id, is_plain := is_plain_scenario(
+    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
+    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
+    sequence_parallel, offload, images, image_width, image_height, audio_seconds
+)) AS footprint;

@@ -139,7 +139,7 @@ whole AS MATERIALIZED (
                 coalesce(layer.window_tokens, footprint.context_tokens)) * footprint.sequences + layer.state_elements
             + layer.conv_state_elements
         )))) AS caches
-    FROM footprints('scenario_asked') AS footprint
+    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint
     LEFT JOIN shape ON shape.model_id = footprint.model_id
     LEFT JOIN weight ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id
 ),

@@ -107,7 +107,11 @@ limit_search AS (
                     'sequences': footprint.sequences, 'gpu_count': footprint.gpu_count, 'sharding': footprint.sharding,
                     'attention': footprint.attention, 'kv_dtype_id': footprint.kv_dtype_id,
                     'total_bytes': footprint.total_bytes, 'unknown_reason': footprint.unknown_reason} AS told
-            FROM footprints('limit_step') AS footprint CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS
+            FROM footprints_in('limit_step', phase_id, is_plain := is_plain_scenario(
+    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
+    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
+    sequence_parallel, offload, images, image_width, image_height, audio_seconds
+)) AS footprint CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS
                 JOIN limit_base
         ),
         limit_end AS (

@@ -55,7 +55,7 @@ placed AS MATERIALIZED (
         footprint.kv_dtype_id, footprint.attention, footprint.gpu_count, footprint.sharding,
         greatest(footprint.gpu_count // constants.server_gpu_count, 1) AS stages, footprint.total_bytes,
         footprint.error_band, footprint.unknown_reason
-    FROM footprints('scenario_asked') AS footprint CROSS JOIN constants
+    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint CROSS JOIN constants
     WHERE footprint.gpu_count <= constants.server_gpu_count OR is_server(footprint)
 ),
 judged AS (
