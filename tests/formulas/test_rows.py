@@ -19,9 +19,19 @@ def facts():
 def test_every_constant_is_read_by_a_formula_or_by_the_code_beside_it(facts):
     texts = [path.read_text(encoding="utf-8") for path in sql_files()]
     texts += [path.read_text(encoding="utf-8") for path in (ROOT / "pipeline").rglob("*.py")]
-    texts += [value for row in facts["engine_memory"] for value in row.values() if isinstance(value, str)]
+    texts += [str(row) for name in ("engine_memory", "gpu_class") for row in facts[name]]
     words = set(re.findall(r"\w+", "\n".join(texts)))
-    assert not {row["constant_id"] for row in facts["constant"]} - words
+    unread = {row["constant_id"] for row in facts["constant"]} - words
+    assert not unread
+
+
+def test_kinds_of_cards_name_constants_that_exist_and_every_card_is_of_one(facts):
+    known = {row["constant_id"] for row in facts["constant"]}
+    for row in facts["gpu_class"]:
+        assert {row["ratio_constant"], row["context_constant"] or row["ratio_constant"]} <= known, row
+        # what a context takes is counted where CUDA runs
+        assert (row["context_constant"] is not None) == (row["vendor"] == "nvidia"), row
+    assert {row["vendor"] for row in facts["gpu"]} <= {row["vendor"] for row in facts["gpu_class"]}
 
 
 def test_what_an_engine_sets_aside_is_named_by_constants_that_exist(facts):
