@@ -20,8 +20,8 @@
 --   transformers 5.23.0 on tensors that hold nothing, tests/oracle/inference.csv.
 -- vLLM with images sets aside what its largest image takes (profiled_tower_bytes, encoder_cache_bytes): that it does is
 --   read from its code, how much from the towers of transformers, and no measurement confirms it, so that the band is
---   wider (error_band_vllm_images). With video,
---   which is larger, it sets aside more: fits_on names the setting that leaves it out.
+--   wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting that
+--   leaves it out.
 -- Not covered: video, masks of padded batches beside a tower, images in llama.cpp, training with images.
 
 -- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,

@@ -13,10 +13,8 @@
 --   the example of
 --   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in loss.sql.
 --   Recurrent layers: activations/recurrent.sql.
--- Not covered: towers of multimodal models (a step of text is counted), diffusion models; that dense layers before the
---   first with experts keep nothing where experts alone are adapted (counted as if they did: 2.2 % too much
---   in DeepSeek V2 Lite); eager attention of adapters under autocast
---   where the softmax is told to stay in 16 bits (counted in 32: a quarter too much in counted steps of gpt-oss).
+-- Not covered: towers of multimodal models (a step of text is counted), diffusion models; what the files of
+--   its parts do not cover.
 
 -- Per token, what selective checkpointing keeps of all layers: their input, the results of all products (adapters' too)
 -- and of attention.
