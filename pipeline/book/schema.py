@@ -29,6 +29,7 @@ ENUMS = {
     "grid": GRIDS,
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder", "opening"),
+    "window_use": ("never", "always", "listed"),
     "gap": ("load", "memory", "packing"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
@@ -82,6 +83,13 @@ def _tables(*tables: Table) -> dict[str, Table]:
 FACTS = _tables(
     _table("source", "Where facts come from.", "source_id", "source_id title publisher? licence? locator? retrieved?"),
     _table(
+        "gpu_class",
+        "What cards of a kind report of their memory where nobody read it, and what a process's context takes there. A line that names "
+        "an architecture goes before one of the whole vendor, a larger memory before a smaller.",
+        "vendor architecture least_gib",
+        "vendor architecture? least_gib? ratio_constant context_constant? source",
+    ),
+    _table(
         "gpu",
         "Accelerators, and the memory that a program really gets.",
         "gpu_id",
@@ -122,6 +130,19 @@ FACTS = _tables(
         "optimizer_id",
         "optimizer_id name state_bytes_per_parameter? state_form state_count follows_parameter_dtype keeps_projection "
         "step_copies step_largest_fp32_copies note? source",
+    ),
+    _table(
+        "activation",
+        "Activation functions that are no single kernel, by what they hold. One that is not listed needs its input and its output.",
+        "function_name",
+        "function_name alive_tensors kept_tensors kept_tensors_adapter kept_tensors_amp note? source",
+    ),
+    _table(
+        "packed_kernel",
+        "What a kernel of Transformers that takes packed weights apart holds beside the residual stream, by the tokens that it reads. "
+        "What is not listed holds nothing more.",
+        "dtype_id from_tokens",
+        "dtype_id from_tokens below_tokens? block_tensors unpacked_bytes note? source",
     ),
     _table(
         "implementation",
@@ -169,6 +190,12 @@ FACTS = _tables(
         "support_rank",
         "support_rank engine_ids dtype_ids? phase_ids? attention? vendors? targets? least_capability? below_capability? runs? how? "
         "source locator?",
+    ),
+    _table(
+        "engine_memory",
+        "What an engine sets aside for a cache: in which steps, and how much of a layer with a sliding window.",
+        "engine_id window_use",
+        "engine_id window_use cell_constant? beyond_constant? window_overlap_tokens? extra_window_cells? note? source",
     ),
     _table(
         "engine_window",
@@ -325,18 +352,22 @@ PUBLISHED = _tables(
     *(
         FACTS[name]
         for name in (
+            "gpu_class",
             "dtype",
             "weight_format",
             "gguf_type",
             "gguf_mix",
             "phase",
             "optimizer",
+            "activation",
+            "packed_kernel",
             "implementation",
             "pipeline_stage",
             "image_processor",
             "recurrence",
             "engine",
             "support",
+            "engine_memory",
             "engine_window",
             "engine_gap",
             "sharding_rule",

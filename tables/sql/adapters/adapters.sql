@@ -5,13 +5,10 @@
 --
 -- Units: elements; adapters_bytes in bytes. Source: the LoRA paper (A is rank × in, B is out × rank) over the real
 --   shapes in `tensor`; `attention` adapts attention's projections, `query-value` those of queries and values (peft's
---   default for many models; where
---   they are one matrix with the keys, that matrix), `all-linear` every linear layer but head and routers, and in
---   models with
---   routed experts these too: fused experts have adapters of their own in peft 0.21.2, with twice the rank where gate
---   and up are one
---   matrix, and so has the router; shared experts and dense layers then stay as they are. `experts` adapts the routed
---   experts alone, as peft's
+--   default for many models; where they are one matrix with the keys, that matrix), `all-linear` every linear layer but
+--   head and routers, and in models with routed experts these too: fused experts have adapters of their own in peft
+--   0.21.2, with twice the rank where gate and up are one matrix, and so has the router; shared experts and dense
+--   layers then stay as they are. `experts` adapts the routed experts alone, as peft's
 --   `target_parameters` takes them: both fused matrices with the rank that was asked for.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
 -- Not covered: adapters of embeddings and biases.

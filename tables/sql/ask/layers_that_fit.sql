@@ -12,9 +12,8 @@
 --
 -- Units: bytes of one GPU and of the host. Sources: llama-cpp-offload (load_tensors: i_gpu_start, dev_input,
 --   dev_output; common.h: the pattern of --n-cpu-moe; ggml-backend.cpp for weights that are copied), accelerate
---   (infer_auto_device_map: the reserve for the
---   largest layer; hooks run every layer on the main device). accelerate itself plans with nine tenths of the card and
---   without the cache.
+--   (infer_auto_device_map: the reserve for the largest layer; hooks run every layer on the main device). accelerate
+--   itself plans with nine tenths of the card and without the cache.
 -- Caches of different kinds of layers: the largest ones are taken to be on the GPU. Not covered: several GPUs, disk,
 --   bitsandbytes (its layers run on the GPU only), -ot with patterns of one's own, what the host holds beside weights
 --   and caches.

@@ -6,41 +6,37 @@
 --
 -- Units: bytes; memory_mib_* in MiB. A data sheet's GB is GiB of DRAM. capacity_basis is `measured` where a total was
 -- read, `imputed` where the rule of the class gave it.
--- Sources: gpu.csv per row; the ratios and the gap in constant.csv.
+-- Sources: gpu.csv per row; gpu_class.csv says which constants hold for cards of a kind.
 -- Not covered: a display or other processes on the card, MIG slices, Windows (one process gets about wddm_share of the
 -- card).
 
-CREATE OR REPLACE MACRO reported_ratio(card, constants) AS CASE
-    WHEN card.vendor = 'apple' THEN CASE
-        WHEN card.memory_gib_nominal < 28 THEN constants.reported_ratio_apple_16_gib
-        WHEN card.memory_gib_nominal < 48 THEN constants.reported_ratio_apple_32_gib
-        WHEN card.memory_gib_nominal < 96 THEN constants.reported_ratio_apple_64_gib
-        ELSE constants.reported_ratio_apple_128_gib
-    END
-    WHEN card.vendor = 'nvidia' THEN CASE card.architecture
-            WHEN 'ada' THEN constants.reported_ratio_ada
-            WHEN 'hopper' THEN constants.reported_ratio_hopper
-            WHEN 'blackwell-rtx' THEN constants.reported_ratio_blackwell_rtx
-            WHEN 'blackwell' THEN constants.reported_ratio_blackwell
-            WHEN 'blackwell-ultra' THEN constants.reported_ratio_blackwell
-            WHEN 'rubin' THEN constants.reported_ratio_blackwell
-            ELSE constants.reported_ratio_default
-        END
-        -- datacenter cards with GDDR ship with ECC on, which takes a sixteenth
-        * iif(card.segment = 'datacenter' AND card.memory_type IN ('GDDR5', 'GDDR6'), constants.reported_ratio_gddr_ecc,
-            1)
-    ELSE constants.reported_ratio_amd
-END;
+-- Of the lines of gpu_class that speak of a card the one that says most.
+CREATE OR REPLACE MACRO class_rank(class) AS
+    iif(class.architecture IS NULL, 0, 1000000) + coalesce(class.least_gib, 0);
+CREATE OR REPLACE MACRO is_of_class(card, class) AS class.vendor = card.vendor
+    AND coalesce(class.architecture = card.architecture, true)
+    AND coalesce(card.memory_gib_nominal >= class.least_gib, true);
+
+CREATE OR REPLACE MACRO reported_ratio(card, constants) AS (
+    SELECT arg_max(ratio.value, class_rank(class))
+    FROM gpu_class AS class JOIN constant AS ratio ON ratio.constant_id = class.ratio_constant
+    WHERE is_of_class(card, class)
+)
+    -- datacenter cards with GDDR ship with ECC on, which takes a sixteenth
+    * iif(card.segment = 'datacenter' AND card.memory_type IN ('GDDR5', 'GDDR6'), constants.reported_ratio_gddr_ecc, 1);
+
+CREATE OR REPLACE MACRO context_mib(card) AS (
+    SELECT arg_max(context.value, class_rank(class))
+    FROM gpu_class AS class JOIN constant AS context ON context.constant_id = class.context_constant
+    WHERE is_of_class(card, class)
+);
 
 CREATE OR REPLACE TABLE gpu AS
 WITH read AS (
     SELECT card.*,
         coalesce(card.memory_mib_reported, floor(card.memory_gib_nominal * 1024 * reported_ratio(card, constants)))
             AS reported,
-        iif(card.architecture IN ('hopper', 'blackwell', 'blackwell-rtx', 'blackwell-ultra', 'rubin'),
-            constants.cuda_context_new_mib, constants.cuda_context_mib) * 1048576 - constants.process_context_bytes
-                AS context_beyond,
-        constants
+        context_mib(card) * 1048576 - constants.process_context_bytes AS context_beyond, constants
     FROM gpu_fact AS card, constants
 )
 SELECT

@@ -32,7 +32,7 @@ part AS (
         bucket_bytes(model, scenario) AS bucket_bytes, live_gathered(model, scenario) AS live_gathered,
         gather_bytes_each(weight, model, scenario) AS gather_bytes_each,
         iif(scenario.phase_id = 'inference', kv_cache_bytes(model, scenario), 0) AS kv_cache,
-        iif(scenario.phase_id = 'inference', kv_padding_bytes(model, scenario, constants), 0) AS kv_padding,
+        iif(scenario.phase_id = 'inference', kv_padding_bytes(model, scenario), 0) AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         -- QLoRA unpacks one matrix of the layer that runs
         iif(scenario.phase_id = 'qlora', 2.0 * model.largest_linear_elements / scenario.tensor_parallel, 0)

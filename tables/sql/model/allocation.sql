@@ -7,8 +7,8 @@
 --   merged: servers hold queries, keys and values in one matrix, gate and up in another; half, quarter, eighth: their
 --   shards.
 --   Packed to 4 or 8 bits (AWQ, GPTQ) a matrix is packed values and the scales of its groups (2 bytes for each group of
---   128): what a large
---   matrix leaves free of its last 2 MiB, between 1 and 2 MiB, the next scales of that size take whole.
+--   128): what a large matrix leaves free of its last 2 MiB, between 1 and 2 MiB, the next scales of that size take
+--   whole.
 -- Not covered: shards of other than 2, 4 or 8; other tensors below 10 MiB, which share blocks of 20 MiB; packed formats
 --   other than AWQ and GPTQ.
 

@@ -5,15 +5,23 @@
 -- tensor.
 -- Not covered: towers, which are not run in a step of text.
 
-CREATE OR REPLACE TEMP TABLE block_shape AS
+CREATE OR REPLACE TEMP TABLE block_list AS
 SELECT
     model_id,
     list({
         'layer_count': layer_count, 'width': iif(expert_count = 0, width, 0) + shared_width, 'is_gated': is_gated,
-        'expert_count': expert_count, 'experts_per_token': experts_per_token, 'expert_width': iif(expert_count > 0,
-            expert_width, 0),
-        'activation': activation, 'is_encoder': component = 'encoder'
-    } ORDER BY kind) AS blocks,
+        'expert_count': expert_count, 'experts_per_token': experts_per_token,
+        'expert_width': iif(expert_count > 0, expert_width, 0), 'activation': feed_forward_layer.activation,
+        'kept_tensors': coalesce(kept_tensors, 2), 'kept_tensors_adapter': coalesce(kept_tensors_adapter, 2),
+        'kept_tensors_amp': coalesce(kept_tensors_amp, 2), 'is_encoder': component = 'encoder'
+    } ORDER BY kind) AS blocks
+FROM feed_forward_layer LEFT JOIN activation AS form ON form.function_name = feed_forward_layer.activation
+WHERE component IN ('text', 'encoder', 'decoder')
+GROUP BY model_id;
+
+CREATE OR REPLACE TEMP TABLE block_shape AS
+SELECT
+    model_id,
     coalesce(sum(layer_count) FILTER (expert_count > 0), 0)::BIGINT AS moe_layer_count,
     coalesce(sum(layer_count), 0)::BIGINT AS block_layer_count,
     coalesce(max(width) FILTER (is_gated AND expert_count = 0), 0)::BIGINT AS gated_max,

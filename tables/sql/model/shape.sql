@@ -40,7 +40,8 @@ SELECT
         AS vocab_size,
     model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention,
     model.max_context_tokens, model.hidden_dropout, model.attention_dropout,
-    code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_shape.* EXCLUDE (model_id),
+    code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_list.blocks, block_shape.* EXCLUDE (model_id),
+    coalesce(form.alive_tensors, 2) AS alive_tensors,
     recurrent_shape.recurrences,
     -- layers that are either a mixer or a block, as Nemotron-H's
     recurrences IS NOT NULL AND mixer_layer_count + coalesce(block_layer_count, 0) <= model.layer_count
@@ -61,7 +62,9 @@ JOIN adapter_shape USING (model_id)
 JOIN norm_shape USING (model_id)
 JOIN sharding_shape USING (model_id)
 LEFT JOIN mixer_shape USING (model_id)
+LEFT JOIN block_list USING (model_id)
 LEFT JOIN block_shape USING (model_id)
+LEFT JOIN activation AS form ON form.function_name = block_shape.activation
 LEFT JOIN recurrent_shape USING (model_id)
 LEFT JOIN rounding_shape USING (model_id)
 LEFT JOIN packed_rounding_shape USING (model_id)

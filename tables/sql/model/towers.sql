@@ -29,7 +29,8 @@ CREATE OR REPLACE TEMP TABLE tower_struct AS
 SELECT tower.model_id, {
     'component': tower.component, 'reader': tower.reader, 'grid': tower.grid, 'hidden_size': tower.hidden_size,
     'width': tower.width, 'is_gated': tower.is_gated,
-    'activation': tower.activation, 'hidden_tensors': tower.hidden_tensors, 'rotary_tensors': tower.rotary_tensors,
+    'alive_tensors': coalesce(form.alive_tensors, 2), 'hidden_tensors': tower.hidden_tensors,
+    'rotary_tensors': tower.rotary_tensors,
     'input_elements': tower.input_elements,
     'table_elements': tower.table_elements, 'kept_elements': tower.kept_elements,
     'output_elements': tower.output_elements, 'stem_elements': tower.stem_elements,
@@ -46,7 +47,9 @@ SELECT tower.model_id, {
         'tile_extra_tokens': processor.tile_extra_tokens,
         'row_extra_tokens': processor.row_extra_tokens})
 } AS tower
-FROM tower LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id);
+FROM tower
+LEFT JOIN activation AS form ON form.function_name = tower.activation
+LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id);
 
 -- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are
 -- worked out once.

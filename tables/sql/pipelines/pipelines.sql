@@ -12,8 +12,7 @@
 -- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of
 --   what they hold (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what
---   runs, but for the
---   autoencoder of fp16, which is counted in fp32 whether its config forces that or not.
+--   runs, but for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not.
 -- overhead_bytes: the process's context, cuBLAS, blocks that lie unused, and the work space of convolutions, which is
 --   no tensor of a stage (constant.csv: measured on one pipeline). error_band: error_band_pipeline, and the spread of
 --   unused blocks.

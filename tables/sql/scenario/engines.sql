@@ -1,6 +1,16 @@
--- Engines by kind.
+-- Engines: by kind, and with what they set aside for a cache.
 --
--- Units: none. Source: the table engine. Not covered: servers beyond vLLM and SGLang.
+-- Units: tokens. Source: the tables engine and engine_memory, whose numbers are constants. Not covered: servers beyond
+-- vLLM and SGLang; engines that only train have no cache, and are counted as if they held single tokens.
 
 -- engines that set aside a share of the card at start
-CREATE OR REPLACE MACRO is_server(scenario) AS starts_with(scenario.engine_id, 'vllm') OR scenario.engine_id = 'sglang';
+CREATE OR REPLACE MACRO is_server(scenario) AS is_serving_engine(scenario.engine_id);
+
+CREATE OR REPLACE TABLE engine_row AS
+SELECT
+    engine.*, coalesce(memory.window_use, 'never') AS window_use, coalesce(cell.value, 1) AS cell_tokens,
+    beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells
+FROM engine
+LEFT JOIN engine_memory AS memory USING (engine_id)
+LEFT JOIN constant AS cell ON cell.constant_id = memory.cell_constant
+LEFT JOIN constant AS beyond ON beyond.constant_id = memory.beyond_constant;

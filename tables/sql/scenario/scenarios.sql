@@ -44,6 +44,17 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
         AND scenario.tensor_asked IS NULL
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
 
+-- Bytes of an element that is computed with, and of a trained parameter.
+CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
+    iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp'
+        OR scenario.phase_id = 'qlora' AND scenario.precision = 'mixed', 4, 2);
+CREATE OR REPLACE MACRO asked_trained_bytes_each(scenario) AS CASE
+    WHEN scenario.phase_id IN ('lora', 'qlora')
+        THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
+    WHEN scenario.precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
+    ELSE 2
+END;
+
 -- (least and greatest pass over nulls)
 CREATE OR REPLACE MACRO default_context_tokens(model, phase_id) AS
     least(iif(coalesce(phase_id, 'inference') = 'inference', 8192, 2048), model.max_context_tokens);
@@ -193,20 +204,14 @@ resolved AS (
             AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
-        iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp' OR scenario.phase_id = 'qlora'
-            AND scenario.precision = 'mixed', 4, 2)
-            AS compute_bytes,
-        CASE
-            WHEN scenario.phase_id IN ('lora', 'qlora')
-                THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
-            WHEN scenario.precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
-            ELSE 2
-        END AS trained_bytes_each,
+        computed_bytes_each(scenario) AS compute_bytes, asked_trained_bytes_each(scenario) AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         coalesce(run.chunks_logits, false) AS chunks_logits,
-        run.norm_form AS engine_norm_form,
+        run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
+        run.extra_window_cells, kernel.block_tensors AS kernel_block_tensors,
+        kernel.unpacked_bytes AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1
             OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
@@ -219,7 +224,10 @@ resolved AS (
         input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
-    LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id
+    LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
+    LEFT JOIN packed_kernel AS kernel ON kernel.dtype_id = scenario.dtype_id AND scenario.phase_id = 'inference'
+        AND step_tokens(scenario) >= kernel.from_tokens
+        AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)
     LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
     LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
         AND scenario.phase_id <> 'inference'

@@ -5,8 +5,7 @@
 -- Units: bytes, whole model on one GPU. `element_bits` include scales and zero points.
 -- Sources: weight_format.csv (bits by operator, class and role; the most specific row wins) and, for GGUF,
 --   gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer, llama.cpp's own selection). MLX packs
---   every matrix
---   and embedding of the language model whose rows divide into groups (group_elements).
+--   every matrix and embedding of the language model whose rows divide into groups (group_elements).
 -- `stored`, the checkpoint as published, is what its tensor headers say to the byte where they are at hand
 --   (stored_tensor, less what no engine loads), else what its quantisation config or its total says of each part
 --   (stored_part), else the format that they name.

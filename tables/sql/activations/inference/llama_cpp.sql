@@ -58,7 +58,7 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constant
     -- (masks are fp32 here)
     WHEN scenario.attention = 'eager' THEN constants.llama_cpp_micro_batch_tokens * 4 * greatest(
         model.vocab_size + model.hidden_size, block_elements_llama_cpp(model),
-        (model.head_max + 1) * reserved_tokens({'window_tokens': NULL}, model, scenario, constants)
+        (model.head_max + 1) * reserved_tokens({'window_tokens': NULL}, model, scenario)
             + iif(model.is_block_parallel, 6, 4) * model.hidden_size)
         + iif(scenario.pipeline_parallel > 1,
             constants.llama_cpp_pipeline_copies * (2 * mask_bytes_llama_cpp(model, scenario, constants)

@@ -24,13 +24,13 @@ CREATE OR REPLACE MACRO rotation_table_bytes(model, scenario) AS
 CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS greatest(
     iif(scenario.engine_id = 'vllm-0.8' AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
         constants.vllm_sampler_bytes_per_logit * greatest(scenario.sequences, constants.vllm_default_sequences)
-            * head_columns(model, scenario) * tensor_parallel(scenario)),
-    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / tensor_parallel(scenario))
+            * head_columns(model, scenario) * scenario.tensor_parallel),
+    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel)
         + rotation_table_bytes(model, scenario);
 
 -- SGLang does not profile: a chunk of prompts, or the logits of all requests with their copy in fp32 and the
 -- probabilities.
 CREATE OR REPLACE MACRO chunk_bytes_sglang(model, scenario, constants) AS greatest(
-    constants.sglang_prefill_tokens * feed_forward_bytes_per_token(model, scenario) / tensor_parallel(scenario),
-    scenario.sequences * (scenario.compute_bytes + 8) * head_columns(model, scenario) * tensor_parallel(scenario))
+    constants.sglang_prefill_tokens * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel,
+    scenario.sequences * (scenario.compute_bytes + 8) * head_columns(model, scenario) * scenario.tensor_parallel)
         + rotation_table_bytes(model, scenario);

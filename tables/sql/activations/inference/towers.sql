@@ -20,8 +20,8 @@
 --   transformers 5.23.0 on tensors that hold nothing, tests/oracle/inference.csv.
 -- vLLM with images sets aside what its largest image takes (profiled_tower_bytes, encoder_cache_bytes): that it does is
 --   read from its code, how much from the towers of transformers, and no measurement confirms it, so that the band is
---   wider (error_band_vllm_images). With video,
---   which is larger, it sets aside more: fits_on names the setting that leaves it out.
+--   wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting that
+--   leaves it out.
 -- Not covered: video, masks of padded batches beside a tower, images in llama.cpp, training with images.
 
 -- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,
@@ -62,7 +62,7 @@ CREATE OR REPLACE MACRO prompt_image_tokens(tower, scenario) AS
 -- all sequences share; the prompt's embeddings, which wait for the tokens of its images.
 CREATE OR REPLACE MACRO tower_bytes_of(tower, model, scenario) AS scenario.compute_bytes * (
     scenario.sequences * scenario.tower_tokens * (tower.input_elements + tower.kept_elements + greatest(
-        wide_tensors(tower.activation, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
+        wide_tensors(tower.alive_tensors, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
             + tower.table_elements,
         iif(scenario.compute_bytes = 2, tower.rotary_tensors * tower.hidden_size + tower.table_elements, 0),
         tower.stem_elements))
@@ -81,10 +81,10 @@ CREATE OR REPLACE MACRO decoder_step_bytes(model, scenario) AS
             - list_sum(list_transform(model.caches, lambda layer: iif(layer.mechanism = 'cross', 0, layer.layer_count
                 * layer.elements_per_token * scenario.context_tokens)))));
 
-CREATE OR REPLACE MACRO text_stage_bytes(model, scenario) AS CASE
+CREATE OR REPLACE MACRO text_stage_bytes(model, scenario, constants) AS CASE
     WHEN model.caches IS NULL THEN 0
     WHEN model.tower.component = 'encoder' THEN decoder_step_bytes(model, scenario)
-    ELSE prefill_bytes_transformers(model, scenario)
+    ELSE prefill_bytes_transformers(model, scenario, constants)
 END
     -- what the caller and the model still hold of a tower's inputs and outputs
     + coalesce(scenario.compute_bytes * scenario.sequences * scenario.tower_tokens
@@ -114,7 +114,7 @@ CREATE OR REPLACE MACRO encoder_cache_bytes(tower, model, scenario, constants) A
 CREATE OR REPLACE MACRO profiled_tower_bytes(tower, model, scenario, constants) AS
     scenario.compute_bytes * profiled_tower_tokens(tower, model, constants)
         * (tower.input_elements + tower.kept_elements + greatest(
-        wide_tensors(tower.activation, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
+        wide_tensors(tower.alive_tensors, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
             + tower.table_elements,
         iif(scenario.compute_bytes = 2, tower.rotary_tensors * tower.hidden_size + tower.table_elements, 0),
         tower.stem_elements));
@@ -129,7 +129,7 @@ CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held
         try_cast(ceil(tower_bytes_of(model.tower, model, scenario)) AS BIGINT) - iif(is_server(scenario), 0, held)));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) AS try_cast(ceil(CASE
-    WHEN starts_with(scenario.engine_id, 'transformers') THEN text_stage_bytes(model, scenario)
+    WHEN starts_with(scenario.engine_id, 'transformers') THEN text_stage_bytes(model, scenario, constants)
     WHEN scenario.engine_id = 'sglang' THEN chunk_bytes_sglang(model, scenario, constants)
     WHEN is_server(scenario) THEN profile_bytes_vllm(model, scenario, constants)
     WHEN scenario.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)

@@ -14,17 +14,10 @@
 --   within 0.5 % of the peak, most within 0.05 %). Recurrent layers: activations/recurrent.sql.
 -- Not covered: images and audio (towers.sql), speculative decoding.
 
--- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input
--- and output, written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both
--- halves, gate and product.
-CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_gated, 3, 2), CASE
-    WHEN activation IN ('gelu_new', 'gelu_new_gated', 'gated-gelu') THEN 4
-    WHEN activation = 'gelu_tanh' THEN 5
-    -- (both branches in Python: input, mask, one branch, and of the other a product, a term and their sum)
-    WHEN activation = 'xielu' THEN 5.5
-    WHEN activation IN ('relu2', 'quick_gelu') THEN 3
-    ELSE 2
-END);
+-- Tensors of a feed-forward block's width that are alive at once, by activation function (activation.csv): one kernel
+-- needs its input and output, written-out forms keep their terms. A gated block ends on gate, up and product, a fused
+-- one on both halves, gate and product.
+CREATE OR REPLACE MACRO wide_tensors(alive_tensors, is_gated) AS greatest(iif(is_gated, 3, 2), alive_tensors);
 
 CREATE OR REPLACE MACRO is_encoder(model) AS
     coalesce(list_bool_and(list_transform(model.caches, lambda layer: layer.mechanism = 'bidirectional')), false);
@@ -67,9 +60,9 @@ END;
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(model, scenario) AS
     scenario.compute_bytes * (hidden_tensors(model) + model.residual_extra) * model.hidden_size + greatest(
-        scenario.compute_bytes * greatest(wide_tensors(model.activation, true), iif(model.has_fused_gate, 4, 3))
+        scenario.compute_bytes * greatest(wide_tensors(model.alive_tensors, true), iif(model.has_fused_gate, 4, 3))
             * model.gated_max,
-        scenario.compute_bytes * wide_tensors(model.activation, false) * model.plain_max,
+        scenario.compute_bytes * wide_tensors(model.alive_tensors, false) * model.plain_max,
         scenario.compute_bytes * (model.hidden_size + 3 * model.shared_max),
         routed_bytes_per_token(model, scenario));
 
@@ -126,13 +119,14 @@ END;
 
 -- Queries and keys that are rotated in fp32: a mask of one layer's window, and beside the layer's input and its norm
 -- the projections in 16 bits, twice the queries' products and once the keys' in 32.
-CREATE OR REPLACE MACRO rotation_bytes(model, scenario) AS
+CREATE OR REPLACE MACRO rotation_bytes(model, scenario, constants) AS
     iif(model.rotary_form = 'fp32' AND scenario.compute_bytes = 2,
-        step_tokens(scenario) * 15 * 2 * model.query_max + scenario.context_tokens * scenario.context_tokens, 0);
+        step_tokens(scenario) * constants.fp32_rotation_tensors * scenario.compute_bytes * model.query_max
+            + scenario.context_tokens * scenario.context_tokens, 0);
 
 -- columns of the output head on one GPU: the vocabulary, labels, or none
 CREATE OR REPLACE MACRO head_columns(model, scenario) AS iif(model.is_head_tied, model.vocab_size,
-    least(model.vocab_size, model.head_elements // greatest(model.hidden_size, 1))) / tensor_parallel(scenario);
+    least(model.vocab_size, model.head_elements // greatest(model.hidden_size, 1))) / scenario.tensor_parallel;
 
 -- Generation needs the last token's logits, in fp32 for sampling; encoders and old versions answer for every token.
 CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
@@ -152,23 +146,12 @@ CREATE OR REPLACE MACRO resting_bytes(model, scenario) AS
                 * iif(scenario.dtype_id = 'fp32', 4, 2), 0)
         + iif(scenario.dtype_id = 'gptq-int4', 2 * model.largest_linear_elements, 0);
 
--- Packed weights of 4 or 8 bits, of which one matrix is unpacked while its product is formed, beside the residual
--- stream and what the block's gate and up projection have put out: AWQ's from 1024 tokens on, 8-bit GPTQ's from 128 on
--- and through 16-bit integers (6 bytes each). Below that AWQ's kernel has 8 partial sums of its output.
-CREATE OR REPLACE MACRO unpacking_bytes(model, scenario) AS CASE
-    WHEN scenario.dtype_id = 'awq-int4' AND step_tokens(scenario) >= 1024 THEN
-        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size + 2
-            * greatest(model.gated_max, model.plain_max))
-            + scenario.compute_bytes * model.largest_linear_elements
-    WHEN scenario.dtype_id = 'awq-int4' THEN
-        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size + 10
-            * greatest(model.gated_max, model.plain_max))
-    WHEN scenario.dtype_id = 'gptq-int8' AND step_tokens(scenario) >= 128 THEN
-        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size
-            + greatest(model.gated_max, model.plain_max))
-            + 6 * model.largest_linear_elements
-    ELSE 0
-END;
+-- Packed weights, of which one matrix is taken apart while its product is formed, beside the residual stream and what
+-- the block's gate and up projection have put out (packed_kernel.csv).
+CREATE OR REPLACE MACRO unpacking_bytes(model, scenario) AS coalesce(
+    step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size
+        + scenario.kernel_block_tensors * greatest(model.gated_max, model.plain_max))
+    + scenario.kernel_unpacked_bytes * model.largest_linear_elements, 0);
 
 -- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of
 -- rotations in every layer.
@@ -212,13 +195,13 @@ CREATE OR REPLACE MACRO scores_beside_bytes(model, scenario) AS iif(is_eager(mod
     scenario.compute_bytes * step_tokens(scenario) * scenario.context_tokens * coalesce(iif(keeps_softmax(model), 2, 1)
         * model.head_max + model.mask_count, 0), 0);
 
-CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario) AS greatest(
+CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario, constants) AS greatest(
     greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario)
         + scores_beside_bytes(model, scenario), attention_bytes(model, scenario),
         recurrent_prefill_bytes(model, scenario),
         masked_attention_bytes(model, scenario), unpacking_bytes(model, scenario)) + step_tokens(scenario)
             * scenario.compute_bytes * model.per_layer_input_sum + mask_bytes(model, scenario),
-    per_layer_input_bytes(model, scenario), rotation_bytes(model, scenario), logit_bytes(model, scenario)
+    per_layer_input_bytes(model, scenario), rotation_bytes(model, scenario, constants), logit_bytes(model, scenario)
 ) + standing_bytes(model, scenario);
 
 -- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's

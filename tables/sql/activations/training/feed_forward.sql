@@ -7,22 +7,16 @@
 --   if they did: 2.2 % too much in DeepSeek V2 Lite).
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its
--- input and the result feeds the next projection; formulas in Python keep their steps (under autocast three of them in
--- fp32).
-CREATE OR REPLACE MACRO activation_tensors(activation, scenario) AS CASE
-    WHEN activation = 'relu' THEN 1
-    WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated')
-        THEN iif(scenario.precision = 'amp', 8, 5)
-    WHEN activation = 'quick_gelu' THEN 3
-    WHEN activation = 'relu2' AND scenario.precision = 'amp' THEN 4
-    WHEN activation = 'xielu' THEN CASE WHEN scenario.precision = 'amp' THEN 8.5 WHEN scenario.is_adapter THEN 4.5
-        ELSE 6 END
-    ELSE 2
+-- input and the result feeds the next projection; formulas in Python keep their steps (activation.csv).
+CREATE OR REPLACE MACRO activation_tensors(block, scenario) AS CASE
+    WHEN scenario.precision = 'amp' THEN block.kept_tensors_amp
+    WHEN scenario.is_adapter THEN block.kept_tensors_adapter
+    ELSE block.kept_tensors
 END;
 
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(block, model, scenario) AS
-    activation_tensors(block.activation, scenario) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
+    activation_tensors(block, scenario) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
     -- (a fused kernel works the activation out again from its input)
     - iif(scenario.has_fused_kernels AND block.is_gated, 1, 0)
     - iif(scenario.is_adapter AND (block.is_gated OR block.activation <> 'relu')

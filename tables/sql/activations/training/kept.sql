@@ -13,10 +13,8 @@
 --   the example of
 --   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in loss.sql.
 --   Recurrent layers: activations/recurrent.sql.
--- Not covered: towers of multimodal models (a step of text is counted), diffusion models; that dense layers before the
---   first with experts keep nothing where experts alone are adapted (counted as if they did: 2.2 % too much
---   in DeepSeek V2 Lite); eager attention of adapters under autocast
---   where the softmax is told to stay in 16 bits (counted in 32: a quarter too much in counted steps of gpt-oss).
+-- Not covered: towers of multimodal models (a step of text is counted), diffusion models; what the files of
+--   its parts do not cover.
 
 -- Per token, what selective checkpointing keeps of all layers: their input, the results of all products (adapters' too)
 -- and of attention.
@@ -63,8 +61,8 @@ CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
     'layers': (parts.hidden + parts.adapters) / residual_parallel(scenario)
         + (list_sum(list_transform(parts.attention, lambda part: part.layer_count * part.kept))
         + coalesce(list_sum(list_transform(parts.blocks, lambda block: block.layer_count * block.kept)), 0))
-            / tensor_parallel(scenario),
-    'selective': parts.selective / tensor_parallel(scenario),
+            / scenario.tensor_parallel,
+    'selective': parts.selective / scenario.tensor_parallel,
     -- the inputs of all layers, and what an encoder begins and ends on
     'inputs': (model.layer_count + (scenario.encoder_ratio - 1) * model.encoder_layer_count) * model.hidden_size
         * scenario.residual_bytes / residual_parallel(scenario),
@@ -74,28 +72,28 @@ CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
             0),
     'layer': greatest(scenario.encoder_ratio, 1) * (parts.hidden + parts.adapters) / residual_parallel(scenario)
         / greatest(model.layer_count + (scenario.encoder_ratio - 1) * model.encoder_layer_count, 1)
-        + list_max(list_transform(parts.attention, lambda part: part.kept)) / tensor_parallel(scenario),
+        + list_max(list_transform(parts.attention, lambda part: part.kept)) / scenario.tensor_parallel,
     -- the first layer without its experts: norms, the least of the mixers, the rest of the block
     'before_experts': parts.hidden / residual_parallel(scenario) / greatest(model.layer_count, 1)
         + (coalesce(list_min(list_transform(parts.attention, lambda part: part.kept)), 0)
             + coalesce(list_min(list_transform(parts.blocks, lambda block: block.beside_experts)), 0))
-                / tensor_parallel(scenario),
-    'block': coalesce(list_max(list_transform(parts.blocks, lambda block: block.kept)), 0) / tensor_parallel(scenario),
+                / scenario.tensor_parallel,
+    'block': coalesce(list_max(list_transform(parts.blocks, lambda block: block.kept)), 0) / scenario.tensor_parallel,
     -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps
     -- beyond a mixer
     'block_work': (coalesce(list_max(list_transform(parts.blocks, lambda block: block.kept)), 0)
         - iif(model.is_alternating, list_max(list_transform(parts.attention, lambda part: part.kept)), 0))
-            / tensor_parallel(scenario),
+            / scenario.tensor_parallel,
     -- what differentiating a mixer adds to the layer that keeps most
     'mixer_work': (list_max(list_transform(parts.attention, lambda part: part.kept + part.gradients))
-        - list_max(list_transform(parts.attention, lambda part: part.kept))) / tensor_parallel(scenario),
+        - list_max(list_transform(parts.attention, lambda part: part.kept))) / scenario.tensor_parallel,
     'score_gradients': list_max(list_transform(parts.attention, lambda part: part.gradients))
-        / tensor_parallel(scenario),
+        / scenario.tensor_parallel,
     -- elements of the widest projection back to the hidden state, whose gradient comes first
     'down': model.hidden_size * coalesce(list_max(list_transform(coalesce(model.blocks, []),
         lambda block: block.width + block.expert_count * block.expert_width)), 0),
     'block_gradients': coalesce(list_max(list_transform(parts.blocks, lambda block: block.gradients)), 0)
-        / tensor_parallel(scenario)
+        / scenario.tensor_parallel
 };
 
 -- sums: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is

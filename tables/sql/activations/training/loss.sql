@@ -18,12 +18,9 @@
 CREATE OR REPLACE MACRO step_tokens(scenario) AS
     scenario.sequences::DOUBLE * scenario.context_tokens / scenario.context_parallel;
 
--- GPUs that divide the inside of a layer
-CREATE OR REPLACE MACRO tensor_parallel(scenario) AS scenario.tensor_parallel;
-
 -- columns of the logits; 0 where the model has no output head
 CREATE OR REPLACE MACRO logit_width(model, scenario) AS
-    iif(model.head_elements > 0 OR model.is_head_tied, model.vocab_size, 0) / tensor_parallel(scenario);
+    iif(model.head_elements > 0 OR model.is_head_tied, model.vocab_size, 0) / scenario.tensor_parallel;
 
 -- bytes of an element of the log-softmax, and of all that is kept per logit: the tanh of a cap; where autocast runs the
 -- log-softmax in 16 bits and the loss in fp32, both

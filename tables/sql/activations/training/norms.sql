@@ -10,9 +10,8 @@ CREATE OR REPLACE MACRO residual_parallel(scenario) AS iif(scenario.is_sequence_
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(scenario) AS scenario.precision = 'amp' AND NOT scenario.is_adapter;
 
--- bytes of an element between the layers
--- (QLoRA's preparation holds embeddings and norms in fp32: so is all that flows between the layers, and into their
--- activations)
+-- bytes of an element between the layers (QLoRA's preparation holds embeddings and norms in fp32: so is all that flows
+-- between the layers, and into their activations)
 CREATE OR REPLACE MACRO residual_bytes(scenario) AS
     iif(scenario.is_autocast OR is_prepared(scenario), 4, scenario.compute_bytes);
 CREATE OR REPLACE MACRO is_prepared(scenario) AS scenario.phase_id = 'qlora' AND scenario.precision <> 'pure';
