@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 from typing import Any
 
+from pipeline.anatomy.class_defaults import unsaid, unsaid_in
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
 from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_TENSOR_ROWS
 
@@ -16,11 +17,25 @@ _MISSING = object()
 
 
 class Fields:
-    def __init__(self, config: Mapping[str, Any], where: str = "config"):
+    def __init__(self, config: Mapping[str, Any], where: str = "config", of_class: Mapping[str, Any] | None = None):
+        """`of_class`: what the class of a nested config takes where it is silent and names no class itself."""
         if not isinstance(config, Mapping):
             raise ContradictoryConfig(f"{where} is a {type(config).__name__}, not an object")
         self.config = config
         self.where = where
+        self._of_class = of_class or {}
+
+    @property
+    def unsaid(self) -> Mapping[str, Any]:
+        """What the class of this config takes where it is silent (tables/library/class_default.jsonl)."""
+        own = dict.get(self.config, "model_type") if isinstance(self.config, dict) else self.config.get("model_type")
+        held = unsaid(own) if isinstance(own, str) else None
+        return self._of_class if held is None else held
+
+    def by_class(self, *names: str) -> Any:
+        """The first of these fields that the class has a value for; None where it has none."""
+        held = self.unsaid
+        return next((held[name] for name in names if name in held), None)
 
     def raw(self, *names: str, default: Any = None) -> Any:
         """The first of these fields that is present and not null, whatever its type."""
@@ -58,28 +73,44 @@ class Fields:
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {value}, more than any model repeats")
         return value
 
-    def flag(self, *names: str, default: bool = False) -> bool:
-        """True or false; `default` where the field is missing. A null that is written down is false to the class, whatever its default."""
+    def size(self, *names: str, least: int = 1) -> int:
+        """As `count`, and where the config is silent what its class takes: for all sizes but those that shape the whole (width, layers,
+        vocabulary, feed-forward), without which a config is of no model."""
+        return self.count(*names, least=least, default=self._or_missing(*names))
+
+    def times(self, *names: str, least: int = 0) -> int:
+        """As `repeats`, and where the config is silent what its class takes."""
+        return self.repeats(*names, least=least, default=self._or_missing(*names))
+
+    def _or_missing(self, *names: str) -> Any:
+        held = self.by_class(*names)
+        return _MISSING if held is None else held
+
+    def flag(self, *names: str, default: bool | None = None) -> bool:
+        """True or false; where the field is missing `default`, or what the class takes, which is false where it has no such field.
+        A null that is written down is false to the class, whatever its default."""
         value = self.raw(*names)
         if value is None:
+            default = self.by_class(*names) is True if default is None else default
             return default and not self.is_null(*names)
         if not isinstance(value, bool):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not true or false")
         return value
 
     def number(self, *names: str, default: float | None = None) -> float | None:
-        """A finite number, at least 0."""
+        """A finite number, at least 0; where the field is missing `default`, or what the class takes."""
         value = self.raw(*names)
         if value is None:
-            return default
+            return self.by_class(*names) if default is None else default
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not a number")
         return value
 
     def text(self, *names: str, default: str | None = None) -> str | None:
+        """A word; where the field is missing `default`, or what the class takes."""
         value = self.raw(*names)
         if value is None:
-            return default
+            return self.by_class(*names) if default is None else default
         if not isinstance(value, str):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not text")
         return value
@@ -103,7 +134,7 @@ class Fields:
         if value is None:
             return None
         name = next(n for n in names if self.config.get(n) is not None)
-        return Fields(value, f"{self.where}.{name}")
+        return Fields(value, f"{self.where}.{name}", unsaid_in(self.unsaid.get(name)))
 
     def divide(self, whole: int, by: int, what: str) -> int:
         """whole ÷ by where it divides; heads that do not divide are a contradiction."""

@@ -83,9 +83,9 @@ def label_count(fields: Fields) -> int:
     return fields.count("num_labels", default=2)
 
 
-def dropout(fields: Fields, *names: str, default: float = 0.0) -> float:
-    """A probability of dropping; the class default where the config is silent."""
-    value = fields.number(*names, default=default)
+def dropout(fields: Fields, *names: str, default: float | None = None) -> float:
+    """A probability of dropping; where the config is silent `default`, or what the class takes."""
+    value = fields.number(*names, default=default) or 0.0
     if value > 1:
         raise ContradictoryConfig(f"{fields.where}.{names[0]} is {value}, not a probability")
     return float(value)

@@ -137,7 +137,7 @@ def test_layers_of_an_unknown_kind_are_no_guess():
     with pytest.raises(ContradictoryConfig, match="entries"):
         last_of_period(3, 64)(Fields({"layer_types": ["full_attention"]}), 2)
     with pytest.raises(UnknownAnatomy, match="sliding_window"):
-        layers_without_rope(Fields({"layer_types": [SLIDING, FULL]}), 2)
+        layers_without_rope(Fields({"model_type": "smollm3", "layer_types": [SLIDING, FULL]}), 2)
 
 
 def test_a_window_that_a_config_does_not_state():

@@ -57,12 +57,12 @@ def read_blip(fields: Fields) -> Anatomy:
     text.norm(hidden, layers=layers)
     text.linear("pooler" if name == "BlipModel" else "head_transform", hidden, hidden)
     if name == "BlipModel":
-        projection = fields.count("projection_dim", default=512)
+        projection = fields.size("projection_dim")
         joint.linear("projector", tower[0].hidden, projection, bias=False)
         joint.linear("projector", hidden, projection, bias=False)
         joint.vector(1, "logit_scale")
     else:
-        tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+        tied = any(part.flag("tie_word_embeddings") for part in (fields, inner))
         text.norm(hidden)
         text.vector(vocabulary, "bias")
         text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
@@ -96,7 +96,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     )
     width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
     former = Part("projector", "projector")
-    former.parameter(fields.count("num_query_tokens", default=32) * hidden, "queries")
+    former.parameter(fields.size("num_query_tokens") * hidden, "queries")
     former.norm(hidden)
     former.block(layers, hidden, width, heads)
     crossing = -(-layers // every)
@@ -122,12 +122,12 @@ def read_idefics(fields: Fields) -> Anatomy:
         fields.count("intermediate_size"),
         fields.count("vocab_size"),
     )
-    extra = fields.count("additional_vocab_size", default=0, least=0)
+    extra = fields.size("additional_vocab_size", least=0)
     resampler = fields.inner("perceiver_config")
     if fields.flag("use_resampler") or (resampler and resampler.flag("use_resampler")) or fields.flag("qk_layer_norms"):
         raise UnknownAnatomy(f"{fields.where}: resamplers and normed queries are not described yet")
     tower = vision_tower(Fields({"embed_dim": 768, **nested(fields, "vision_config").config}), "idefics_vision")
-    crossing = layers // fields.count("cross_layer_interval", default=1)
+    crossing = layers // fields.size("cross_layer_interval")
     text = Part("text")
     text.embedding("embedding", vocabulary, hidden)
     text.embedding("embedding", extra, hidden)
@@ -136,7 +136,7 @@ def read_idefics(fields: Fields) -> Anatomy:
     text.mlp(layers + crossing, hidden, width, gated=True, bias=False)
     text.norm(hidden, layers=layers + crossing, count=2, bias=False)
     text.norm(hidden, bias=False)
-    gate = 1 if fields.text("alpha_type", default="float") == "float" else hidden
+    gate = 1 if fields.text("alpha_type") == "float" else hidden
     text.vector(gate, "gate", layers=crossing, count=2)
     tied = fields.flag("tie_word_embeddings")
     text.linear("head", hidden, 0 if tied else vocabulary, bias=False, operator="linear-subclass")
@@ -225,10 +225,10 @@ def read_kosmos(fields: Fields) -> Anatomy:
     text.norm(hidden, layers=layers)
     text.norm(width, layers=layers)
     text.norm(hidden)
-    joint.parameter(fields.count("latent_query_num", default=64) * hidden, "queries")
+    joint.parameter(fields.size("latent_query_num") * hidden, "queries")
     joint.linear("projector", tower[0].hidden, hidden)
     joint.mixer(1, hidden, heads)
-    tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+    tied = any(part.flag("tie_word_embeddings") for part in (fields, inner))
     has_head = not (architecture_of(fields) or "").endswith("Model")
     text.linear("head", hidden, vocabulary if has_head and not tied else 0, bias=False)
     return assemble(
@@ -282,10 +282,8 @@ def read_florence(fields: Fields) -> Anatomy:
     rows = vision.count("max_position_embeddings", default=50)
     joint.embedding("position_embedding", rows, before // 2)
     joint.embedding("position_embedding", rows, before - before // 2)
-    tied, head = fields.flag("tie_word_embeddings", default=True), Part("decoder")
+    tied, head = fields.flag("tie_word_embeddings"), Part("decoder")
     head.linear("head", text.hidden_size, 0 if tied else (text.vocab_size or 0), bias=False)
-    if not inner.flag(
-        "tie_word_embeddings", default=True
-    ):  # encoder and decoder have tables of their own beside the shared one
+    if not inner.flag("tie_word_embeddings"):  # encoder and decoder have tables of their own beside the shared one
         head.embedding("embedding", text.vocab_size or 0, text.hidden_size, count=2)
     return add_parts(fields, text, [part, joint, head], is_head_tied=tied)

@@ -190,7 +190,7 @@ def read_clap(fields: Fields) -> Anatomy:
     said = {name: value for name, value in swin.items() if value is not None}
     tower = vision_tower(Fields(said, audio.where), "swin")[0]
     tower.norm(audio.count("num_mel_bins", default=64))
-    joint, projection = Part("projector", "projector"), fields.count("projection_dim", default=512)
+    joint, projection = Part("projector", "projector"), fields.size("projection_dim")
     for width in (text.hidden, tower.hidden):
         joint.linear("projector_up", width, projection)
         joint.linear("projector_down", projection, projection)

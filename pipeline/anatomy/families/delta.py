@@ -65,9 +65,9 @@ def kimi_linear(fields: Fields) -> Anatomy:
     kimi_delta(
         decoder,
         layers - attending,
-        heads=linear.count("num_heads", "linear_num_heads", default=32),
-        dim=fields.count("linear_head_dim", default=128) if linear is fields else linear.count("head_dim", default=128),
-        kernel=linear.count("short_conv_kernel_size", "linear_conv_kernel_dim", default=4),
+        heads=linear.size("num_heads", "linear_num_heads"),
+        dim=fields.size("linear_head_dim") if linear is fields else linear.count("head_dim", default=128),
+        kernel=linear.size("short_conv_kernel_size", "linear_conv_kernel_dim"),
     )
     return with_experts(decoder, fields, KIMI)
 
@@ -78,11 +78,11 @@ def bailing_hybrid(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     types = layer_types(fields, layers, known=(LINEAR, FULL))
-    attending = types.count(FULL) if types is not None else layers // fields.count("layer_group_size", default=6)
+    attending = types.count(FULL) if types is not None else layers // fields.size("layer_group_size")
     attend_gated(decoder, fields, [None] * attending)
     heads = fields.count("linear_num_heads", "num_attention_heads")
-    dim = fields.count("linear_head_dim", "head_dim", default=128)
-    kernel = fields.count("linear_conv_kernel_dim", "short_conv_kernel_size", default=4)
+    dim = fields.size("linear_head_dim", "head_dim")
+    kernel = fields.size("linear_conv_kernel_dim", "short_conv_kernel_size")
     kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=("decay", "gate"))
     store_prediction_layers(decoder, fields, BAILING)
     return with_experts(decoder, fields, BAILING)
@@ -123,7 +123,7 @@ def olmo_hybrid(fields: Fields) -> Anatomy:
         key_dim=key_dim,
         value_heads=fields.count("linear_num_value_heads", default=heads.count),
         value_dim=fields.count("linear_value_head_dim", default=2 * key_dim),
-        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        kernel=fields.size("linear_conv_kernel_dim"),
         fused=False,
     )
     decoder.mlp(layers, fields.count("intermediate_size"))
@@ -153,12 +153,12 @@ def minimax(fields: Fields) -> Anatomy:
         heads=heads.count,
         key=heads.dim,
         value=heads.dim,
-        chunk=fields.count("block_size", default=256),
+        chunk=fields.size("block_size"),
     )
     decoder.moe(
         layers,
-        fields.count("num_local_experts", "num_experts", default=8),
-        fields.count("num_experts_per_tok", default=2),
+        fields.size("num_local_experts", "num_experts"),
+        fields.size("num_experts_per_tok"),
         fields.count("intermediate_size"),
     )
     return ends(decoder, fields)

@@ -25,7 +25,7 @@ LAYERS = {
 
 @family("diffusion_gemma")
 def diffusion_gemma(fields: Fields) -> Anatomy:
-    if not fields.flag("tie_word_embeddings", default=True):
+    if not fields.flag("tie_word_embeddings"):
         raise UnknownAnatomy(f"{fields.where} does not tie encoder and decoder, which is not described")
     inner = nested(fields, "text_config")
     config = {**fields.config, "model_type": "gemma4", "audio_config": None, "architectures": None}

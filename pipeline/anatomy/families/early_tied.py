@@ -16,11 +16,11 @@ from pipeline.anatomy.rows import Anatomy
 def biogpt(fields: Fields) -> Anatomy:
     """Two rows of positions before the first are unused."""
     decoder = Decoder(fields, norm_kind="layer")
-    decoder.embed(positions=fields.count("max_position_embeddings", default=1024) + 2)
+    decoder.embed(positions=fields.size("max_position_embeddings") + 2)
     biased(decoder, fields, fields.count("intermediate_size"))
     return decoder.build(
-        hidden_dropout=dropout(fields, "hidden_dropout_prob", default=0.1),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob", default=0.1),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob"),
     )
 
 
@@ -33,8 +33,8 @@ def xglm(fields: Fields) -> Anatomy:
     named = Fields({"num_attention_heads": heads}, fields.where)
     biased(decoder, fields, fields.count("ffn_dim"), Heads.ungrouped(named, decoder.hidden))
     return decoder.build(
-        hidden_dropout=dropout(fields, "dropout", default=0.1),
-        attention_dropout=dropout(fields, "attention_dropout", default=0.1),
+        hidden_dropout=dropout(fields, "dropout"),
+        attention_dropout=dropout(fields, "attention_dropout"),
     )
 
 
@@ -43,15 +43,15 @@ def openai_gpt(fields: Fields) -> Anatomy:
     """GPT-2's layers with the norms after the blocks and none at the end. Its class caches nothing."""
     decoder = Decoder(fields, norm_kind="layer")
     layers, hidden = decoder.layers, decoder.hidden
-    decoder.embed(positions=fields.count("n_positions", "max_position_embeddings", default=512))
+    decoder.embed(positions=fields.size("n_positions", "max_position_embeddings"))
     heads = Heads.ungrouped(fields, hidden)
     decoder.attention(layers, heads, fused=True, bias=True, operator="linear-subclass", cached=0)
     decoder.mlp(layers, 4 * hidden, gated=False, bias=True, operator="linear-subclass")
     decoder.norm(layers, each=2)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
     return decoder.build(
-        hidden_dropout=dropout(fields, "resid_pdrop", default=0.1),
-        attention_dropout=dropout(fields, "attn_pdrop", default=0.1),
+        hidden_dropout=dropout(fields, "resid_pdrop"),
+        attention_dropout=dropout(fields, "attn_pdrop"),
     )
 
 
@@ -63,9 +63,9 @@ def gpt_neox_japanese(fields: Fields) -> Anatomy:
     decoder.embed()
     decoder.attention(layers, Heads.ungrouped(fields, hidden), fused=True)
     decoder.vector("bias", 1, hidden)
-    decoder.mlp(layers, fields.count("intermediate_multiple_size", default=4) * hidden, gated=False)
+    decoder.mlp(layers, fields.size("intermediate_multiple_size") * hidden, gated=False)
     decoder.ends(tied=True)
-    return decoder.build(attention_dropout=dropout(fields, "attention_dropout", default=0.1), has_flash_attention=False)
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"), has_flash_attention=False)
 
 
 def biased(decoder: Decoder, fields: Fields, width: int, heads: Heads | None = None) -> None:

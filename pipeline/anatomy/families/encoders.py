@@ -180,8 +180,8 @@ def read_encoder(fields: Fields) -> Anatomy:
         architecture=architecture,
         vocab_size=fields.count("vocab_size"),
         is_head_tied=has_vocabulary and tied,
-        hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout", default=0.1),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout", default=0.1),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout"),
         max_context_tokens=max(positions - plan.first_position, 1),
         stored_extra=extra,
     )
@@ -260,7 +260,7 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
     is_decoder = fields.flag("is_decoder")
     crosses = is_decoder and fields.flag("add_cross_attention")
     mechanism = "full" if is_decoder else "bidirectional"
-    bias = fields.flag("use_bias", default=True) if model_type == "big_bird" else True
+    bias = fields.flag("use_bias") if model_type == "big_bird" else True
     kind = "full" if is_decoder else None
     part.block(layers, hidden, width, heads, mechanism=mechanism, kind=kind, bias=bias, output_bias=True)
     if crosses:
@@ -269,7 +269,7 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
     if plan.layers == "pre-norm":
         part.norm(hidden)
     if model_type == "mpnet":
-        part.embedding("position_embedding", fields.count("relative_attention_num_buckets", default=32), heads)
+        part.embedding("position_embedding", fields.size("relative_attention_num_buckets"), heads)
     if model_type == "lilt":
         narrow = hidden // fields.count("channel_shrink_ratio")
         part.linear("attention_layout", narrow, narrow, layers=layers, count=4)
@@ -303,9 +303,7 @@ def head(
     elif architecture.endswith(("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM", "Decoder")):
         if plan.transforms_head:
             inner = (
-                hidden
-                if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy", default=True)
-                else embedding_size
+                hidden if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy") else embedding_size
             )
             part.linear("head_transform", hidden, inner)
             part.norm(inner)

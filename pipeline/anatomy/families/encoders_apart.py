@@ -50,14 +50,14 @@ def read_albert(fields: Fields) -> Anatomy:
     part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), small)
     part.norm(small)
     part.linear("embedding_projection", small, hidden)
-    sets = layer_count(fields, "num_hidden_groups", default=1) * layer_count(fields, "inner_group_num", default=1)
+    sets = fields.times("num_hidden_groups") * fields.times("inner_group_num")
     part.block(sets, hidden, width, heads)
     part.attention = [
         AttentionLayer("text", "bidirectional", layers, "text", heads, heads, hidden // heads, hidden // heads)
     ]
     part.feed_forward = [FeedForwardLayer("text", layers, "text", width, is_gated=False)]
     predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if not architecture.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("pooler", hidden, hidden)
     if predicts:
@@ -79,8 +79,8 @@ def read_albert(fields: Fields) -> Anatomy:
         layers,
         architecture,
         is_head_tied=predicts and tied,
-        hidden_dropout=dropout(fields, "hidden_dropout_prob", default=0.0),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob", default=0.0),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob"),
         stored_extra=extra,
     )
 
@@ -99,7 +99,7 @@ def read_modernbert(fields: Fields) -> Anatomy:
     part = Part("text")
     part.embedding("embedding", vocabulary, hidden)
     part.mixer(wide, hidden, heads, bias=bias, fused=True)
-    part.mixer(layers - wide, hidden, heads, bias=bias, fused=True, window=fields.count("local_attention", default=128))
+    part.mixer(layers - wide, hidden, heads, bias=bias, fused=True, window=fields.size("local_attention"))
     part.mlp(layers, hidden, width, gated=True, fused=True, bias=fields.flag("mlp_bias"))
     # Two norms a layer but for the first attention's, one after the embedding and one after the last layer.
     part.norm(hidden, layers=layers, bias=norm_bias)
@@ -109,10 +109,10 @@ def read_modernbert(fields: Fields) -> Anatomy:
     if "For" in architecture:
         part.linear("head_transform", hidden, hidden, bias=fields.flag("classifier_bias"))
         part.norm(hidden, bias=norm_bias)
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if predicts:
         part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
-        part.vector(vocabulary if fields.flag("decoder_bias", default=True) else 0, "bias")
+        part.vector(vocabulary if fields.flag("decoder_bias") else 0, "bias")
     _labels(part, fields, architecture, hidden)
     return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts and tied)
 
@@ -120,7 +120,7 @@ def read_modernbert(fields: Fields) -> Anatomy:
 @family("xlnet")
 def read_xlnet(fields: Fields) -> Anatomy:
     """Relative attention whose projections are bare parameters [hidden, heads, head_dim]; segments have no table."""
-    hidden, width = fields.count("d_model"), fields.count("d_inner", default=4096)
+    hidden, width = fields.count("d_model"), fields.size("d_inner")
     layers, heads = layer_count(fields, "n_layer"), fields.count("n_head")
     head_dim = fields.divide(hidden, heads, "d_model")
     vocabulary = fields.count("vocab_size")
@@ -140,7 +140,7 @@ def read_xlnet(fields: Fields) -> Anatomy:
     part.attention.append(AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim))
     part.mlp(layers, hidden, width)
     part.norm(hidden, layers=layers, count=2)
-    predicts, tied = architecture.endswith("LMHeadModel"), fields.flag("tie_word_embeddings", default=True)
+    predicts, tied = architecture.endswith("LMHeadModel"), fields.flag("tie_word_embeddings")
     if predicts:
         part.vector(vocabulary, "bias")
         part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
@@ -160,7 +160,7 @@ def read_xlnet(fields: Fields) -> Anatomy:
         layers,
         architecture,
         is_head_tied=predicts and tied,
-        hidden_dropout=dropout(fields, "dropout", default=0.1),
+        hidden_dropout=dropout(fields, "dropout"),
     )
 
 
@@ -170,17 +170,17 @@ def read_canine(fields: Fields) -> Anatomy:
     fields = over(fields, {**BERT, "type_vocab_size": 16, "max_position_embeddings": 16384})
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
-    hashes = fields.count("num_hash_functions", default=8)
+    hashes = fields.size("num_hash_functions")
     architecture = architecture_of(fields) or "CanineModel"
     part = Part("text")
-    buckets = fields.count("num_hash_buckets", default=16384)
+    buckets = fields.size("num_hash_buckets")
     part.embedding("embedding", buckets, fields.divide(hidden, hashes, "hidden_size"), count=hashes)
-    part.embedding("position_embedding", fields.count("num_hash_buckets", default=16384), hidden)
+    part.embedding("position_embedding", fields.size("num_hash_buckets"), hidden)
     part.embedding("segment_embedding", fields.count("type_vocab_size"), hidden)
     part.norm(hidden, count=3)
     part.block(layers + 2, hidden, width, heads)
-    part.conv(hidden, hidden, fields.count("downsampling_rate", default=4))
-    part.conv(hidden, 2 * hidden, fields.count("upsampling_kernel_size", default=4))
+    part.conv(hidden, hidden, fields.size("downsampling_rate"))
+    part.conv(hidden, 2 * hidden, fields.size("upsampling_kernel_size"))
     part.linear("pooler", hidden, hidden)
     _labels(part, fields, architecture, hidden)
     return _finish(
@@ -202,13 +202,13 @@ def read_xlm(fields: Fields) -> Anatomy:
     part = Part("text")
     part.embedding("embedding", fields.count("vocab_size"), hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
-    languages = fields.count("n_langs", default=1)
+    languages = fields.size("n_langs")
     if languages > 1 and fields.flag("use_lang_emb", default=True):
         part.embedding("segment_embedding", languages, hidden)
     part.block(layers, hidden, 4 * hidden, fields.count("n_heads"))
     part.norm(hidden)
     predicts = architecture.endswith("LMHeadModel")
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if predicts:
         part.vector(fields.count("vocab_size"), "bias")
         part.linear("head", hidden, 0 if tied else fields.count("vocab_size"), bias=False)
@@ -243,7 +243,7 @@ def read_mixing(fields: Fields) -> Anatomy:
     if model_type == "fnet" or (model_type == "longformer" and architecture.endswith(pooled)):
         part.linear("pooler", hidden, hidden)
     predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if predicts or (architecture.endswith("ForSequenceClassification") and model_type != "fnet"):
         part.linear("head_transform", hidden, hidden)
     if model_type == "yoso" and architecture.endswith("ForMultipleChoice"):

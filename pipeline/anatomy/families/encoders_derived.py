@@ -19,8 +19,8 @@ def _read(fields: Fields, part: Part, hidden: int, layers: int, name: str, *, ti
         architecture=name,
         vocab_size=fields.count("vocab_size"),
         is_head_tied=tied,
-        hidden_dropout=dropout(fields, "hidden_dropout_prob", default=0.1),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob", default=0.1),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob"),
         max_context_tokens=fields.count("max_position_embeddings"),
         stored_extra={"position ids": fields.count("max_position_embeddings")},
     )
@@ -39,7 +39,7 @@ def _top(part: Part, fields: Fields, name: str, hidden: int, width: int) -> bool
         part.linear("head_transform", hidden, width)
         part.norm(width)
         part.vector(fields.count("vocab_size"), "bias")
-        if not fields.flag("tie_word_embeddings", default=True):
+        if not fields.flag("tie_word_embeddings"):
             raise UnknownAnatomy(f"{fields.where}: an untied head is not described yet")
         return True
     if name.endswith("ForSequenceClassification"):
@@ -60,7 +60,7 @@ def read_deberta(fields: Fields) -> Anatomy:
     part, head_dim = Part("text"), fields.divide(hidden, fields.count("num_attention_heads"), "hidden_size")
     if fields.flag("talking_head") or fields.count("embedding_size", default=hidden) != hidden:
         raise UnknownAnatomy(f"{fields.where}: talking heads and narrow embeddings are not described yet")
-    _words(part, fields, hidden, positions=fields.flag("position_biased_input", default=True))
+    _words(part, fields, hidden, positions=fields.flag("position_biased_input"))
     part.linear("attention_qkv", hidden, 3 * hidden, bias=False, layers=layers)
     part.vector(hidden, "bias", layers=layers, count=2)
     part.linear("attention_o", hidden, hidden, layers=layers)
@@ -83,10 +83,10 @@ def read_convbert(fields: Fields) -> Anatomy:
     """Half of the heads are convolutions whose kernels are computed from the text."""
     fields = over(fields, {**BERT, "embedding_size": 768})
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    narrow, kernel = fields.count("head_ratio", default=2), fields.count("conv_kernel_size", default=9)
+    narrow, kernel = fields.size("head_ratio"), fields.size("conv_kernel_size")
     heads, small = fields.count("num_attention_heads"), fields.count("embedding_size")
     name, part = architecture_of(fields) or "ConvBertModel", Part("text")
-    if fields.count("num_groups", default=1) != 1 or heads < narrow:
+    if fields.size("num_groups") != 1 or heads < narrow:
         raise UnknownAnatomy(f"{fields.where}: grouped feed-forwards are not described yet")
     head_dim = divided(hidden, heads, "hidden_size")
     inner = heads // narrow * head_dim
@@ -110,7 +110,7 @@ def read_dpr(fields: Fields) -> Anatomy:
     fields = over(fields, BERT)
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     name, part = architecture_of(fields) or "DPRQuestionEncoder", Part("text")
-    projection = fields.count("projection_dim", default=0, least=0)
+    projection = fields.size("projection_dim", least=0)
     _words(part, fields, hidden)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     part.linear("projector", hidden, projection)

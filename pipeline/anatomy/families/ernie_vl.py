@@ -27,7 +27,7 @@ VISION = {
 @family("ernie4_5_vl_moe")
 def ernie4_5_vl_moe(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
-    head = {"tie_word_embeddings": fields.flag("tie_word_embeddings", default=True), "architectures": None}
+    head = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
     text = language_model(Fields({**inner.config, **head}, inner.where))
     return add_parts(fields, text, towers(over(nested(fields, "vision_config"), VISION), text.hidden_size))
 

@@ -18,7 +18,7 @@ def higgs_audio_v2(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
-    codes = fields.count("num_codebooks", default=8) * fields.count("codebook_size", default=1024)
+    codes = fields.size("num_codebooks") * fields.size("codebook_size")
     decoder.add("embedding", "audio_embedding", "embedding", 1, codes, hidden)
     heads = Heads.read(fields, hidden, kv_default=8, dim_default=128)
     decoder.attention(layers, heads, bias=fields.flag("attention_bias"))

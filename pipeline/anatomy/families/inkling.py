@@ -51,7 +51,7 @@ def language_model(fields: Fields, predicted: Fields) -> Anatomy:
     first = fields.count("dense_mlp_idx", default=0, least=0)
     dense = kinds.count("dense") if kinds is not None else min(first, layers)
     # where a config has a width for dense layers, its other one is the experts'
-    width = fields.count("dense_intermediate_size", default=None) or fields.count("intermediate_size", default=24576)
+    width = fields.count("dense_intermediate_size", default=None) or fields.size("intermediate_size")
     feed_forward(decoder, dense, width)
     if dense < layers:
         experts(decoder, fields, layers - dense)
@@ -72,11 +72,11 @@ def by_ids(fields: Fields, layers: int, name: str) -> list[str]:
 
 
 def mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
-    hidden, window = decoder.hidden, fields.count("sliding_window_size", "sliding_window", default=512)
-    kernel = fields.count("sconv_kernel_size", "conv_kernel_size", default=4)
-    depth = fields.count("d_rel", default=16)
+    hidden, window = decoder.hidden, fields.size("sliding_window_size", "sliding_window")
+    kernel = fields.size("sconv_kernel_size", "conv_kernel_size")
+    depth = fields.size("d_rel")
     for kind, prefix, kv_default, reach in (
-        (GLOBAL, "", 8, fields.count("rel_extent", default=1024)),
+        (GLOBAL, "", 8, fields.size("rel_extent")),
         (LOCAL, "swa_", 16, window),
     ):
         layers = types.count(kind)
@@ -108,9 +108,9 @@ def feed_forward(decoder: Decoder, layers: int, width: int) -> None:
 def experts(decoder: Decoder, fields: Fields, layers: int) -> None:
     named = "moe_intermediate_size" if fields.raw("dense_intermediate_size") is None else "intermediate_size"
     width = fields.count(named, default=3072)
-    shared = fields.count("n_shared_experts", default=2, least=0)
-    count = fields.count("n_routed_experts", "num_local_experts", default=256)
-    chosen = fields.count("num_experts_per_tok", default=6)
+    shared = fields.size("n_shared_experts", least=0)
+    count = fields.size("n_routed_experts", "num_local_experts")
+    chosen = fields.size("num_experts_per_tok")
     decoder.moe(layers, count, chosen, width, correction=True)
     decoder.feed_forward[-1] = replace(decoder.feed_forward[-1], shared_width=shared * width)
     decoder.parameter("router", "router", layers, shared * decoder.hidden)

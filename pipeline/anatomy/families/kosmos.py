@@ -31,7 +31,7 @@ def kosmos_2_5(fields: Fields) -> Anatomy:
     heads, width, vocabulary = inner.count("attention_heads"), inner.count("ffn_dim"), inner.count("vocab_size")
     projector, text = Part("projector", "projector"), Part("text")
     projector.linear("projector", vision.hidden, hidden)
-    projector.parameter(fields.count("latent_query_num", default=2048) * hidden, "queries")
+    projector.parameter(fields.size("latent_query_num") * hidden, "queries")
     projector.mixer(1, hidden, heads)
     text.embedding("embedding", vocabulary, hidden)
     text.embedding("segment_embedding", 2, hidden)
@@ -50,7 +50,7 @@ def kosmos_2_5(fields: Fields) -> Anatomy:
         is_head_tied=tied and has_head,
         max_context_tokens=inner.count("max_position_embeddings", default=4096),
         hidden_dropout=dropout(inner, "dropout", default=0.1),
-        attention_dropout=dropout(inner, "attention_dropout", default=0.0),
+        attention_dropout=dropout(inner, "attention_dropout"),
         stored_extra={"tied head stored again": vocabulary * hidden} if tied else {},
     )
 

@@ -94,7 +94,7 @@ def read_mllama(fields: Fields) -> Anatomy:
     parts = [text]
     if not is_text_only(fields):
         vision = nested(fields, "vision_config")
-        joint.linear("projector", vision.count("vision_output_dim", default=7680), hidden)
+        joint.linear("projector", vision.size("vision_output_dim"), hidden)
         parts = [*vision_tower(vision, "mllama_vision_model"), joint, text]
     return assemble(
         fields,

@@ -59,7 +59,7 @@ def qwen3_omni_moe(fields: Fields) -> Anatomy:
     head = {"model_type": "qwen3_omni_moe_thinker", "architectures": None}
     inner = nested(fields, "thinker_config")
     thinker = read_thinker(Fields({**inner.config, **head}, inner.where))
-    if not fields.flag("enable_audio_output", default=True):
+    if not fields.flag("enable_audio_output"):
         leave_parts(fields.config)  # what speaks is not built
         return add_parts(fields, thinker, [])
     config = nested(fields, "talker_config", required=False)
@@ -89,7 +89,7 @@ def talker(config: Fields, thinker: Anatomy) -> list[Part]:
         Fields({**inner.config, "architectures": None, "tie_word_embeddings": False}, inner.where), TALKER
     )
     projector, width = Part("projector", "projector"), inner.count("intermediate_size")
-    heard = config.count("thinker_hidden_size", default=2048)
+    heard = config.size("thinker_hidden_size")
     projector.linear("projector_up", heard, width, count=2)  # of words, and of what the thinker made of the rest
     projector.linear("projector_down", width, text.hidden_size, count=2)
     return [spoken(text), projector]

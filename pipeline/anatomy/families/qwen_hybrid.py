@@ -39,11 +39,11 @@ def mix(
     gated_delta(
         decoder,
         recurring,
-        key_heads=fields.count("linear_num_key_heads", default=16),
-        key_dim=fields.count("linear_key_head_dim", default=128),
-        value_heads=fields.count("linear_num_value_heads", default=32),
-        value_dim=fields.count("linear_value_head_dim", default=128),
-        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        key_heads=fields.size("linear_num_key_heads"),
+        key_dim=fields.size("linear_key_head_dim"),
+        value_heads=fields.size("linear_num_value_heads"),
+        value_dim=fields.size("linear_value_head_dim"),
+        kernel=fields.size("linear_conv_kernel_dim"),
         fused=fused,
     )
 
@@ -55,8 +55,8 @@ def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chose
         layers,
         fields.count("num_experts", default=experts),
         fields.count("num_experts_per_tok", default=chosen),
-        fields.count("moe_intermediate_size", default=512),
-        shared_width=fields.count("shared_expert_intermediate_size", default=512),
+        fields.size("moe_intermediate_size"),
+        shared_width=fields.size("shared_expert_intermediate_size"),
         shared_gate=True,
     )
 
@@ -84,7 +84,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
     heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
     attending = attention_layers(fields, layers)
     mix(decoder, fields, attending, layers - attending, heads, fused=True)
-    step = fields.count("decoder_sparse_step", default=1)
+    step = fields.size("decoder_sparse_step")
     only = {i for i in fields.items("mlp_only_layers") or [] if isinstance(i, int)}
     routed = sum((i + 1) % step == 0 and i not in only for i in range(layers))
     sparse(decoder, fields, routed, experts=512, chosen=10)

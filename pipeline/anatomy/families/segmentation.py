@@ -30,7 +30,7 @@ def sam3_video(fields: Fields) -> Anatomy:
     detector, tracker = nested(fields, "detector_config"), nested(fields, "tracker_config")
     vision, text = nested(detector, "vision_config"), over(nested(detector, "text_config"), TEXT)
     tower = backbone(over(nested(vision, "backbone_config"), BACKBONE))
-    width = vision.count("fpn_hidden_size", default=256)
+    width = vision.size("fpn_hidden_size")
     leave_parts(tracker.config)  # it follows what the detector's tower sees
     for name in ("geometry_encoder_config", "detr_encoder_config", "detr_decoder_config", "mask_decoder_config"):
         if nested(detector, name, required=False).count("hidden_size", default=256) != width:
@@ -143,9 +143,9 @@ def detect(fields: Fields, text: Fields, width: int) -> Part:
 
 def track(fields: Fields, part: Part, width: int) -> Part:
     """What prompts and memories become, masks from them, and a memory of each frame in a quarter of the width."""
-    memory = fields.count("memory_encoder_output_channels", default=64)
+    memory = fields.size("memory_encoder_output_channels")
     part.embedding("memory_embedding", 3, width)
-    part.embedding("memory_embedding", fields.count("num_maskmem", default=7) + 1, memory)
+    part.embedding("memory_embedding", fields.size("num_maskmem") + 1, memory)
     prompts = nested(fields, "prompt_encoder_config", required=False)
     channels = prompts.count("mask_input_channels", default=16)
     small = divided(channels, 4, "mask_input_channels")
@@ -156,11 +156,11 @@ def track(fields: Fields, part: Part, width: int) -> Part:
     part.norm(channels)
     part.embedding("prompt_embedding", prompts.count("num_point_embeddings", default=4) + 2, width)
     mask_decoder(nested(fields, "mask_decoder_config", required=False), part, width)
-    layers = layer_count(fields, "memory_attention_num_layers", default=4)
-    heads = fields.count("memory_attention_num_attention_heads", default=1)
+    layers = fields.times("memory_attention_num_layers")
+    heads = fields.size("memory_attention_num_attention_heads")
     part.mixer(layers, width, heads)
     part.mixer(layers, width, heads, kv_inputs=memory)
-    part.mlp(layers, width, fields.count("memory_attention_feed_forward_hidden_size", default=2048))
+    part.mlp(layers, width, fields.size("memory_attention_feed_forward_hidden_size"))
     part.norm(width, layers=layers, count=3)
     part.norm(width)
     inputs = 1
@@ -170,7 +170,7 @@ def track(fields: Fields, part: Part, width: int) -> Part:
         inputs = outputs
     part.conv(width, inputs, 1, 1)
     part.conv(width, width, 1, 1)
-    fusers = layer_count(fields, "memory_fuser_num_layers", default=2)
+    fusers = fields.times("memory_fuser_num_layers")
     part.vector(width, layers=fusers)
     part.conv(width, 1, 7, 7, layers=fusers)
     part.norm(width, layers=fusers)

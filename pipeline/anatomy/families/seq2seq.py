@@ -23,11 +23,11 @@ def read_t5(fields: Fields) -> Anatomy:
     fields = over(fields, of_class(model_type, {"vocab_size": 32128}))
     hidden, layers = fields.count("d_model"), layer_count(fields, "num_layers")
     decoder_layers = layer_count(fields, "num_decoder_layers", default=layers)
-    heads, head_dim = fields.count("num_heads"), fields.count("d_kv", default=64)
+    heads, head_dim = fields.count("num_heads"), fields.size("d_kv")
     width, vocabulary = fields.count("d_ff"), fields.count("vocab_size")
     kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
     gated = fields.flag("is_gated_act", default=kind.startswith("gated"))  # said by itself it goes before the name
-    buckets = fields.count("relative_attention_num_buckets", default=32)
+    buckets = fields.size("relative_attention_num_buckets")
     encoder, decoder = Part("encoder"), Part("decoder")
     encoder.embedding("embedding", vocabulary, hidden)
     default = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5", "longt5": "LongT5"}[model_type] + "ForConditionalGeneration"
@@ -53,7 +53,7 @@ def read_t5(fields: Fields) -> Anatomy:
         encoder.linear("head", hidden, label_count(fields))
     elif architecture.endswith("ForQuestionAnswering"):
         decoder.linear("head", hidden, label_count(fields))
-    rate = dropout(fields, "dropout_rate", default=0.1)
+    rate = dropout(fields, "dropout_rate")
     return assemble(
         fields,
         [encoder, decoder],
@@ -129,7 +129,7 @@ def read_bart(fields: Fields) -> Anatomy:
     shared = next(iter(parts.values()))
     shared.embedding("embedding", vocabulary, hidden)
     decoder_vocabulary = fields.count("decoder_vocab_size", default=vocabulary)
-    if model_type == "marian" and not fields.flag("share_encoder_decoder_embeddings", default=True) and len(parts) == 2:
+    if model_type == "marian" and not fields.flag("share_encoder_decoder_embeddings") and len(parts) == 2:
         parts["decoder"].embedding("embedding", decoder_vocabulary, hidden)
     for name, part in parts.items():
         layers, heads = depth[name], fields.count(f"{name}_attention_heads")
@@ -155,11 +155,9 @@ def read_bart(fields: Fields) -> Anatomy:
     has_head = not architecture.endswith(("ForSequenceClassification", "ForQuestionAnswering")) and not (
         architecture.endswith("Model") and not architecture.endswith("MTModel")
     )
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     tied = tied and (plan.ties_causal_head or not architecture.endswith("ForCausalLM"))
-    if len(parts) == 2 and not fields.flag(
-        "tie_word_embeddings", default=True
-    ):  # the shared table and one for each side
+    if len(parts) == 2 and not fields.flag("tie_word_embeddings"):  # the shared table and one for each side
         for part in parts.values():
             part.embedding("embedding", vocabulary, hidden)
     if has_head and not tied:
@@ -174,7 +172,7 @@ def read_bart(fields: Fields) -> Anatomy:
         vocab_size=vocabulary,
         is_head_tied=has_head and tied,
         max_context_tokens=fields.count("max_decoder_position_embeddings", default=positions),
-        hidden_dropout=dropout(fields, "dropout", default=0.1),
+        hidden_dropout=dropout(fields, "dropout"),
         attention_dropout=dropout(fields, "attention_dropout", default=rate),
         stored_extra={
             "final logits bias": vocabulary,
@@ -222,7 +220,7 @@ def read_t5gemma(fields: Fields) -> Anatomy:
             part.mixer(layers, hidden, heads, mechanism="cross", kind="cross", kv_inputs=source, **shape)
         parts.append(part)
         layers_in_all += layers
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if not tied:
         parts[1].linear("head", hidden, inner.count("vocab_size"), bias=False)
     return assemble(

@@ -32,8 +32,8 @@ QK = replace(BIASED, qk_norm="head")
 
 def shared_by_start(fields: Fields, layers: int) -> list[bool]:
     """ERNIE: every n-th layer from a first to a last one."""
-    step = fields.count("moe_layer_interval", default=1)
-    first = fields.count("moe_layer_start_index", default=1, least=0)
+    step = fields.size("moe_layer_interval")
+    first = fields.size("moe_layer_start_index", least=0)
     last = fields.count("moe_layer_end_index", default=-1, least=-1)
     last = layers - 1 if last == -1 else last
     return [(i + 1) % step == 0 and first <= i <= last for i in range(layers)]

@@ -28,7 +28,7 @@ def llama4_text(fields: Fields) -> Anatomy:
     heads = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
     types = layer_types(fields, layers, known=(CHUNKED, FULL))
     if types is None:
-        interval = fields.count("no_rope_layer_interval", default=4)
+        interval = fields.size("no_rope_layer_interval")
         ropes = fields.items("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(layers)]
         if len(ropes) != layers:
             raise ContradictoryConfig(f"{fields.where}.no_rope_layers has {len(ropes)} entries for {layers} layers")
@@ -40,21 +40,21 @@ def llama4_text(fields: Fields) -> Anatomy:
     decoder.attention(layers - chunked, heads, bias=bias)
     decoder.attention(chunked, heads, bias=bias, window=chunk, mechanism="chunked")
     width = fields.count("intermediate_size")
-    step = fields.count("interleave_moe_layer_step", default=1)
+    step = fields.size("interleave_moe_layer_step")
     listed = fields.items("moe_layers")
     routed = range(step - 1, layers, step) if listed is None else {i for i in listed if isinstance(i, int)}
     routed = sum(i in routed for i in range(layers))
     if routed:
         decoder.moe(
             routed,
-            fields.count("num_local_experts", default=16),
-            fields.count("num_experts_per_tok", default=1),
+            fields.size("num_local_experts"),
+            fields.size("num_experts_per_tok"),
             width,
             shared_width=width,
             router="linear-subclass",
         )
     if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size_mlp", default=16384))
+        decoder.mlp(layers - routed, fields.size("intermediate_size_mlp"))
     return decoder.finish()
 
 
@@ -73,7 +73,7 @@ def laguna(fields: Fields) -> Anatomy:
     decoder.embed()
     shape = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
     counts = fields.items("num_attention_heads_per_layer", length=layers) or [shape.count] * layers
-    window = fields.count("sliding_window", default=512, least=0) or None
+    window = fields.size("sliding_window", least=0) or None
     windows = windows_by_type(fields, layers, window)
     gating = fields.raw("gating", default=True)
     bias = fields.flag("attention_bias")
@@ -125,9 +125,9 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     shape = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=192)
-    value = fields.count("v_head_dim", default=128)
+    value = fields.size("v_head_dim")
     window = fields.count("sliding_window_size", default=0, least=0) + 1
-    window = window if window > 1 else fields.count("sliding_window", default=129)
+    window = window if window > 1 else fields.size("sliding_window")
     types = layer_types(fields, layers, known=(SLIDING, FULL))
     types = types or [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(layers)]
     bias = fields.flag("attention_bias")
@@ -139,7 +139,7 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     ahead = Decoder(fields, layers=fields.repeats("num_nextn_predict_layers", default=3, least=0))
     ahead.attention(ahead.layers, sliding, bias=bias, out_bias=False, window=window)
     ahead.vector("attention_sink", ahead.layers, shape.count, tensor_class="attention")
-    ahead.mlp(ahead.layers, fields.count("intermediate_size", default=16384))
+    ahead.mlp(ahead.layers, fields.size("intermediate_size"))
     ahead.norm(ahead.layers, each=5)
     ahead.linear("other", "mtp_projection", ahead.layers, decoder.hidden, 2 * decoder.hidden)
     decoder.predicting = ahead.tensors
@@ -167,8 +167,8 @@ def minimax_m3_vl_text(fields: Fields) -> Anatomy:
         sparse = types.count("minimax_m3_sparse")
     else:
         sparse = sum(value == 1 for value in legacy.items("sparse_attention_freq", length=layers) or [])
-    dim = legacy.count("sparse_index_dim", default=fields.count("index_head_dim", default=128))
-    count = legacy.count("sparse_num_index_heads", default=fields.count("index_n_heads", default=4))
+    dim = legacy.count("sparse_index_dim", default=fields.size("index_head_dim"))
+    count = legacy.count("sparse_num_index_heads", default=fields.size("index_n_heads"))
     decoder.attention(layers - sparse, heads, qk_norm="head")
     decoder.attention(sparse, heads, qk_norm="head", cached=2 * heads.kv_count * heads.dim + dim)
     decoder.linear("attention", "indexer_q", sparse, count * dim, decoder.hidden)

@@ -69,7 +69,7 @@ def read_sam(fields: Fields) -> Anatomy:
     prompt, mask = Part("prompt-encoder"), Part("decoder")
     width, channels = prompts.count("hidden_size"), prompts.count("mask_input_channels")
     # One table of random frequencies, shared with the image encoder.
-    tables = 1 if fields.flag("tie_word_embeddings", default=True) else 2
+    tables = 1 if fields.flag("tie_word_embeddings") else 2
     prompt.parameter(vision.count("num_pos_feats", default=width // 2) * 2, "position_embedding", count=tables)
     prompt.conv(channels // 4, 1, 2, 2)
     prompt.conv(channels, channels // 4, 2, 2)

@@ -51,7 +51,7 @@ def stepped(*dense: int) -> Layers:
     """Qwen: every `decoder_sparse_step`-th layer but those in `mlp_only_layers`."""
 
     def sparse(fields: Fields, layers: int) -> list[bool]:
-        step = fields.count("decoder_sparse_step", default=1)
+        step = fields.size("decoder_sparse_step")
         listed = fields.items("mlp_only_layers")
         only = set(dense) if listed is None else {i for i in listed if isinstance(i, int)}
         return [i not in only and (i + 1) % step == 0 for i in range(layers)]

@@ -140,7 +140,7 @@ def flint_windows(fields: Fields, layers: int) -> list[int | None]:
 def layers_without_rope(fields: Fields, layers: int) -> list[int | None]:
     """SmolLM3: with `use_sliding_window` the layers without rotary positions slide."""
     window = window_of(fields) if fields.flag("use_sliding_window") else None
-    interval = fields.count("no_rope_layer_interval", default=4)
+    interval = fields.size("no_rope_layer_interval")
     ropes = fields.items("no_rope_layers", length=layers) or [int((i + 1) % interval != 0) for i in range(layers)]
     types = [SLIDING if window and not rope else FULL for rope in ropes]
     return windows_by_type(fields, layers, window or window_of(fields), types)

@@ -54,7 +54,7 @@ def whisper_tower(fields: Fields) -> list[Part]:
     # Positions are computed; there are two learned marks, and a projection.
     if fields.text("model_type") == "qwen2_5_omni_audio_encoder":
         part.tensors = [t for t in part.tensors if t.role != "position_embedding"]
-        outputs = fields.count("output_dim", default=3584)
+        outputs = fields.size("output_dim")
         part.embedding("mark_embedding", 2, outputs)
         projection = Part("projector", "projector")
         projection.linear("projector", part.hidden, outputs)
@@ -96,9 +96,9 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
         fields.count("encoder_attention_heads", "num_attention_heads"),
         fields.count("encoder_ffn_dim", "intermediate_size"),
     )
-    part.conv(hidden, fields.count("num_mel_bins", default=80), 3)
+    part.conv(hidden, fields.size("num_mel_bins"), 3)
     part.conv(hidden, hidden, 3)
-    part.embedding("position_embedding", fields.count("max_source_positions", default=1500), hidden)
+    part.embedding("position_embedding", fields.size("max_source_positions"), hidden)
     part.block(layers, hidden, width, heads, key_bias=False)
     part.norm(hidden)
     part.hidden, part.layers = hidden, layers
@@ -160,7 +160,7 @@ def gemma4_audio(fields: Fields) -> list[Part]:
         part.mlp(layers, hidden, 4 * hidden, bias=False)
     part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
     part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.count("conv_kernel_size", default=5), bias=False, layers=layers)
+    part.conv(hidden, 1, fields.size("conv_kernel_size"), bias=False, layers=layers)
     part.norm(hidden, layers=layers, count=9, bias=False)
     part.linear("projector", hidden, outputs)
     part.hidden, part.layers = outputs, layers
@@ -191,7 +191,7 @@ def wav2vec(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
     if fields.flag("add_adapter"):
         raise UnknownAnatomy(f"{fields.where}: adapters over the encoder are not described yet")
-    every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm", default="group") == "layer"
+    every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm") == "layer"
     for i, (outputs, kernel) in enumerate(zip(channels, kernels, strict=True)):
         part.conv(outputs, channels[i - 1] if i else 1, kernel, bias=fields.flag("conv_bias"))
         part.norm(outputs if every_norm or not i else 0)
@@ -211,26 +211,26 @@ def wav2vec(fields: Fields) -> list[Part]:
         head_dim = fields.divide(hidden, heads, "hidden_size")
         part.vector(heads, layers=layers)
         part.linear("attention_gate", head_dim, 8, layers=layers)
-        part.embedding("position_embedding", fields.count("num_buckets", default=320), heads)
-    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+        part.embedding("position_embedding", fields.size("num_buckets"), heads)
+    if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
     if kind == "sew":
-        part.linear("upsample", hidden, hidden * fields.count("squeeze_factor", default=2))
+        part.linear("upsample", hidden, hidden * fields.size("squeeze_factor"))
     part.hidden, part.layers = hidden, layers
     return [part]
 
 
 def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
     """A grouped convolution, its weight split into direction and length (two tensors), or several plain ones."""
-    inner = fields.divide(hidden, fields.count("num_conv_pos_embedding_groups", default=16), "hidden_size")
+    inner = fields.divide(hidden, fields.size("num_conv_pos_embedding_groups"), "hidden_size")
     if kind == "data2vec-audio":
         count, kernel = (
-            layer_count(fields, "num_conv_pos_embeddings", default=5),
-            fields.count("conv_pos_kernel_size", default=19),
+            fields.times("num_conv_pos_embeddings"),
+            fields.size("conv_pos_kernel_size"),
         )
         part.conv(hidden, inner, kernel, count=count)
         return
-    kernel = fields.count("num_conv_pos_embeddings", default=128)
+    kernel = fields.size("num_conv_pos_embeddings")
     part.conv(hidden, inner, kernel)
     if fields.flag("conv_pos_batch_norm"):
         part.norm(hidden)
@@ -254,11 +254,7 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     silent = "none" if fields.is_null("position_embeddings_type") else "relative_key"
     kind = fields.text("position_embeddings_type", default=silent)
     if kind == "relative_key":
-        rows = (
-            fields.count("left_max_position_embeddings", default=64)
-            + fields.count("right_max_position_embeddings", default=8)
-            + 1
-        )
+        rows = fields.size("left_max_position_embeddings") + fields.size("right_max_position_embeddings") + 1
         part.embedding("position_embedding", rows, hidden // heads, layers=layers)
     elif kind == "relative":
         part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
@@ -267,9 +263,9 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     part.mlp(layers, hidden, width)
     part.conv(2 * hidden, hidden, 1, bias=False, layers=layers)
     part.conv(hidden, hidden, 1, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.count("conv_depthwise_kernel_size", default=31), bias=False, layers=layers)
+    part.conv(hidden, 1, fields.size("conv_depthwise_kernel_size"), bias=False, layers=layers)
     part.norm(hidden, layers=layers, count=6)
-    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+    if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
     part.hidden, part.layers = hidden, layers
     return [part]

@@ -209,7 +209,7 @@ def tiled(longest: int) -> Callable[[Fields, Anatomy], list[Tower]]:
         inner = vision(fields)
         patch, image, each = squares(inner)
         hidden = shape_of(anatomy, "vision").hidden
-        factor = fields.count("scale_factor", default=2) ** 2
+        factor = fields.size("scale_factor") ** 2
         text = each // factor
         # pixels are copied once, with a mask of a byte each
         facts = {

@@ -181,9 +181,10 @@ def layer_count(fields: Fields, *names: str, **default: Any) -> int:
 
 
 def sizes(fields: Fields, name: str, default: tuple[int, ...] | None = None, *, least: int = 0) -> list[int]:
-    """A list of sizes, one per stage."""
+    """A list of sizes, one per stage; where the config is silent `default`, or what the class takes."""
     values = fields.items(name)
     if values is None:
+        default = fields.by_class(name) if default is None else default
         if default is None:
             raise UnknownAnatomy(f"{fields.where} has no {name}")
         return list(default)
@@ -192,9 +193,11 @@ def sizes(fields: Fields, name: str, default: tuple[int, ...] | None = None, *, 
     return [Fields({name: v}, fields.where).count(name, least=least) for v in values]
 
 
-def ratio(fields: Fields, name: str, default: float) -> float:
+def ratio(fields: Fields, name: str, default: float | None = None) -> float:
     """How many times one width is another: no model has ten thousand."""
     value = fields.number(name, default=default)
+    if value is None:
+        raise UnknownAnatomy(f"{fields.where} has no {name}")
     if value > MOST_REPEATS:
         raise ContradictoryConfig(f"{fields.where}.{name} is too large for a ratio of widths")
     return value
@@ -202,12 +205,12 @@ def ratio(fields: Fields, name: str, default: float) -> float:
 
 def pair(fields: Fields, name: str, default: int | None = None) -> tuple[int, int]:
     """A square or rectangular size: one number or two."""
-    if isinstance(fields.raw(name), list):
+    if isinstance(fields.raw(name, default=fields.by_class(name) if default is None else default), list):
         values = sizes(fields, name, least=1)
         if len(values) != 2:
             raise ContradictoryConfig(f"{fields.where}.{name} has {len(values)} entries for two sides")
         return values[0], values[1]
-    value = fields.count(name) if default is None else fields.count(name, default=default)
+    value = fields.size(name) if default is None else fields.count(name, default=default)
     return value, value
 
 

@@ -207,7 +207,7 @@ def vit(fields: Fields) -> list[Part]:
     heads = fields.count("num_attention_heads")
     # DINOv2 writes a ratio in place of the width.
     is_dino2 = fields.text("model_type").startswith("dinov2")
-    width = hidden * fields.count("mlp_ratio", default=4) if is_dino2 else fields.count("intermediate_size")
+    width = hidden * fields.size("mlp_ratio") if is_dino2 else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     part.mixer(
         layers,
@@ -226,11 +226,11 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, layers=layers, count=2, bias=not plan.rms)
     part.vector(hidden, layers=layers, count=plan.layer_scales)
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
-    if plan.pools and fields.flag("vision_use_head", default=True):
+    if plan.pools and fields.flag("vision_use_head"):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
     if fields.text("model_type") in ("internvl_vision", "qianfan_ocr_vision"):
         part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=False)
-        part.norm(0 if fields.flag("use_mean_pooling", default=True) else hidden)
+        part.norm(0 if fields.flag("use_mean_pooling") else hidden)
     if fields.text("model_type") == "mlcd":  # the class token's place in the rotary positions
         part.parameter(hidden // heads // 2, "position_embedding")
     part.hidden, part.layers = hidden, layers

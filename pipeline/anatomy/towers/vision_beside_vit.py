@@ -36,11 +36,11 @@ def beit(fields: Fields) -> list[Part]:
     part.mixer(layers, hidden, heads, key_bias=False)
     part.mlp(layers, hidden, fields.count("intermediate_size"))
     part.norm(hidden, layers=layers, count=2)
-    part.vector(hidden if fields.number("layer_scale_init_value", default=0.1) else 0, layers=layers, count=2)
+    part.vector(hidden if fields.number("layer_scale_init_value") else 0, layers=layers, count=2)
     table = ((2 * grid[0] - 1) * (2 * grid[1] - 1) + 3) * heads
     part.parameter(table if fields.flag("use_relative_position_bias") else 0, "position_embedding", layers=layers)
     part.parameter(table if fields.flag("use_shared_relative_position_bias") else 0, "position_embedding")
-    bare = fields.raw("architectures") == ["Data2VecVisionModel"] and fields.flag("use_mean_pooling", default=True)
+    bare = fields.raw("architectures") == ["Data2VecVisionModel"] and fields.flag("use_mean_pooling")
     part.norm(0 if bare else hidden)
     return finish(part, hidden, layers)
 
@@ -52,12 +52,12 @@ def videomae(fields: Fields) -> list[Part]:
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     high, wide = pair(fields, "patch_size")
     part = Part("vision", "vision-tower")
-    part.conv(hidden, fields.count("num_channels"), fields.count("tubelet_size", default=2), high, wide)
-    bias = fields.flag("qv_bias", default=True)
+    part.conv(hidden, fields.count("num_channels"), fields.size("tubelet_size"), high, wide)
+    bias = fields.flag("qv_bias")
     part.mixer(layers, hidden, fields.count("num_attention_heads"), bias=bias, key_bias=False, output_bias=True)
     part.mlp(layers, hidden, fields.count("intermediate_size"))
     part.norm(hidden, layers=layers, count=2)
-    part.norm(0 if fields.flag("use_mean_pooling", default=True) else hidden)
+    part.norm(0 if fields.flag("use_mean_pooling") else hidden)
     return finish(part, hidden, layers)
 
 
@@ -69,10 +69,10 @@ def vivit(fields: Fields) -> list[Part]:
     image = pair(fields, "image_size")
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("num_channels"), frames, high, wide)
-    rows = (image[0] // high) * (image[1] // wide) * (fields.count("num_frames", default=32) // frames) + 1
+    rows = (image[0] // high) * (image[1] // wide) * (fields.size("num_frames") // frames) + 1
     part.parameter(hidden, "class_embedding")
     part.parameter(rows * hidden, "position_embedding")
-    bias = fields.flag("qkv_bias", default=True)
+    bias = fields.flag("qkv_bias")
     part.mixer(layers, hidden, fields.count("num_attention_heads"), bias=bias, output_bias=True)
     part.mlp(layers, hidden, fields.count("intermediate_size"))
     part.norm(hidden, count=2 * layers + 1)
@@ -88,27 +88,27 @@ def ratio_vit(fields: Fields) -> list[Part]:
         fields, BASE if kind == "vitdet" else {**BASE, **large, "image_size": 256 if kind == "pixio" else 224}
     )
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    width = int(hidden * ratio(fields, "mlp_ratio", 4))
+    width = int(hidden * ratio(fields, "mlp_ratio"))
     if fields.flag("use_swiglu_ffn"):
         raise UnknownAnatomy(f"{fields.where}: its gated feed-forward is not described yet")
     (high, wide), channels = pair(fields, "patch_size"), fields.count("num_channels")
-    image = pair(fields, "max_img_size", 2048) if kind == "radio" else pair(fields, "image_size")
+    image = pair(fields, "max_img_size") if kind == "radio" else pair(fields, "image_size")
     patches = (image[0] // high) * (image[1] // wide)
     part = Part("vision", "vision-tower")
     tokens = 0
     if kind == "radio":
         part.linear("patch_embedding", channels * high * wide, hidden, bias=False)
         part.parameter(
-            (fields.count("num_cls_tokens", default=3) + fields.count("num_registers", default=7)) * hidden,
+            (fields.size("num_cls_tokens") + fields.size("num_registers")) * hidden,
             "class_embedding",
         )
         part.vector(hidden, layers=layers, count=2)
     else:
         part.conv(hidden, channels, high, wide)
-        tokens = fields.count("n_cls_tokens", default=8) if kind == "pixio" else 1
+        tokens = fields.size("n_cls_tokens") if kind == "pixio" else 1
         part.parameter(tokens * hidden if kind == "pixio" else 0, "class_embedding")
     part.parameter((patches + tokens) * hidden, "position_embedding")
-    bias = fields.flag("qkv_bias", default=True)
+    bias = fields.flag("qkv_bias")
     part.mixer(layers, hidden, fields.count("num_attention_heads"), bias=bias, output_bias=True, fused=kind == "vitdet")
     part.mlp(layers, hidden, width)
     part.norm(hidden, layers=layers, count=2)
@@ -136,7 +136,7 @@ def aimv2(fields: Fields) -> list[Part]:
     part.mixer(layers, hidden, fields.count("num_attention_heads"), bias=bias)
     part.mlp(layers, hidden, fields.count("intermediate_size"), gated=True, bias=fields.flag("mlp_bias"))
     part.norm(hidden, count=2 * layers + 1, bias=False)
-    if fields.flag("use_head", default=True):
+    if fields.flag("use_head"):
         part.parameter(hidden, "probe")
         part.linear("attention", hidden, hidden, bias=bias, count=2)
         part.linear("attention_o", hidden, hidden)
@@ -150,7 +150,7 @@ def swin(fields: Fields) -> list[Part]:
     depths, heads = sizes(fields, "depths", (2, 2, 6, 2)), sizes(fields, "num_heads", (3, 6, 12, 24), least=1)
     stages(fields, depths, heads)
     part, width = Part("vision", "vision-tower"), fields.count("embed_dim")
-    (high, wide), times = pair(fields, "patch_size"), ratio(fields, "mlp_ratio", 4.0)
+    (high, wide), times = pair(fields, "patch_size"), ratio(fields, "mlp_ratio")
     window = fields.count("window_size")
     part.conv(width, fields.count("num_channels"), high, wide)
     part.norm(width)
@@ -159,7 +159,7 @@ def swin(fields: Fields) -> list[Part]:
         rows = (image[0] // high) * (image[1] // wide) + (fields.text("model_type") != "swin")
         part.parameter(rows * width, "position_embedding")
     for stage, (depth, count) in enumerate(zip(depths, heads, strict=True)):
-        bias = fields.flag("qkv_bias", default=True)
+        bias = fields.flag("qkv_bias")
         part.mixer(
             depth, width, count, bias=bias, key_bias=bias and not second, output_bias=True, window=window * window
         )
@@ -187,9 +187,9 @@ def convnext(fields: Fields) -> list[Part]:
     stages(fields, depths, widths)
     part = Part("vision", "vision-tower")
     patch = fields.count("patch_size", default=4)
-    part.conv(widths[0], fields.count("num_channels", default=3), patch, patch)
+    part.conv(widths[0], fields.size("num_channels"), patch, patch)
     part.norm(widths[0])
-    scales = not second and fields.number("layer_scale_init_value", default=1e-6) > 0
+    scales = not second and fields.number("layer_scale_init_value") > 0
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         if stage:
             part.norm(widths[stage - 1])
@@ -211,17 +211,17 @@ def resnet(fields: Fields) -> list[Part]:
         sizes(fields, "depths", (3, 4, 6, 3)),
     )
     stages(fields, depths, widths)
-    kind = fields.text("layer_type", default="bottleneck")
+    kind = fields.text("layer_type")
     if kind not in ("basic", "bottleneck"):
         raise ContradictoryConfig(f"{fields.where}.layer_type is neither basic nor bottleneck")
     part = Part("vision", "vision-tower")
-    before = fields.count("embedding_size", default=64)
+    before = fields.size("embedding_size")
 
     def conv(outputs: int, inputs: int, kernel: int, layers: int = 1) -> None:
         part.conv(outputs, inputs, kernel, kernel, bias=False, layers=layers)
         part.norm(outputs, layers=layers)
 
-    conv(before, fields.count("num_channels", default=3), 7)
+    conv(before, fields.size("num_channels"), 7)
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         halves = stage > 0 or fields.flag("downsample_in_first_stage")
         for inputs, layers, shortcut in ((before, min(depth, 1), before != width or halves), (width, depth - 1, False)):
@@ -255,9 +255,9 @@ def hunyuan_vision(fields: Fields) -> list[Part]:
         layer_count(fields, "num_hidden_layers"),
         fields.count("text_hidden_size"),
     )
-    patch, merge = fields.count("patch_size"), fields.count("spatial_merge_size", default=2)
+    patch, merge = fields.count("patch_size"), fields.size("spatial_merge_size")
     part, merger = Part("vision", "vision-tower"), Part("projector", "projector")
-    part.conv(hidden, fields.count("num_channels", default=3), patch, patch)
+    part.conv(hidden, fields.size("num_channels"), patch, patch)
     part.embedding("position_embedding", (fields.count("max_image_size") // patch) ** 2 + 1, hidden)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     merger.norm(hidden, bias=False)

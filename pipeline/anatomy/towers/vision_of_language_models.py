@@ -59,9 +59,9 @@ def qwen_vision(fields: Fields) -> list[Part]:
     outputs = fields.count("hidden_size" if second else "out_hidden_size")
     layers, heads = layer_count(fields, "depth"), fields.count("num_heads")
     width = hidden * fields.count("mlp_ratio") if second else fields.count("intermediate_size")
-    patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size", default=2)
+    patch, frames = fields.count("patch_size"), fields.size("temporal_patch_size")
     part = Part("vision", "vision-tower")
-    part.conv(hidden, fields.count("in_channels", "in_chans", default=3), frames, patch, patch, bias=not older)
+    part.conv(hidden, fields.size("in_channels", "in_chans"), frames, patch, patch, bias=not older)
     if not older:
         part.embedding("position_embedding", fields.count("num_position_embeddings"), hidden)
     kv_heads = fields.count("num_key_value_heads", default=heads) if kind == "exaone4_5_vision" else heads
@@ -69,7 +69,7 @@ def qwen_vision(fields: Fields) -> list[Part]:
     part.mlp(layers, hidden, width, gated=rms)
     part.norm(hidden, layers=layers, count=2, bias=not rms)
     merger = Part("projector", "projector")
-    joined = hidden * fields.count("spatial_merge_size", default=2) ** 2
+    joined = hidden * fields.size("spatial_merge_size") ** 2
     deep = 0 if older or "qwen3_5" in kind or "qwen4" in kind else len(fields.items("deepstack_visual_indexes"))
     merger.norm(hidden, bias=not rms)
     merger.norm(joined, count=deep)
@@ -99,10 +99,10 @@ def glm_vision(fields: Fields) -> list[Part]:
     fields = over(fields, GLM if older else {**newer, "attention_bias": True})
     hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "depth"), fields.count("num_heads")
     outputs, width = fields.count("out_hidden_size"), fields.count("intermediate_size")
-    patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size", default=2)
+    patch, frames = fields.count("patch_size"), fields.size("temporal_patch_size")
     bias = fields.flag("attention_bias")
     part, merger = Part("vision", "vision-tower"), Part("projector", "projector")
-    part.conv(hidden, fields.count("in_channels", default=3), frames, patch, patch)
+    part.conv(hidden, fields.size("in_channels"), frames, patch, patch)
     if older:
         part.embedding("position_embedding", (fields.count("image_size") // patch) ** 2, hidden)
     part.mixer(layers, hidden, heads, fused=True, bias=bias, output_bias=bias and not older, qk_norm=not older)
@@ -110,7 +110,7 @@ def glm_vision(fields: Fields) -> list[Part]:
     part.norm(hidden, layers=layers, count=2, bias=False)
     part.norm(0 if older else fields.divide(hidden, heads, "hidden_size"), layers=layers, count=2, bias=False)
     part.norm(hidden, count=2 if older else 1, bias=False)
-    merge = fields.count("spatial_merge_size", default=2)
+    merge = fields.size("spatial_merge_size")
     merger.conv(outputs, hidden, merge, merge)
     inner = fields.count("projection_intermediate_size", default=10240 if kind == "glm5_next_vision" else 3 * outputs)
     inner = width if older else inner
@@ -166,13 +166,13 @@ def mllama_vision(fields: Fields) -> list[Part]:
     fields = over(fields, {**defaults, "patch_size": 14, "max_num_tiles": 4})
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     local, wide = layer_count(fields, "num_hidden_layers"), layer_count(fields, "num_global_layers")
-    heads, tiles = fields.count("attention_heads", "num_attention_heads", default=16), fields.count("max_num_tiles")
+    heads, tiles = fields.size("attention_heads", "num_attention_heads"), fields.count("max_num_tiles")
     ratios = len(fields.items("supported_aspect_ratios") or range(8)) + 1
     patch = fields.count("patch_size")
     rows = (fields.count("image_size") // patch) ** 2 + 1
     part = Part("vision", "vision-tower")
     part.parameter(hidden, "class_embedding")
-    part.conv(hidden, fields.count("num_channels", default=3), patch, patch, bias=False)
+    part.conv(hidden, fields.size("num_channels"), patch, patch, bias=False)
     part.parameter(rows * hidden, "position_embedding")
     part.embedding("position_embedding", ratios, tiles * rows * hidden)
     part.embedding("position_embedding", ratios, tiles * hidden, count=2)
@@ -204,7 +204,7 @@ def llama4_vision(fields: Fields) -> list[Part]:
     part, adapter = Part("vision", "vision-tower"), Part("projector", "projector")
     part.parameter(hidden, "class_embedding")
     part.parameter(((fields.count("image_size") // patch) ** 2 + 1) * hidden, "position_embedding")
-    part.linear("patch_embedding", fields.count("num_channels", default=3) * patch * patch, hidden, bias=False)
+    part.linear("patch_embedding", fields.size("num_channels") * patch * patch, hidden, bias=False)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     part.norm(hidden, count=2)
     inner, outer = fields.count("projector_input_dim"), fields.count("projector_output_dim")
@@ -231,13 +231,13 @@ def sam_vision(fields: Fields) -> list[Part]:
     grid = (image[0] // high, image[1] // wide)
     width = fields.count("mlp_dim", default=None) or int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part = Part("vision", "vision-tower")
-    part.conv(hidden, fields.count("num_channels", default=3), high, wide)
-    if fields.flag("use_abs_pos", default=True):
+    part.conv(hidden, fields.size("num_channels"), high, wide)
+    if fields.flag("use_abs_pos"):
         part.parameter(grid[0] * grid[1] * hidden, "position_embedding")
     everywhere = sum(i < layers for i in sizes(fields, "global_attn_indexes"))
-    bias = fields.flag("qkv_bias", default=True)
+    bias = fields.flag("qkv_bias")
     part.mixer(layers, hidden, heads, fused=True, bias=bias, output_bias=True)
-    if fields.flag("use_rel_pos", default=True):
+    if fields.flag("use_rel_pos"):
         window, head_dim = fields.count("window_size"), hidden // heads
         part.parameter((2 * window - 1) * head_dim, "position_embedding", layers=layers - everywhere, count=2)
         part.parameter((2 * grid[0] - 1 + 2 * grid[1] - 1) * head_dim, "position_embedding", layers=everywhere)
@@ -269,7 +269,7 @@ def minimax_vision(fields: Fields) -> list[Part]:
     compression = fields.inner("img_token_compression_config") or fields
     part = Part("vision", "vision-tower")
     frames = compression.count("temporal_patch_size", default=2)
-    part.conv(hidden, fields.count("num_channels", default=3), frames, patch, patch, bias=False)
+    part.conv(hidden, fields.size("num_channels"), frames, patch, patch, bias=False)
     part.norm(hidden)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     part.hidden, part.layers = hidden, layers
