@@ -14,6 +14,7 @@ from pipeline import ROOT
 
 LIBRARY = ROOT / "tables" / "library"
 FILE = LIBRARY / "class_default.jsonl"
+LIKE = LIBRARY / "class_like.csv"
 WRITTEN_OUT = LIBRARY / "written_out.csv"
 
 
@@ -33,10 +34,17 @@ def class_defaults() -> dict[str, dict]:
 
 
 @cache
+def _likes() -> dict[str, str]:
+    """Types that the library lacks, whose config class is that of another."""
+    with LIKE.open(newline="", encoding="utf-8") as file:
+        return {row["model_type"]: row["like"] for row in csv.DictReader(file)}
+
+
+@cache
 def unsaid(model_type: str) -> dict[str, Any] | None:
     """What a config of this type need not say: the class's defaults, but for those that it works out from other fields. None for a
     type that the library has not."""
-    row = _rows().get(model_type)
+    row = _rows().get(_likes().get(model_type, model_type))
     return row and {name: value for name, value in row["config"].items() if name not in _NEVER | set(row["derived"])}
 
 

@@ -25,6 +25,10 @@ class Fields:
         self.where = where
         self._of_class = of_class or {}
 
+    def but(self, changes: Mapping[str, Any]) -> Fields:
+        """The same config with these fields changed."""
+        return Fields({**self.config, **changes}, self.where, self._of_class)
+
     @property
     def unsaid(self) -> Mapping[str, Any]:
         """What the class of this config takes where it is silent (tables/library/class_default.jsonl)."""
@@ -73,10 +77,13 @@ class Fields:
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {value}, more than any model repeats")
         return value
 
-    def size(self, *names: str, least: int = 1) -> int:
+    def size(self, *names: str, least: int = 1, otherwise: int | None = None) -> int:
         """As `count`, and where the config is silent what its class takes: for all sizes but those that shape the whole (width, layers,
-        vocabulary, feed-forward), without which a config is of no model."""
-        return self.count(*names, least=least, default=self._or_missing(*names))
+        vocabulary, feed-forward), without which a config is of no model. `otherwise`: for types whose class has no such field."""
+        held = self._or_missing(*names)
+        return self.count(
+            *names, least=least, default=otherwise if held is _MISSING and otherwise is not None else held
+        )
 
     def times(self, *names: str, least: int = 0) -> int:
         """As `repeats`, and where the config is silent what its class takes."""

@@ -24,19 +24,16 @@ class Heads:
     value_dim: int
 
     @classmethod
-    def read(
-        cls, fields: Fields, hidden: int, *, kv_default: int | None = None, dim_default: int | None = None
-    ) -> Heads:
-        """From the usual names. Without `num_key_value_heads` there are `kv_default` of them, or one for each head.
-
-        A null that is written down is no silence: there is then one for each head, and the heads share the hidden size.
+    def read(cls, fields: Fields, hidden: int) -> Heads:
+        """From the usual names. Where neither config nor class says so, each head has keys and values of its own, and the heads share
+        the hidden size. A null that is written down is no silence: it says just that.
         """
         count = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads")
-        kv_default = None if fields.is_null("num_key_value_heads") else kv_default
-        kv_count = fields.count("num_key_value_heads", default=kv_default or count)
+        by_class = None if fields.is_null("num_key_value_heads") else fields.by_class("num_key_value_heads")
+        kv_count = fields.count("num_key_value_heads", default=by_class or count)
         if kv_count > count or count % kv_count:
             raise ContradictoryConfig(f"{fields.where}: {count} heads cannot share {kv_count} key-value heads")
-        dim = fields.count("head_dim", default=None if fields.is_null("head_dim") else dim_default)
+        dim = fields.count("head_dim", default=None if fields.is_null("head_dim") else fields.by_class("head_dim"))
         dim = dim or fields.divide(hidden, count, "hidden size")
         return cls(count, kv_count, dim, dim)
 

@@ -114,7 +114,7 @@ def read_pair(fields: Fields) -> Anatomy:
         return _classifier(fields, vision_fields, plan)
     if has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    vision = vision_tower(Fields({**vision_fields.config, "model_type": plan.tower}, vision_fields.where), plan.tower)
+    vision = vision_tower(vision_fields.but({"model_type": plan.tower}), plan.tower)
     text, joint = text_encoder(text_fields, plan.style), Part("projector", "projector")
     projection = fields.count("projection_dim", default=768 if kind == "altclip" else 512)
     source = text.hidden

@@ -5,8 +5,6 @@ Source: transformers 5.23.0, models/deepseek_ocr2. The layers over queries see a
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
@@ -17,7 +15,7 @@ from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer
 from pipeline.anatomy.towers.vision import vision_tower
 
 TEXT = Sparse(
-    replace(LLAMA, head_dim=None), experts=("n_routed_experts", 64), chosen=("num_experts_per_tok", None),
+    LLAMA, experts=("n_routed_experts", 64), chosen=("num_experts_per_tok",),
     width=("moe_intermediate_size", 1407), layers=after_dense("first_k_dense_replace", 0),
     shared_count=("n_shared_experts", 2),
 )  # fmt: skip
@@ -35,9 +33,9 @@ def deepseek_ocr2(fields: Fields) -> Anatomy:
     name = architecture_of(fields) or ""
     own = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "head_dim": None}
     own["architectures"] = [name] if name.endswith("Model") else None
-    text = read_sparse(Fields({**inner.config, **own}, inner.where), TEXT)
+    text = read_sparse(inner.but(own), TEXT)
     pixels = nested(vision, "sam_config", required=False)
-    first = vision_tower(Fields({**pixels.config, "model_type": "sam_vision_model"}, pixels.where))[0]
+    first = vision_tower(pixels.but({"model_type": "sam_vision_model"}))[0]
     for outputs in sizes(pixels, "downsample_channels", (512, 896), least=1)[:2]:
         first.conv(outputs, first.hidden, 3, 3, bias=False)
         first.hidden = outputs

@@ -22,7 +22,7 @@ MOST_RATIO = 4096  # tokens in one compressed entry
 @family("deepseek_v41")
 def deepseek_v41(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
-    text = language_model(Fields({**inner.config, "architectures": None}, inner.where))
+    text = language_model(inner.but({"architectures": None}))
     vision = fields.inner("vision_config")
     return add_parts(fields, text, [] if vision is None else tower(vision, text.hidden_size))
 

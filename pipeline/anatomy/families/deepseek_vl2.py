@@ -26,7 +26,7 @@ def deepseek_vl_v2(fields: Fields) -> Anatomy:
     if tag != "2D":
         raise UnknownAnatomy(f"{fields.where}.tile_tag is {tag[:40]!r}: its marks between tiles are not described yet")
     sparse = SPARSE["deepseek_v2"] if inner.flag("use_mla", default=True) else TEXT
-    text = read_sparse(Fields({**inner.config, "architectures": None}, inner.where), sparse)
+    text = read_sparse(inner.but({"architectures": None}), sparse)
     part = tower(vision)
     marks = projector(nested(fields, "projector_config", required=False), part.hidden)
     marks.vector(marks.hidden, "image_mark", count=2)

@@ -21,7 +21,7 @@ EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 CHOSEN = ("num_experts_per_token", "num_experts_per_tok")
 SHARED = ("num_shared_experts", "n_shared_experts", 1)
 KIMI = Sparse(
-    Plain(), experts=(*EXPERTS, 256), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 1024),
+    Plain(), experts=EXPERTS, chosen=CHOSEN, width=("moe_intermediate_size",),
     layers=after_dense("first_k_dense_replace", 1), shared_count=SHARED, correction="buffer",
 )  # fmt: skip
 
@@ -29,14 +29,14 @@ KIMI = Sparse(
 def attend_gated(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
     """Ling: latent attention with a gate for each head; the layers that predict have it too."""
     layers = len(windows)
-    latent_attention(decoder, fields, layers, Latent(q_rank=None).read(fields, decoder.hidden))
+    latent_attention(decoder, fields, layers, Latent.read(fields, decoder.hidden))
     decoder.linear("attention", "attention_gate", layers, fields.count("num_attention_heads"), decoder.hidden)
 
 
 BAILING = Sparse(
-    Plain(), experts=(*EXPERTS, 512), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 768),
+    Plain(), experts=EXPERTS, chosen=CHOSEN, width=("moe_intermediate_size",),
     layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer", attend=attend_gated,
-    mtp=("num_nextn_predict_layers", 1),
+    predicts=True,
 )  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def kimi_linear(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     attending = kimi_attending(fields, layers)
-    latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
+    latent_attention(decoder, fields, attending, Latent.read(fields, decoder.hidden))
     linear = fields.inner("linear_attn_config") or fields
     kimi_delta(
         decoder,
@@ -138,7 +138,7 @@ def minimax(fields: Fields) -> Anatomy:
     decoder.embed()
     types = layer_types(fields, layers, known=(LINEAR, FULL))
     attending = types.count(FULL) if types is not None else layers - layers // 2
-    heads = Heads.read(fields, hidden, kv_default=8)
+    heads = Heads.read(fields, hidden)
     decoder.attention(attending, heads)
     inner, others = heads.count * heads.dim, layers - attending
     decoder.linear("recurrent", "lightning_qkv", others, 3 * inner, hidden)

@@ -33,7 +33,7 @@ def gpt2(fields: Fields) -> Anatomy:
         decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True, operator="linear-subclass"
     )
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True, operator="linear-subclass")
-    decoder.ends(tied=True)
+    decoder.ends()
     store_masks(decoder, positions)
     return decoder.build(
         hidden_dropout=dropout(fields, "resid_pdrop"),
@@ -50,7 +50,7 @@ def gpt_bigcode(fields: Fields) -> Anatomy:
         heads = Heads(heads.count, 1, heads.dim, heads.dim)
     decoder.attention(decoder.layers, heads, fused=True, bias=True)
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True)
-    decoder.ends(tied=True)
+    decoder.ends()
     return decoder.build(
         hidden_dropout=dropout(fields, "resid_pdrop"),
         attention_dropout=dropout(fields, "attn_pdrop"),
@@ -66,7 +66,7 @@ def gpt_neo(fields: Fields) -> Anatomy:
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), out_bias=True)
     local = _neo_kinds(fields, decoder.layers).count("local")
     decoder.mlp(decoder.layers, width(fields, decoder, "intermediate_size"), gated=False, bias=True)
-    decoder.ends(tied=True)
+    decoder.ends()
     store_masks(decoder, positions, local)
     return decoder.build(has_flash_attention=False)
 
@@ -144,7 +144,7 @@ def bloom(fields: Fields) -> Anatomy:
     decoder.norm(1)
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True, bias=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False, bias=True)
-    decoder.ends(tied=True)
+    decoder.ends()
     return decoder.build(has_flash_attention=False)
 
 
@@ -178,7 +178,7 @@ def mpt(fields: Fields) -> Anatomy:
     decoder.embed()
     decoder.attention(decoder.layers, Heads.ungrouped(fields, decoder.hidden), fused=True)
     decoder.mlp(decoder.layers, 4 * decoder.hidden, gated=False)
-    decoder.ends(tied=True)
+    decoder.ends()
     return decoder.build(has_flash_attention=False)
 
 

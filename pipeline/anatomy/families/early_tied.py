@@ -64,7 +64,7 @@ def gpt_neox_japanese(fields: Fields) -> Anatomy:
     decoder.attention(layers, Heads.ungrouped(fields, hidden), fused=True)
     decoder.vector("bias", 1, hidden)
     decoder.mlp(layers, fields.size("intermediate_multiple_size") * hidden, gated=False)
-    decoder.ends(tied=True)
+    decoder.ends()
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"), has_flash_attention=False)
 
 
@@ -72,4 +72,4 @@ def biased(decoder: Decoder, fields: Fields, width: int, heads: Heads | None = N
     """Layers in which everything has a bias, and a norm at the end."""
     decoder.attention(decoder.layers, heads or Heads.ungrouped(fields, decoder.hidden), bias=True)
     decoder.mlp(decoder.layers, width, gated=False, bias=True)
-    decoder.ends(tied=True)
+    decoder.ends()

@@ -13,7 +13,7 @@ from pipeline.anatomy.parts.experts import after_dense
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over, sizes
 
-TEXT = Plain(tied=True, kv_heads=4, qkv_bias=("use_bias", False), out_bias=("use_bias", False))
+TEXT = Plain(qkv_bias="use_bias", out_bias="use_bias")
 VISION = {
     "depth": 32,
     "hidden_size": 1280,
@@ -28,7 +28,7 @@ VISION = {
 def ernie4_5_vl_moe(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
     head = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
-    text = language_model(Fields({**inner.config, **head}, inner.where))
+    text = language_model(inner.but(head))
     return add_parts(fields, text, towers(over(nested(fields, "vision_config"), VISION), text.hidden_size))
 
 
@@ -49,7 +49,7 @@ def language_model(fields: Fields) -> Anatomy:
         shared_here = 0 if kind else shared
         decoder.moe(routed, experts, chosen, width, shared_width=shared_here, shared_bias=bias)
         decoder.vector("router_correction", routed, experts, tensor_class="router")
-    return decoder.finish(tied=True)
+    return decoder.finish()
 
 
 def towers(fields: Fields, text: int) -> list[Part]:

@@ -59,10 +59,10 @@ def widths(fields: Fields, layers: int) -> list[int]:
 
 def attend(decoder: Decoder, fields: Fields, own: int) -> None:
     layers, hidden = decoder.layers, decoder.hidden
-    heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, hidden)
     bias = fields.flag("attention_bias")
     types = layer_types(fields, layers, known=(FULL, SLIDING)) or every(layers, 5)
-    window = window_of(fields, default=512)
+    window = window_of(fields)
     for (kind, owns), count in Counter((types[i], i < own) for i in range(layers)).items():
         reach = window if kind == SLIDING else None
         if owns:

@@ -33,7 +33,7 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
     shared = fields.size("num_kv_shared_layers", least=0)
     if shared >= layers:
         raise ContradictoryConfig(f"{fields.where}: all {layers} layers read the cache of another")
-    window = looking_both_ways(window_of(fields, default=window), fields.raw("use_bidirectional_attention") == "all")
+    window = looking_both_ways(window_of(fields), fields.raw("use_bidirectional_attention") == "all")
     attend(decoder, fields, types, layers - shared, window)
     width = fields.count("intermediate_size")
     wide = shared if fields.flag("use_double_wide_mlp") else 0

@@ -20,7 +20,7 @@ def higgs_audio_v2(fields: Fields) -> Anatomy:
     decoder.embed()
     codes = fields.size("num_codebooks") * fields.size("codebook_size")
     decoder.add("embedding", "audio_embedding", "embedding", 1, codes, hidden)
-    heads = Heads.read(fields, hidden, kv_default=8, dim_default=128)
+    heads = Heads.read(fields, hidden)
     decoder.attention(layers, heads, bias=fields.flag("attention_bias"))
     width, bias = fields.count("intermediate_size"), fields.flag("mlp_bias")
     decoder.mlp(layers, width, bias=bias)

@@ -26,7 +26,7 @@ MOST_STEPS = 64  # of a tower
 def inkling(fields: Fields) -> Anatomy:
     inner, predicted = nested(fields, "text_config"), nested(fields, "mtp_config", required=False)
     name = architecture_of(fields) or ""
-    inner = Fields({**inner.config, "architectures": [name] if name.endswith("Model") else None}, inner.where)
+    inner = inner.but({"architectures": [name] if name.endswith("Model") else None})
     text = language_model(inner, predicted)
     if name.endswith("ForCausalLM"):
         return add_parts(fields, text, [])

@@ -34,4 +34,4 @@ def jetmoe(fields: Fields) -> Anatomy:
         elements_per_token=2 * shared * dim,
     )
     decoder.moe(layers, experts, chosen, fields.size("intermediate_size"), router="linear")
-    return decoder.finish(tied=True)
+    return decoder.finish()

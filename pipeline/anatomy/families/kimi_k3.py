@@ -22,7 +22,7 @@ from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested
 def kimi_k3(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
     tied = {"tie_word_embeddings": fields.flag("tie_word_embeddings")}
-    text = language_model(Fields({**inner.config, **tied, "architectures": None}, inner.where))
+    text = language_model(inner.but({**tied, "architectures": None}))
     vision = nested(fields, "vision_config")
     return add_parts(fields, text, [tower(vision), projector(vision, text.hidden_size)])
 
@@ -32,7 +32,10 @@ def language_model(fields: Fields) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
     attending = kimi_attending(fields, layers)
-    latent = Latent().read(fields, hidden)
+    silent = (
+        {} if "q_lora_rank" in fields.config else {"q_lora_rank": 1536}
+    )  # as DeepSeek-V3's class, not as Kimi-Linear's
+    latent = Latent.read(fields.but(silent), hidden)
     latent_attention(decoder, fields, attending, latent)
     if fields.flag("mla_use_output_gate"):
         heads = fields.count("num_attention_heads")

@@ -85,7 +85,7 @@ def jamba(fields: Fields) -> Anatomy:
     decoder.embed()
     period, offset = fields.size("attn_layer_period"), fields.size("attn_layer_offset", least=0)
     attending = sum(i % period == offset for i in range(layers))
-    decoder.attention(attending, Heads.read(fields, hidden, kv_default=8))
+    decoder.attention(attending, Heads.read(fields, hidden))
     mamba(
         decoder,
         layers - attending,
@@ -136,7 +136,7 @@ def bamba(fields: Fields) -> Anatomy:
         listed = fields.items("attn_layer_indices") or []
         attending = sum(i in listed for i in range(layers))
     bias = fields.flag("attention_bias")
-    decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
+    decoder.attention(attending, Heads.read(fields, decoder.hidden), bias=bias)
     mix_mamba2(decoder, fields, layers - attending)
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
     return decoder.finish()
@@ -149,7 +149,7 @@ def falcon_h1(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     bias = fields.flag("attention_bias")
-    decoder.attention(layers, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
+    decoder.attention(layers, Heads.read(fields, decoder.hidden), bias=bias)
     heads = fields.size("mamba_n_heads")
     if "mamba_d_ssm" in fields.config and fields.raw("mamba_d_ssm") is None:
         inner = fields.count("mamba_expand", default=2) * decoder.hidden

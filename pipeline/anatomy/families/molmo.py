@@ -38,12 +38,12 @@ def molmo2_text(inner: Fields, fields: Fields) -> Anatomy:
     kind = inner.text("qk_norm_type", default="qwen3")
     if kind not in kinds:
         raise UnknownAnatomy(f"{inner.where}.qk_norm_type is {kind[:40]!r}")
-    plain = replace(BIASED, kv_heads=8, head_dim=128, qk_norm=kinds[kind], out_bias=False)
+    plain = replace(BIASED, qk_norm=kinds[kind], out_bias=False)
     own = {"architectures": None, "tie_word_embeddings": False}
     name = architecture_of(fields) or ""
     if name.endswith("Model"):
         own["architectures"] = [name]
-    text = read_plain(Fields({**inner.config, **own}, inner.where), plain)
+    text = read_plain(inner.but(own), plain)
     more = inner.count("additional_vocab_size", default=128, least=0)
     rows = [replace(t, out_features=t.out_features + more) if t.role == "embedding" else t for t in text.tensors]
     return replace(text, tensors=tuple(rows))

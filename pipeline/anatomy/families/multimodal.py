@@ -166,7 +166,7 @@ def read_vision_language(fields: Fields) -> Anatomy:
         return add_parts(fields, text, [])
     vision = vision_config(fields)
     if plan.tower not in OPEN:
-        vision = Fields({**vision.config, "model_type": plan.tower}, vision.where)
+        vision = vision.but({"model_type": plan.tower})
     tower = vision_tower(vision, plan.tower)
     parts = [*tower * plan.towers, plan.project(fields, vision, tower, text.hidden_size)]
     if plan.newline:
@@ -226,4 +226,4 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
         tied = inner.flag("tie_word_embeddings", default=kind.startswith(("gemma", "opt", "paddleocr")))
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
-    return reader(Fields({**inner.config, **head, "model_type": kind}, inner.where))
+    return reader(inner.but({**head, "model_type": kind}))

@@ -138,7 +138,7 @@ LISTENERS = {
 @family(*LISTENERS)
 def read_listener(fields: Fields) -> Anatomy:
     plan = LISTENERS[fields.text("model_type")]
-    own = Fields({**fields.config, "tie_word_embeddings": False}, fields.where) if plan.never_ties else fields
+    own = fields.but({"tie_word_embeddings": False}) if plan.never_ties else fields
     text = language_model(own, replace(Plan("", plan.text), ties=plan.ties))
     tower = audio_tower(nested(fields, "audio_config"), plan.tower)
     projector, width = Part("projector", "projector"), text.hidden_size
@@ -168,5 +168,5 @@ def read_thinker(fields: Fields) -> Anatomy:
         ("audio_config", audio_tower, f"{stem}_audio_encoder"),
     ):
         inner = nested(fields, name)
-        parts += read(Fields({**inner.config, "model_type": kind}, inner.where), kind)
+        parts += read(inner.but({"model_type": kind}), kind)
     return add_parts(fields, text, parts)

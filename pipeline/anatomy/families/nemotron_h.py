@@ -53,7 +53,7 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
     hidden = decoder.hidden
     decoder.norm(len(kinds))
     if attending := kinds.count("attention"):
-        decoder.attention(attending, Heads.read(fields, hidden, kv_default=8, dim_default=128))
+        decoder.attention(attending, Heads.read(fields, hidden))
     if recurring := kinds.count("mamba"):
         mamba2(
             decoder,

@@ -28,13 +28,13 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     if kinds != {REFERENCE}:
         raise UnknownAnatomy(f"{inner.where} has layers of kinds other than '{REFERENCE}'")
     tied = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
-    text = read_sparse(Fields({**inner.config, **tied}, inner.where), TEXT)
+    text = read_sparse(inner.but(tied), TEXT)
     width = text.hidden_size
     pixels, features = (
         nested(vision, "sam_config"),
         over(nested(vision, "encoder_config"), LARGE_CLIP | {"image_size": 224}),
     )
-    first = vision_tower(Fields({**pixels.config, "model_type": "sam_vision_model"}, pixels.where))[0]
+    first = vision_tower(pixels.but({"model_type": "sam_vision_model"}))[0]
     for outputs in sizes(pixels, "downsample_channels", (512, 1024), least=1):
         first.conv(outputs, first.hidden, 3, 3, bias=False)
         first.hidden = outputs

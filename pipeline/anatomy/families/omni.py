@@ -21,8 +21,8 @@ from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, o
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
 QK = replace(BIASED, qk_norm="head")
 TALKER = Sparse(
-    replace(QK, kv_heads=2), experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 384), shared_width=("shared_expert_intermediate_size", None),
+    QK, experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 8),
+    width=("moe_intermediate_size", 384), shared_width=("shared_expert_intermediate_size",),
     shared_gate=True,
 )  # fmt: skip
 TALKER_TEXT = {
@@ -58,7 +58,7 @@ WAVE = {
 def qwen3_omni_moe(fields: Fields) -> Anatomy:
     head = {"model_type": "qwen3_omni_moe_thinker", "architectures": None}
     inner = nested(fields, "thinker_config")
-    thinker = read_thinker(Fields({**inner.config, **head}, inner.where))
+    thinker = read_thinker(inner.but(head))
     if not fields.flag("enable_audio_output"):
         leave_parts(fields.config)  # what speaks is not built
         return add_parts(fields, thinker, [])
@@ -85,9 +85,7 @@ def spoken(anatomy: Anatomy, *, copies: int = 1, window: int | None = None) -> P
 
 def talker(config: Fields, thinker: Anatomy) -> list[Part]:
     inner = over(nested(config, "text_config", required=False), TALKER_TEXT)
-    text = read_sparse(
-        Fields({**inner.config, "architectures": None, "tie_word_embeddings": False}, inner.where), TALKER
-    )
+    text = read_sparse(inner.but({"architectures": None, "tie_word_embeddings": False}), TALKER)
     projector, width = Part("projector", "projector"), inner.count("intermediate_size")
     heard = config.size("thinker_hidden_size")
     projector.linear("projector_up", heard, width, count=2)  # of words, and of what the thinker made of the rest
@@ -98,7 +96,7 @@ def talker(config: Fields, thinker: Anatomy) -> list[Part]:
 def predictor(inner: Fields) -> Part:
     """All codes of a frame but the first, one after the other: each has its own embedding and its own head."""
     inner = over(inner, PREDICTOR)
-    text = read_plain(Fields({**inner.config, "architectures": None, "tie_word_embeddings": False}, inner.where), QK)
+    text = read_plain(inner.but({"architectures": None, "tie_word_embeddings": False}), QK)
     codes = inner.count("num_code_groups", default=32)
     return spoken(text, copies=codes - 1, window=codes)
 

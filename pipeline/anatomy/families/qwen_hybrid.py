@@ -81,7 +81,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, layers)
     mix(decoder, fields, attending, layers - attending, heads, fused=True)
     step = fields.size("decoder_sparse_step")
@@ -98,7 +98,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
 def qwen3_5_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, decoder.layers)
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     decoder.mlp(decoder.layers, fields.count("intermediate_size"))
@@ -110,7 +110,7 @@ def qwen3_5_text(fields: Fields) -> Anatomy:
 def qwen3_5_moe_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, decoder.layers)
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     sparse(decoder, fields, decoder.layers, experts=256, chosen=8)

@@ -37,7 +37,7 @@ def chatglm(fields: Fields) -> Anatomy:
     """ChatGLM2 and later. The rotary frequencies, half of half a head, are stored once."""
     if fields.raw("padded_vocab_size") is None:
         raise UnknownAnatomy("config has no padded_vocab_size")
-    fields = Fields({**fields.config, "vocab_size": fields.count("padded_vocab_size")}, fields.where)
+    fields = fields.but({"vocab_size": fields.count("padded_vocab_size")})
     decoder = Decoder(fields)
     decoder.embed()
     count = fields.count("num_attention_heads")
@@ -51,7 +51,7 @@ def chatglm(fields: Fields) -> Anatomy:
     decoder.store("rotary frequencies", dim // 4)
     architectures = fields.raw("architectures")
     if architectures == ["ChatGLMModel"]:  # the name of the model with its head
-        decoder.fields = Fields({**fields.config, "architectures": None}, fields.where)
+        decoder.fields = fields.but({"architectures": None})
     return decoder.finish()
 
 
@@ -61,8 +61,8 @@ def deepseek(fields: Fields) -> Anatomy:
         fields,
         Sparse(
             BIASED,
-            experts=("n_routed_experts", None),
-            chosen=("num_experts_per_tok", None),
+            experts=("n_routed_experts",),
+            chosen=("num_experts_per_tok",),
             layers=after_dense("first_k_dense_replace", 0),
             shared_count=("n_shared_experts", 0),
         ),

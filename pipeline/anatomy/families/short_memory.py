@@ -15,7 +15,7 @@ from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 def lfm2_mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     attending = types.count("full_attention")
-    decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), qk_norm="head")
+    decoder.attention(attending, Heads.read(fields, decoder.hidden), qk_norm="head")
     short_convolution(
         decoder,
         len(types) - attending,
@@ -102,4 +102,4 @@ def recurrent_gemma(fields: Fields) -> Anatomy:
     kernel = fields.size("conv1d_width")
     rg_lru(decoder, layers - attending, width=width, heads=heads.count, kernel=kernel)
     decoder.mlp(layers, fields.count("intermediate_size") // 2, bias=True)
-    return decoder.finish(tied=True)
+    return decoder.finish()

@@ -30,7 +30,7 @@ SPARSE = Sparse(
 def step3p7(fields: Fields) -> Anatomy:
     inner = fields.inner("text_config") or fields
     own = {"architectures": None, "tie_word_embeddings": fields.flag("tie_word_embeddings")}
-    text = language_model(Fields({**inner.config, **own}, inner.where))
+    text = language_model(inner.but(own))
     vision = fields.inner("vision_config") or Fields({}, f"{fields.where}.vision_config")
     part, joint = tower(vision), Part("projector", "projector")
     bias = fields.flag("projector_bias")
@@ -44,8 +44,8 @@ def language_model(fields: Fields) -> Anatomy:
     decoder.embed()
     types = fields.items("layer_types")
     if types is not None:  # older files list the prediction layers' too
-        fields = Fields({**fields.config, "layer_types": types[:layers]}, fields.where)
-    windows = windows_by_type(fields, layers, window_of(fields, default=512))
+        fields = fields.but({"layer_types": types[:layers]})
+    windows = windows_by_type(fields, layers, window_of(fields, 512))
     attend(decoder, fields, windows)
     routed = sum(SPARSE.layers(fields, layers))
     if routed < layers:
@@ -54,7 +54,7 @@ def language_model(fields: Fields) -> Anatomy:
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):
         one = Decoder(fields, layers=1)
-        attend(one, fields, [window_of(fields, default=512)])
+        attend(one, fields, [window_of(fields, 512)])
         one.mlp(1, fields.count("intermediate_size"))
         one.norm(1, each=5)
         elements = sum(t.element_count for t in one.tensors) + 2 * hidden**2 + decoder.vocab * hidden

@@ -52,7 +52,7 @@ def qwen4_exp_text(fields: Fields) -> Anatomy:
 def layers_with_streams(decoder: Decoder, fields: Fields, attending: int) -> None:
     """As many layers as the decoder has; what mixes the streams stands before every part of a layer, and at the end."""
     layers, hidden = decoder.layers, decoder.hidden
-    heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, hidden)
     index_heads = fields.count("indexer_n_heads", default=None)
     cached = None
     if index_heads is not None:
@@ -113,9 +113,9 @@ def primes_from(start: int, count: int) -> list[int]:
 
 
 GLM5 = Sparse(
-    Plain(), experts=("n_routed_experts", "num_experts", 288), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 2048), layers=after_dense("first_k_dense_replace", 3),
-    shared_count=("n_shared_experts", 1), correction="buffer",
+    Plain(), experts=("n_routed_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("moe_intermediate_size",), layers=after_dense("first_k_dense_replace", 3),
+    shared_count=("n_shared_experts",), correction="buffer",
 )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def glm5_next_text(fields: Fields) -> Anatomy:
 
 def attend_pooled(decoder: Decoder, fields: Fields, own: int, shared: int) -> None:
     """Latent attention; an indexer in `own` layers scores pools of `index_kpool` keys."""
-    latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, decoder.hidden)
+    latent = Latent.read(fields, decoder.hidden, indexed=True)
     pool = fields.size("index_kpool")
     latent_attention(decoder, fields, own, latent, pools_keys=True)
     latent_attention(decoder, fields, shared, latent, with_indexer=False)

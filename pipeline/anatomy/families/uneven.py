@@ -25,7 +25,7 @@ def llama4_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
+    heads = Heads.read(fields, decoder.hidden)
     types = layer_types(fields, layers, known=(CHUNKED, FULL))
     if types is None:
         interval = fields.size("no_rope_layer_interval")
@@ -59,8 +59,8 @@ def llama4_text(fields: Fields) -> Anatomy:
 
 
 LAGUNA = Sparse(
-    Plain(), experts=("num_experts", 256), chosen=("num_experts_per_tok", 8), width=("moe_intermediate_size", 512),
-    layers=after_dense("first_k_dense_replace", 1), shared_width=("shared_expert_intermediate_size", 512),
+    Plain(), experts=("num_experts",), chosen=("num_experts_per_tok",), width=("moe_intermediate_size",),
+    layers=after_dense("first_k_dense_replace", 1), shared_width=("shared_expert_intermediate_size",),
     correction="parameter",
 )  # fmt: skip
 
@@ -71,7 +71,7 @@ def laguna(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    shape = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
+    shape = Heads.read(fields, decoder.hidden)
     counts = fields.items("num_attention_heads_per_layer", length=layers) or [shape.count] * layers
     window = fields.size("sliding_window", least=0) or None
     windows = windows_by_type(fields, layers, window)
@@ -110,8 +110,8 @@ def listed_frequencies(first: int):
 
 
 MIMO = Sparse(
-    Plain(), experts=("n_routed_experts", "num_experts", 256), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 2048), layers=listed_frequencies(1), correction="buffer",
+    Plain(), experts=("n_routed_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("moe_intermediate_size",), layers=listed_frequencies(1), correction="buffer",
 )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    shape = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=192)
+    shape = Heads.read(fields, decoder.hidden)
     value = fields.size("v_head_dim")
     window = fields.count("sliding_window_size", default=0, least=0) + 1
     window = window if window > 1 else fields.size("sliding_window")
@@ -148,9 +148,9 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
 
 
 MINIMAX_M3 = Sparse(
-    Plain(), experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 4),
-    width=("intermediate_size", None), dense_width=("dense_intermediate_size", 12288), layers=listed_frequencies(0),
-    shared_width=("shared_intermediate_size", 3072), shared_fused=True, correction="buffer",
+    Plain(), experts=("num_local_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("intermediate_size",), dense_width=("dense_intermediate_size",), layers=listed_frequencies(0),
+    shared_width=("shared_intermediate_size",), shared_fused=True, correction="buffer",
 )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def minimax_m3_vl_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=128)
+    heads = Heads.read(fields, decoder.hidden)
     legacy = fields.inner("sparse_attention_config") or Fields({}, fields.where)
     types = layer_types(fields, layers, known=("minimax_m3_sparse", FULL))
     if types is not None:
@@ -213,7 +213,7 @@ def mllama_text(fields: Fields) -> Anatomy:
     listed = fields.items("cross_attention_layers")
     listed = [3, 8, 13, 18, 23, 28, 33, 38] if listed is None else listed
     crossing = sum(i in listed for i in range(layers))
-    heads = Heads.read(fields, hidden, kv_default=8)
+    heads = Heads.read(fields, hidden)
     decoder.attention(layers - crossing, heads)
     decoder.attention(crossing, heads, qk_norm="head", mechanism="cross")
     decoder.vector("cross_gate", crossing, 1, 2, tensor_class="attention")

@@ -252,13 +252,13 @@ class Decoder:
             self.linear("head", "head_transform", 1, width, width, bias=True)
             self.linear("head", "head", 1, DEEP_VALUES[kind], width, bias=True)
 
-    def ends(self, *, tied: bool = False):
-        """Two norms in each layer and one at the end, and the head; `tied` is the class default of `tie_word_embeddings`."""
+    def ends(self, *, tied: bool | None = None):
+        """Two norms in each layer and one at the end, and the head; `tied` where neither config nor class says it."""
         self.norm(self.layers, each=2)
         self.norm(1)
         self.head(tied=self.fields.flag("tie_word_embeddings", default=tied))
 
-    def finish(self, *, tied: bool = False, **facts) -> Anatomy:
+    def finish(self, *, tied: bool | None = None, **facts) -> Anatomy:
         """The usual ends, and the anatomy."""
         self.ends(tied=tied)
         return self.build(attention_dropout=dropout(self.fields, "attention_dropout"), **facts)

@@ -19,7 +19,7 @@ def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:
     kind = kind if kind in TOWERS else default
     if kind not in TOWERS:
         raise UnknownAnatomy(f"audio tower '{str(kind)[:60]}' is not described yet")
-    return TOWERS[kind](Fields({**fields.config, "model_type": kind}, fields.where))
+    return TOWERS[kind](fields.but({"model_type": kind}))
 
 
 WHISPER = {

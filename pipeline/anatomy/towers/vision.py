@@ -190,7 +190,7 @@ def vision_tower(fields: Fields, default: str | None = None) -> list[Part]:
     read = TOWERS.get(kind) or TOWERS.get(default or "")
     if read is None:
         raise UnknownAnatomy(f"vision tower '{str(kind)[:60]}' is not described yet")
-    return read(Fields({**fields.config, "model_type": kind if kind in TOWERS else default}, fields.where))
+    return read(fields.but({"model_type": kind if kind in TOWERS else default}))
 
 
 @tower(*VITS)
