@@ -15,7 +15,6 @@ from pipeline.anatomy.towers.part import (
     has_head,
     layer_count,
     nested,
-    over,
     ratio,
     sizes,
 )
@@ -38,10 +37,7 @@ def read_blip(fields: Fields) -> Anatomy:
     name = architecture_of(fields) or "BlipModel"
     if name not in ("BlipModel", "BlipForConditionalGeneration"):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    inner = over(
-        nested(fields, "text_config"),
-        {**BERT, "vocab_size": 30524, "num_attention_heads": 8, "encoder_hidden_size": 768},
-    )
+    inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
     hidden, layers, heads = (
         inner.count("hidden_size"),
@@ -88,7 +84,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
     text = language_model(fields, Plan("", "opt", text_alone=True))
-    inner = over(nested(fields, "qformer_config"), BERT)
+    inner = nested(fields, "qformer_config").filled()
     hidden, layers, heads = (
         inner.count("hidden_size"),
         layer_count(inner, "num_hidden_layers"),
@@ -116,7 +112,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
 def read_idefics(fields: Fields) -> Anatomy:
     """Llama with gated cross-attention blocks between its layers."""
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    fields = over(fields, {"vocab_size": 32000, "intermediate_size": 11008, "num_attention_heads": 32})
+    fields = fields.filled()
     heads, width, vocabulary = (
         fields.count("num_attention_heads"),
         fields.count("intermediate_size"),
@@ -161,7 +157,7 @@ def read_git(fields: Fields) -> Anatomy:
         layer_count(fields, "num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
-    fields = over(fields, {**BERT, "max_position_embeddings": 1024})
+    fields = fields.filled()
     vision = {
         "patch_size": 16,
         **nested(fields, "vision_config", required=False).config,
@@ -199,17 +195,7 @@ def read_git(fields: Fields) -> Anatomy:
 @family("kosmos-2")
 def read_kosmos(fields: Fields) -> Anatomy:
     """A decoder with norms inside its blocks; learned queries bring the image in."""
-    inner = over(
-        nested(fields, "text_config"),
-        {
-            "vocab_size": 65037,
-            "embed_dim": 2048,
-            "layers": 24,
-            "ffn_dim": 8192,
-            "attention_heads": 32,
-            "max_position_embeddings": 2048,
-        },
-    )
+    inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
     hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
     if inner.flag("add_cross_attention"):

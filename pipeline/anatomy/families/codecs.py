@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, assemble, layer_count, over, sizes
+from pipeline.anatomy.towers.part import Part, assemble, layer_count, sizes
 
 
 def codec() -> Part:
@@ -102,13 +102,7 @@ def read_encodec(fields: Fields) -> Anatomy:
 def read_mimi(fields: Fields) -> Anatomy:
     """EnCodec's convolutions without normalised weights, a transformer on each side, codebooks kept as buffers."""
     part, hidden = codec(), fields.count("hidden_size")
-    defaults = {
-        "num_hidden_layers": 8,
-        "num_attention_heads": 8,
-        "intermediate_size": 2048,
-        "vector_quantization_hidden_dimension": 256,
-    }
-    fields = over(fields, defaults)
+    fields = fields.filled()
     seanet(
         fields,
         part,

@@ -11,7 +11,7 @@ from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, sizes
 from pipeline.anatomy.towers.vision import vision_tower
 
 TEXT = Sparse(
@@ -19,15 +19,12 @@ TEXT = Sparse(
     width=("moe_intermediate_size", 1407), layers=after_dense("first_k_dense_replace", 0),
     shared_count=("n_shared_experts", 2),
 )  # fmt: skip
-SIZES = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
-TEXT_SIZES = {**SIZES, "vocab_size": 102400, "intermediate_size": 11008}
-ENCODER = {**SIZES, "intermediate_size": 22016}
 QUERIES = (144, 256)  # one table for images of 768 pixels, one for those of 1,024
 
 
 @family("deepseek_ocr2")
 def deepseek_ocr2(fields: Fields) -> Anatomy:
-    vision, inner = nested(fields, "vision_config"), over(nested(fields, "text_config"), TEXT_SIZES)
+    vision, inner = nested(fields, "vision_config"), nested(fields, "text_config").filled()
     if inner.raw("mlp_layer_types", "first_k_dense_replace") is None:
         raise UnknownAnatomy(f"{inner.where} has no mlp_layer_types")
     name = architecture_of(fields) or ""
@@ -39,7 +36,7 @@ def deepseek_ocr2(fields: Fields) -> Anatomy:
     for outputs in sizes(pixels, "downsample_channels", (512, 896), least=1)[:2]:
         first.conv(outputs, first.hidden, 3, 3, bias=False)
         first.hidden = outputs
-    second, joint = encoder(over(nested(vision, "encoder_config"), ENCODER)), Part("projector", "projector")
+    second, joint = encoder(nested(vision, "encoder_config").filled()), Part("projector", "projector")
     joint.linear("projector", second.hidden, text.hidden_size)
     joint.vector(text.hidden_size, "image_mark")
     return add_parts(fields, text, [first, second, joint])

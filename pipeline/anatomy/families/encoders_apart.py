@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.anatomy.class_defaults import of_class
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.encoders import BERT
-from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count
 
 
 def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class: str, **facts: Any) -> Anatomy:
@@ -21,8 +19,8 @@ def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class:
             "hidden": hidden,
             "layers": layers,
             "architecture": architecture_of(fields) or default_class,
-            "vocab_size": fields.count("vocab_size", default=None),
-            "max_context_tokens": fields.count("max_position_embeddings", default=None),
+            "vocab_size": fields.known("vocab_size"),
+            "max_context_tokens": fields.known("max_position_embeddings"),
             **facts,
         },
     )
@@ -39,7 +37,7 @@ def _labels(part: Part, fields: Fields, architecture: str, hidden: int) -> None:
 @family("albert")
 def read_albert(fields: Fields) -> Anatomy:
     """Layers share their weights in groups: `num_hidden_layers` passes over `num_hidden_groups` sets."""
-    fields = over(fields, of_class("albert", {**BERT, "embedding_size": 128}))
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     layers = layer_count(fields, "num_hidden_layers")
     small, heads = fields.count("embedding_size"), fields.count("num_attention_heads")
@@ -167,7 +165,7 @@ def read_xlnet(fields: Fields) -> Anatomy:
 @family("canine")
 def read_canine(fields: Fields) -> Anatomy:
     """Characters hashed into small tables, one layer over characters, the encoder over molecules, one layer back."""
-    fields = over(fields, {**BERT, "type_vocab_size": 16, "max_position_embeddings": 16384})
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
     hashes = fields.size("num_hash_functions")
@@ -189,18 +187,21 @@ def read_canine(fields: Fields) -> Anatomy:
         hidden,
         layers,
         architecture,
+        vocab_size=fields.count(
+            "vocab_size", default=30522
+        ),  # BERT's, although characters are hashed and there is none
         stored_extra={"position ids": fields.count("max_position_embeddings")},
     )
 
 
 @family("xlm", "flaubert")
 def read_xlm(fields: Fields) -> Anatomy:
-    defaults = {"vocab_size": fields.raw("n_words", default=30145), "max_position_embeddings": 512}
-    fields = over(fields, defaults)
+    fields = fields.filled((*WIDTH_AND_DEPTH, "n_heads"))
+    vocabulary = fields.count("vocab_size", "n_words")
     hidden, layers = fields.count("emb_dim"), layer_count(fields, "n_layers")
     architecture = architecture_of(fields) or ("XLMModel" if fields.text("model_type") == "xlm" else "FlaubertModel")
     part = Part("text")
-    part.embedding("embedding", fields.count("vocab_size"), hidden)
+    part.embedding("embedding", vocabulary, hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
     languages = fields.size("n_langs")
     if languages > 1 and fields.flag("use_lang_emb", default=True):
@@ -210,20 +211,19 @@ def read_xlm(fields: Fields) -> Anatomy:
     predicts = architecture.endswith("LMHeadModel")
     tied = fields.flag("tie_word_embeddings")
     if predicts:
-        part.vector(fields.count("vocab_size"), "bias")
-        part.linear("head", hidden, 0 if tied else fields.count("vocab_size"), bias=False)
+        part.vector(vocabulary, "bias")
+        part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
     _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts and tied)
+    return _finish(fields, part, hidden, layers, architecture, vocab_size=vocabulary, is_head_tied=predicts and tied)
 
 
 @family("fnet", "yoso", "longformer")
 def read_mixing(fields: Fields) -> Anatomy:
     """BERT with its mixer replaced: Fourier transforms, sampled attention, windows with a second set of projections."""
     model_type = fields.text("model_type")
-    fields = over(fields, of_class(fields.text("model_type"), BERT))
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
-    positions = fields.count("max_position_embeddings")
+    layers, positions = layer_count(fields, "num_hidden_layers"), fields.count("max_position_embeddings")
     class_name = {"fnet": "FNetModel", "yoso": "YosoModel", "longformer": "LongformerModel"}[model_type]
     architecture = architecture_of(fields) or class_name
     part = Part("text")
@@ -236,7 +236,7 @@ def read_mixing(fields: Fields) -> Anatomy:
         part.mlp(layers, hidden, width)
         part.norm(hidden, layers=layers, count=2)
     else:
-        part.block(layers, hidden, width, heads)
+        part.block(layers, hidden, width, fields.count("num_attention_heads"))
     if model_type == "longformer":
         part.linear("attention_global", hidden, hidden, layers=layers, count=3)
     pooled = ("Model", "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining")

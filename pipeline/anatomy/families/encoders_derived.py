@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.encoders import BERT
-from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, divided, label_count, layer_count, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, divided, label_count, layer_count
 
 
 def _read(fields: Fields, part: Part, hidden: int, layers: int, name: str, *, tied: bool = False) -> Anatomy:
@@ -54,7 +53,7 @@ def _top(part: Part, fields: Fields, name: str, hidden: int, width: int) -> bool
 @family("deberta")
 def read_deberta(fields: Fields) -> Anatomy:
     """One matrix for queries, keys and values with biases on two of them; relative positions in every layer."""
-    fields = over(fields, {**BERT, "vocab_size": 50265, "type_vocab_size": 0})
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, name = fields.count("num_attention_heads"), architecture_of(fields) or "DebertaModel"
     part, head_dim = Part("text"), fields.divide(hidden, fields.count("num_attention_heads"), "hidden_size")
@@ -81,7 +80,7 @@ def read_deberta(fields: Fields) -> Anatomy:
 @family("convbert")
 def read_convbert(fields: Fields) -> Anatomy:
     """Half of the heads are convolutions whose kernels are computed from the text."""
-    fields = over(fields, {**BERT, "embedding_size": 768})
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     narrow, kernel = fields.size("head_ratio"), fields.size("conv_kernel_size")
     heads, small = fields.count("num_attention_heads"), fields.count("embedding_size")
@@ -107,7 +106,7 @@ def read_convbert(fields: Fields) -> Anatomy:
 @family("dpr")
 def read_dpr(fields: Fields) -> Anatomy:
     """A BERT without its pooler; a reader also marks spans and ranks passages."""
-    fields = over(fields, BERT)
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     name, part = architecture_of(fields) or "DPRQuestionEncoder", Part("text")
     projection = fields.size("projection_dim", least=0)

@@ -11,17 +11,9 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.parts.experts import after_dense
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, sizes
 
 TEXT = Plain(qkv_bias="use_bias", out_bias="use_bias")
-VISION = {
-    "depth": 32,
-    "hidden_size": 1280,
-    "num_heads": 16,
-    "intermediate_size": 5120,
-    "patch_size": 14,
-    "in_channels": 3,
-}
 
 
 @family("ernie4_5_vl_moe")
@@ -29,7 +21,7 @@ def ernie4_5_vl_moe(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
     head = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
     text = language_model(inner.but(head))
-    return add_parts(fields, text, towers(over(nested(fields, "vision_config"), VISION), text.hidden_size))
+    return add_parts(fields, text, towers(nested(fields, "vision_config").filled(), text.hidden_size))
 
 
 def language_model(fields: Fields) -> Anatomy:

@@ -9,24 +9,15 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, layer_count, nested
 
 TEXT = {"vocab_size": 108481, "embed_dim": 1536, "layers": 24, "ffn_dim": 6144, "attention_heads": 16}
-VISION = {
-    "hidden_size": 1536,
-    "patch_embed_hidden_size": 768,
-    "intermediate_size": 3968,
-    "head_dim": 64,
-    "num_hidden_layers": 18,
-    "num_attention_heads": 24,
-    "max_num_patches": 4096,
-}
 
 
 @family("kosmos-2.5")
 def kosmos_2_5(fields: Fields) -> Anatomy:
-    inner = over(nested(fields, "text_config"), TEXT)
-    vision = tower(over(nested(fields, "vision_config"), VISION))
+    inner = nested(fields, "text_config").filled()
+    vision = tower(nested(fields, "vision_config").filled())
     hidden, layers = inner.count("embed_dim", "hidden_size"), layer_count(inner, "layers", "num_hidden_layers")
     heads, width, vocabulary = inner.count("attention_heads"), inner.count("ffn_dim"), inner.count("vocab_size")
     projector, text = Part("projector", "projector"), Part("text")

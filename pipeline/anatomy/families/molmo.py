@@ -11,11 +11,8 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, over, pair, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, pair, sizes
 
-HEADS = {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 72}
-VISION = {**HEADS, "intermediate_size": 4304, "num_hidden_layers": 25, "patch_size": 14, "num_channels": 3}
-ADAPTER = {**HEADS, "intermediate_size": 18944, "text_hidden_size": 3584}
 TEXT = {
     "hidden_size": 4096,
     "intermediate_size": 12288,
@@ -27,10 +24,10 @@ TEXT = {
 
 @family("molmo2")
 def molmo2(fields: Fields) -> Anatomy:
-    inner = over(nested(fields, "text_config"), TEXT)
+    inner = nested(fields, "text_config").filled()
     text = molmo2_text(inner, fields)
-    vision = over(nested(fields, "vision_config", required=False), VISION)
-    return add_parts(fields, text, [tower(vision), adapter(over(nested(fields, "adapter_config"), ADAPTER))])
+    vision = nested(fields, "vision_config", required=False).filled()
+    return add_parts(fields, text, [tower(vision), adapter(nested(fields, "adapter_config").filled())])
 
 
 def molmo2_text(inner: Fields, fields: Fields) -> Anatomy:

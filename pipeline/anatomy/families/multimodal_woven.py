@@ -10,7 +10,7 @@ from pipeline.anatomy.families.multimodal import Plan, is_text_only, language_mo
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.towers.audio import audio_tower
-from pipeline.anatomy.towers.part import Part, add_parts, assemble, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, assemble, layer_count, nested, sizes
 from pipeline.anatomy.towers.vision import vision_tower
 
 
@@ -61,20 +61,10 @@ def read_gemma4_unified(fields: Fields) -> Anatomy:
     return add_parts(fields, text, [images, sounds])
 
 
-MLLAMA = {
-    "vocab_size": 128256,
-    "hidden_size": 4096,
-    "num_hidden_layers": 40,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "intermediate_size": 14336,
-}
-
-
 @family("mllama")
 def read_mllama(fields: Fields) -> Anatomy:
     """Some layers attend to the image instead of the text: gated, with normed queries and keys, cached per image."""
-    inner = over(nested(fields, "text_config"), MLLAMA)
+    inner = nested(fields, "text_config").filled()
     hidden, layers = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers")
     across = set(sizes(inner, "cross_attention_layers", (3, 8, 13, 18, 23, 28, 33, 38)))
     if any(i >= layers for i in across):

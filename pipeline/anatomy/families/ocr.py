@@ -11,8 +11,8 @@ from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, divided, layer_count, nested, over, pair, sizes
-from pipeline.anatomy.towers.vision import LARGE_CLIP, vision_tower
+from pipeline.anatomy.towers.part import Part, add_parts, divided, layer_count, nested, pair, sizes
+from pipeline.anatomy.towers.vision import vision_tower
 
 REFERENCE = "reference_sliding_attention"
 TEXT = Sparse(
@@ -32,7 +32,7 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     width = text.hidden_size
     pixels, features = (
         nested(vision, "sam_config"),
-        over(nested(vision, "encoder_config"), LARGE_CLIP | {"image_size": 224}),
+        nested(vision, "encoder_config").filled(),
     )
     first = vision_tower(pixels.but({"model_type": "sam_vision_model"}))[0]
     for outputs in sizes(pixels, "downsample_channels", (512, 1024), least=1):

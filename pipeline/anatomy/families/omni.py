@@ -16,7 +16,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.parts.experts import Sparse, read_sparse
 from pipeline.anatomy.rows import Anatomy, Tensor
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
 QK = replace(BIASED, qk_norm="head")
@@ -25,33 +25,6 @@ TALKER = Sparse(
     width=("moe_intermediate_size", 384), shared_width=("shared_expert_intermediate_size",),
     shared_gate=True,
 )  # fmt: skip
-TALKER_TEXT = {
-    "vocab_size": 3072,
-    "hidden_size": 1024,
-    "intermediate_size": 2048,
-    "num_hidden_layers": 20,
-    "num_attention_heads": 16,
-}
-PREDICTOR = {
-    "vocab_size": 2048,
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 5,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-}
-WAVE = {
-    "codebook_size": 2048,
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 16,
-    "decoder_dim": 1536,
-    "num_quantizers": 16,
-    "sliding_window": 72,
-}
 
 
 @family("qwen3_omni_moe")
@@ -84,7 +57,7 @@ def spoken(anatomy: Anatomy, *, copies: int = 1, window: int | None = None) -> P
 
 
 def talker(config: Fields, thinker: Anatomy) -> list[Part]:
-    inner = over(nested(config, "text_config", required=False), TALKER_TEXT)
+    inner = nested(config, "text_config", required=False).filled()
     text = read_sparse(inner.but({"architectures": None, "tie_word_embeddings": False}), TALKER)
     projector, width = Part("projector", "projector"), inner.count("intermediate_size")
     heard = config.size("thinker_hidden_size")
@@ -95,7 +68,7 @@ def talker(config: Fields, thinker: Anatomy) -> list[Part]:
 
 def predictor(inner: Fields) -> Part:
     """All codes of a frame but the first, one after the other: each has its own embedding and its own head."""
-    inner = over(inner, PREDICTOR)
+    inner = inner.filled()
     text = read_plain(inner.but({"architectures": None, "tie_word_embeddings": False}), QK)
     codes = inner.count("num_code_groups", default=32)
     return spoken(text, copies=codes - 1, window=codes)
@@ -103,7 +76,7 @@ def predictor(inner: Fields) -> Part:
 
 def wave(fields: Fields) -> Part:
     """A small transformer over frames, then convolutions that raise the rate, each with half the channels of the last."""
-    fields = over(fields, WAVE)
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     part = Part("audio", "audio-tower")
     part.embedding("audio_embedding", fields.count("codebook_size") * fields.count("num_quantizers"), hidden)

@@ -14,10 +14,6 @@ from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part, assemble, divided, layer_count, nested, over, pair
 
-BACKBONE = {
-    "hidden_size": 1024, "intermediate_size": 4736, "num_hidden_layers": 32, "num_attention_heads": 16,
-    "num_channels": 3, "patch_size": 14, "pretrain_image_size": 336,
-}  # fmt: skip
 TEXT = {
     "vocab_size": 49408, "hidden_size": 1024, "intermediate_size": 4096, "projection_dim": 512,
     "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32,
@@ -29,7 +25,7 @@ DETR = {"hidden_size": 256, "num_attention_heads": 8, "intermediate_size": 2048}
 def sam3_video(fields: Fields) -> Anatomy:
     detector, tracker = nested(fields, "detector_config"), nested(fields, "tracker_config")
     vision, text = nested(detector, "vision_config"), over(nested(detector, "text_config"), TEXT)
-    tower = backbone(over(nested(vision, "backbone_config"), BACKBONE))
+    tower = backbone(nested(vision, "backbone_config").filled())
     width = vision.size("fpn_hidden_size")
     leave_parts(tracker.config)  # it follows what the detector's tower sees
     for name in ("geometry_encoder_config", "detr_encoder_config", "detr_decoder_config", "mask_decoder_config"):
@@ -94,7 +90,7 @@ def mlp(part: Part, *widths: int, count: int = 1) -> None:
 
 def stack(part: Part, fields: Fields, width: int, *, layers: int, crosses: int) -> None:
     """Layers of DETR: attention among themselves, `crosses` times to something else, a feed-forward, a norm for each."""
-    fields = over(fields, DETR)
+    fields = fields.filled()
     count, heads = layer_count(fields, "num_layers", default=layers), fields.count("num_attention_heads")
     for _ in range(1 + crosses):
         part.mixer(count, width, heads)

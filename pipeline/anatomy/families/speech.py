@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers.audio import TOWERS, audio_tower, whisper_encoder
 from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
 
-MOONSHINE = {
-    "vocab_size": 32768,
-    "intermediate_size": 1152,
-    "encoder_num_hidden_layers": 6,
-    "decoder_num_hidden_layers": 6,
-    "encoder_num_attention_heads": 8,
-    "decoder_num_attention_heads": 8,
-}
 BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
 
 
@@ -149,7 +141,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
 def read_moonshine(fields: Fields) -> Anatomy:
     """Three convolutions over the waveform; layers without biases but in the feed-forward; rotary positions."""
     hidden = fields.count("hidden_size")
-    fields = over(fields, MOONSHINE)
+    fields = fields.filled(WIDTH_AND_DEPTH)
     width, bias = fields.count("intermediate_size"), fields.flag("attention_bias")
     encoder, decoder = Part("encoder"), Part("decoder")
     encoder.conv(hidden, 1, 127, bias=False)

@@ -7,7 +7,15 @@ import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
+from pipeline.anatomy.towers.part import (
+    Part,
+    architecture_of,
+    assemble,
+    has_head,
+    label_count,
+    layer_count,
+    nested,
+)
 from pipeline.anatomy.towers.vision import TOWERS, vision_tower
 
 # Bare classes that end in a dense layer over the class token.
@@ -55,17 +63,8 @@ def read_sam(fields: Fields) -> Anatomy:
     if vision is None:
         raise UnknownAnatomy(f"{fields.where} has no vision_config")
     parts = vision_tower(vision, "sam_vision_model")
-    prompts = over(fields.inner("prompt_encoder_config") or Fields({}), {"hidden_size": 256, "mask_input_channels": 16})
-    masks = over(
-        fields.inner("mask_decoder_config") or Fields({}),
-        {
-            "hidden_size": 256,
-            "mlp_dim": 2048,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 8,
-            "num_multimask_outputs": 3,
-        },
-    )
+    prompts = nested(fields, "prompt_encoder_config", required=False).filled()
+    masks = nested(fields, "mask_decoder_config", required=False).filled()
     prompt, mask = Part("prompt-encoder"), Part("decoder")
     width, channels = prompts.count("hidden_size"), prompts.count("mask_input_channels")
     # One table of random frequencies, shared with the image encoder.
@@ -82,7 +81,7 @@ def read_sam(fields: Fields) -> Anatomy:
     return assemble(
         fields,
         [*parts, prompt, mask],
-        hidden=over(vision, {"hidden_size": 768}).count("hidden_size"),
+        hidden=vision.filled().count("hidden_size"),
         layers=tower.layers,
         stored_extra={"shared positions stored again": width},
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, layer_count, over, registered, sizes
+from pipeline.anatomy.towers.part import Part, Towers, layer_count, registered, sizes
 
 TOWERS: Towers = {}
 tower = registered(TOWERS)
@@ -50,7 +50,7 @@ WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
 @tower(*WHISPER)
 def whisper_tower(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
-    whisper_encoder(part, over(fields, {"num_mel_bins": 128, **WHISPER[fields.text("model_type")]}))
+    whisper_encoder(part, fields.filled())
     # Positions are computed; there are two learned marks, and a projection.
     if fields.text("model_type") == "qwen2_5_omni_audio_encoder":
         part.tensors = [t for t in part.tensors if t.role != "position_embedding"]
@@ -65,10 +65,7 @@ def whisper_tower(fields: Fields) -> list[Part]:
 @tower("qwen3_omni_moe_audio_encoder")
 def qwen3_omni_audio(fields: Fields) -> list[Part]:
     """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
-    fields = over(
-        fields,
-        {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584},
-    )
+    fields = fields.filled()
     hidden, layers, channels = (
         fields.count("d_model"),
         layer_count(fields, "encoder_layers"),
@@ -106,14 +103,7 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
 
 @tower("voxtral_realtime_encoder")
 def voxtral_realtime(fields: Fields) -> list[Part]:
-    defaults = {
-        "hidden_size": 1280,
-        "intermediate_size": 5120,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "head_dim": 64,
-    }
-    fields = over(fields, {**defaults, "num_mel_bins": 128, "sliding_window": 750})
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part = Part("audio", "audio-tower")
@@ -138,9 +128,7 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
 @tower("gemma4_audio")
 def gemma4_audio(fields: Fields) -> list[Part]:
     """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
-    fields = over(
-        fields, {"hidden_size": 1024, "num_hidden_layers": 12, "num_attention_heads": 8, "output_proj_dims": 1536}
-    )
+    fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),
@@ -167,13 +155,6 @@ def gemma4_audio(fields: Fields) -> list[Part]:
     return [part]
 
 
-WAV2VEC = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "vocab_size": 32,
-}
 CONVOLUTIONS = ((512,) * 7, (10, 3, 3, 3, 3, 2, 2))
 SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (10, 3, 1, 3, 1, 3, 1, 3, 1, 2, 1, 2, 1))
 
@@ -181,7 +162,7 @@ SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (1
 @tower("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
 def wav2vec(fields: Fields) -> list[Part]:
     """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
-    kind, fields = fields.text("model_type"), over(fields, WAV2VEC)
+    kind, fields = fields.text("model_type"), fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     channels, kernels = SQUEEZED if kind == "sew" else CONVOLUTIONS
@@ -241,8 +222,7 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
 @tower("wav2vec2-bert")
 def wav2vec_bert(fields: Fields) -> list[Part]:
     """A conformer over mel features with relative keys."""
-    defaults = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
-    fields = over(fields, {**defaults, "feature_projection_input_dim": 160})
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part, inputs = Part("audio", "audio-tower"), fields.count("feature_projection_input_dim")

@@ -14,8 +14,6 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAn
 from pipeline.anatomy.towers.part import pair, ratio
 from pipeline.anatomy.towers.shapes import plain, shape_of
 
-_TEXT = ("text", "decoder")
-
 
 def vision(fields: Fields) -> Fields:
     """The tower's config; where it is silent, what its class in the library defaults to. Without one the default of the whole's class."""

@@ -217,7 +217,7 @@ def pair(fields: Fields, name: str, default: int | None = None) -> tuple[int, in
 def over(fields: Fields, defaults: Mapping[str, Any]) -> Fields:
     """These fields, and a class's structural defaults where one is missing. A null without such a default stays, for what the class makes of it."""
     said = {k: v for k, v in fields.config.items() if v is not None or defaults.get(k) is None}
-    return Fields({**defaults, **said}, fields.where, fields.unsaid)
+    return fields.but({**defaults, **said})
 
 
 def nested(fields: Fields, *names: str, required: bool = True) -> Fields:
@@ -226,7 +226,7 @@ def nested(fields: Fields, *names: str, required: bool = True) -> Fields:
     if inner is None:
         if required:
             raise UnknownAnatomy(f"{fields.where} has no {names[0]}")
-        return Fields({}, f"{fields.where}.{names[0]}")
+        return fields.silent(names[0])
     return inner
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, layer_count, over
+from pipeline.anatomy.towers.part import Part, layer_count, nested
 
 
 def projector() -> Part:
@@ -74,16 +74,7 @@ def idefics3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
 
 def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
-    inner = over(
-        fields.inner("perceiver_config") or Fields({}, fields.where),
-        {
-            "resampler_n_latents": 64,
-            "resampler_depth": 3,
-            "resampler_n_heads": 16,
-            "resampler_head_dim": 96,
-            "num_key_value_heads": 4,
-        },
-    )
+    inner = nested(fields, "perceiver_config", required=False).filled()
     language = fields.inner("text_config")
     part, layers = projector(), layer_count(inner, "resampler_depth")
     width = language.size("intermediate_size") if language else 14336
@@ -135,7 +126,7 @@ def minicpm(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
     """A window merger inside the tower (attention and a wide pair of matrices), then one or more outside it."""
     part, hidden = projector(), tower[0].hidden
     joined, times = 4 * hidden, fields.times("merger_times")
-    inner = 4 * over(vision, {"intermediate_size": 3072}).count("intermediate_size")
+    inner = 4 * vision.filled().count("intermediate_size")
     part.linear("attention", hidden, hidden, count=4)
     part.norm(hidden)
     part.norm(joined)

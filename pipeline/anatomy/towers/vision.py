@@ -12,32 +12,29 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import UnknownAnatomy
 from pipeline.anatomy.towers.part import Part, Towers, layer_count, over, pair, registered
 
-BASE = {
-    "hidden_size": 768,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "num_channels": 3,
-    "image_size": 224,
-    "patch_size": 16,
-}
-CLIP = {**BASE, "patch_size": 32}
-LARGE = {
+LARGE_CLIP = {
     "hidden_size": 1024,
     "intermediate_size": 4096,
     "num_hidden_layers": 24,
     "num_attention_heads": 16,
     "patch_size": 14,
+    "image_size": 336,
+}  # what LLaVA and Phi-3-Vision build
+IDEFICS = {
+    "hidden_size": 768,
+    "intermediate_size": 5120,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 16,
+    "patch_size": 14,
+    "image_size": 224,
 }
-LARGE_CLIP = {**BASE, **LARGE, "image_size": 336}  # what LLaVA and Phi-3-Vision build
-GIANT = {"hidden_size": 1152, "num_hidden_layers": 27, "num_attention_heads": 16, "intermediate_size": 4304}
 
 
 @dataclass(frozen=True)
 class Vit:
     """Where a tower departs from a plain ViT; flags that a config may set come from its own fields."""
 
-    defaults: dict[str, Any] = field(default_factory=lambda: BASE)
+    sizes: dict[str, Any] = field(default_factory=dict)  # where the library has no class of this type to say them
     patch_bias: bool = True
     patch_is_linear: bool = False
     class_token: bool = False
@@ -57,16 +54,8 @@ class Vit:
     flags: dict[str, str] = field(default_factory=dict)  # this dataclass's field ← the config's flag
 
 
-GIANT14 = {
-    "hidden_size": 1408,
-    "intermediate_size": 6144,
-    "num_hidden_layers": 39,
-    "num_attention_heads": 16,
-    "patch_size": 14,
-}
-BLIP2 = Vit({**BASE, **GIANT14}, class_token=True, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
+BLIP2 = Vit(class_token=True, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
 INTERNVL = Vit(
-    {**BASE, **LARGE, "image_size": 448},
     class_token=True,
     post_norm=False,
     bias=False,
@@ -75,53 +64,40 @@ INTERNVL = Vit(
     flags={"bias": "attention_bias", "mask_token": "use_mask_token"},
 )
 VITS: dict[str, Vit] = {
-    "clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
+    "clip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
     "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
     "phi3_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
-    "chinese_clip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
-    "altclip_vision_model": Vit(CLIP, patch_bias=False, class_token=True, pre_norm=True),
+    "chinese_clip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
+    "altclip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
     "kosmos_2_vision_model": Vit(
-        {**BASE, **LARGE},
         patch_bias=False,
         class_token=True,
         pre_norm=True,
     ),
     "mlcd": Vit(
-        {
-            **BASE,
-            "hidden_size": 1664,
-            "intermediate_size": 8192,
-            "num_hidden_layers": 48,
-            "num_attention_heads": 16,
-            "image_size": 336,
-            "patch_size": 14,
-        },
         patch_bias=False,
         class_token=True,
         pre_norm=True,
         positions="none",
     ),
     "idefics_vision": Vit(
-        {**BASE, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 16, "patch_size": 14},
+        IDEFICS,
         patch_bias=False,
         class_token=True,
         pre_norm=True,
     ),
     "siglip_vision_model": Vit(pools=True),
-    "siglip2_vision_model": Vit(
-        {**BASE, "num_patches": 256}, patch_is_linear=True, positions="num_patches", pools=True
-    ),
-    "idefics2_vision": Vit(CLIP),
-    "idefics3_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
-    "smolvlm_vision": Vit({**CLIP, "hidden_size": 1152, "num_attention_heads": 16}),
+    "siglip2_vision_model": Vit(patch_is_linear=True, positions="num_patches", pools=True),
+    "idefics2_vision": Vit(),
+    "idefics3_vision": Vit(),
+    "smolvlm_vision": Vit(),
     "video_llama_3_vision": Vit(positions="none"),
     "minicpmv4_6_vision": Vit(),
-    "paddleocr_vl_vision": Vit({**BASE, **GIANT, "image_size": 384, "patch_size": 14}),
-    "blip_vision_model": Vit({**BASE, "image_size": 384}, class_token=True, fused=True),
+    "paddleocr_vl_vision": Vit(),
+    "blip_vision_model": Vit(class_token=True, fused=True),
     "blip_2_vision_model": BLIP2,
     "instructblip_vision_model": BLIP2,
     "pixtral": Vit(
-        {**BASE, **LARGE, "patch_size": 16},
         patch_bias=False,
         positions="none",
         pre_norm=True,
@@ -130,16 +106,8 @@ VITS: dict[str, Vit] = {
         gated=True,
         bias=False,
     ),
-    "kimi_k25_vision": Vit({**BASE, **GIANT, "patch_size": 14}, positions="grid"),
+    "kimi_k25_vision": Vit(positions="grid"),
     "muse_glimmer_vision": Vit(
-        {
-            **BASE,
-            "hidden_size": 1536,
-            "intermediate_size": 8960,
-            "num_hidden_layers": 50,
-            "num_attention_heads": 16,
-            "patch_size": 14,
-        },
         patch_bias=False,
         patch_is_linear=True,
         positions="grid",
@@ -152,7 +120,6 @@ VITS: dict[str, Vit] = {
     "deit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
     "ijepa": Vit(output_bias=True, flags={"bias": "qkv_bias"}),
     "dinov2": Vit(
-        {**BASE, "patch_size": 14},
         class_token=True,
         output_bias=True,
         layer_scales=2,
@@ -160,7 +127,6 @@ VITS: dict[str, Vit] = {
         flags={"bias": "qkv_bias"},
     ),
     "dinov2_with_registers": Vit(
-        {**BASE, "num_register_tokens": 4},
         class_token=True,
         output_bias=True,
         layer_scales=2,
@@ -169,7 +135,6 @@ VITS: dict[str, Vit] = {
         flags={"bias": "qkv_bias"},
     ),
     "dinov3_vit": Vit(
-        {**BASE, "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6, "num_register_tokens": 0},
         class_token=True,
         positions="none",
         layer_scales=2,
@@ -196,7 +161,7 @@ def vision_tower(fields: Fields, default: str | None = None) -> list[Part]:
 @tower(*VITS)
 def vit(fields: Fields) -> list[Part]:
     plan = VITS[fields.text("model_type")]
-    fields = over(fields, plan.defaults)
+    fields = over(fields, plan.sizes).filled()
     chosen = {name: fields.flag(flag, default=_default(plan, name)) for name, flag in plan.flags.items()}
     plan = Vit(**{**vars(plan), **chosen})
     part = Part("vision", "vision-tower")
@@ -243,7 +208,7 @@ def _default(plan: Vit, name: str) -> bool:
 
 def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
     """Patches as a convolution or a matrix, class, mask and register tokens, positions."""
-    (high, wide), channels = pair(fields, "patch_size"), fields.count("num_channels")
+    (high, wide), channels = pair(fields, "patch_size"), fields.size("num_channels", otherwise=3)
     if plan.patch_is_linear:
         frames = fields.count("patch_temporal", default=2 if fields.text("model_type") == "muse_glimmer_vision" else 1)
         part.linear("patch_embedding", channels * high * wide * frames, hidden, bias=plan.patch_bias)

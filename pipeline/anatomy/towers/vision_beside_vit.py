@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, layer_count, over, pair, ratio, sizes
-from pipeline.anatomy.towers.vision import BASE, GIANT, tower
+from pipeline.anatomy.towers.part import Part, layer_count, pair, ratio, sizes
+from pipeline.anatomy.towers.vision import tower
 from pipeline.base.bounds import MOST_REPEATS
 
-SWIN = {"image_size": 224, "patch_size": 4, "num_channels": 3, "embed_dim": 96, "window_size": 7}
 MOST_STAGES = 100
 
 
@@ -20,7 +19,7 @@ def finish(part: Part, hidden: int, layers: int) -> list[Part]:
 @tower("beit", "data2vec-vision")
 def beit(fields: Fields) -> list[Part]:
     """Keys without bias, learned scales, and one norm at the end: the pooler's where tokens are averaged."""
-    fields = over(fields, BASE)
+    fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),
@@ -48,7 +47,7 @@ def beit(fields: Fields) -> list[Part]:
 @tower("videomae")
 def videomae(fields: Fields) -> list[Part]:
     """Tubes of frames; positions are computed, and the classifier's norm stands for the encoder's where it averages."""
-    fields = over(fields, BASE)
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     high, wide = pair(fields, "patch_size")
     part = Part("vision", "vision-tower")
@@ -63,7 +62,7 @@ def videomae(fields: Fields) -> list[Part]:
 
 @tower("vivit")
 def vivit(fields: Fields) -> list[Part]:
-    fields = over(fields, BASE)
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     frames, high, wide = [*sizes(fields, "tubelet_size", (2, 16, 16), least=1), 1, 1, 1][:3]
     image = pair(fields, "image_size")
@@ -83,10 +82,7 @@ def vivit(fields: Fields) -> list[Part]:
 def ratio_vit(fields: Fields) -> list[Part]:
     """ViTs whose width is a ratio; they differ in tokens, positions and norms."""
     kind = fields.text("model_type")
-    large = {"hidden_size": 1280, "num_hidden_layers": 32, "num_attention_heads": 16}
-    fields = over(
-        fields, BASE if kind == "vitdet" else {**BASE, **large, "image_size": 256 if kind == "pixio" else 224}
-    )
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     width = int(hidden * ratio(fields, "mlp_ratio"))
     if fields.flag("use_swiglu_ffn"):
@@ -118,14 +114,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
 
 @tower("aimv2_vision_model")
 def aimv2(fields: Fields) -> list[Part]:
-    defaults = {
-        "hidden_size": 1024,
-        "intermediate_size": 2816,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 8,
-        "patch_size": 14,
-    }
-    fields = over(fields, {**BASE, **defaults})
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
     part, native = Part("vision", "vision-tower"), fields.flag("is_native")
@@ -146,7 +135,7 @@ def aimv2(fields: Fields) -> list[Part]:
 @tower("swin", "swinv2", "donut-swin", "maskformer-swin")
 def swin(fields: Fields) -> list[Part]:
     """Stages of doubling width with attention over windows; Swin v2 computes its position bias from a small network."""
-    fields, second = over(fields, SWIN), fields.text("model_type") == "swinv2"
+    fields, second = fields.filled(), fields.text("model_type") == "swinv2"
     depths, heads = sizes(fields, "depths", (2, 2, 6, 2)), sizes(fields, "num_heads", (3, 6, 12, 24), least=1)
     stages(fields, depths, heads)
     part, width = Part("vision", "vision-tower"), fields.count("embed_dim")
@@ -249,7 +238,7 @@ def stages(fields: Fields, *lists: list[int]) -> None:
 @tower("hunyuan_vl_vision")
 def hunyuan_vision(fields: Fields) -> list[Part]:
     """A ViT whose table of positions is of the largest image; convolutions merge its patches, marks begin and end an image."""
-    fields = over(fields, {**GIANT, "patch_size": 16, "max_image_size": 2048, "text_hidden_size": 3072})
+    fields = fields.filled()
     hidden, layers, text = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),

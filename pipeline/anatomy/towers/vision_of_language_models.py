@@ -95,8 +95,7 @@ def glm_vision(fields: Fields) -> list[Part]:
     """GLM-4V; GLM-5-Next and GLM-OCR drop positions, norm queries and keys, and have biases."""
     kind = fields.text("model_type")
     older = kind.startswith("glm4v")
-    newer = {**GLM, "hidden_size": 1024, "num_heads": 16, "out_hidden_size": 1536, "intermediate_size": 4096}
-    fields = over(fields, GLM if older else {**newer, "attention_bias": True})
+    fields = fields.filled()
     hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "depth"), fields.count("num_heads")
     outputs, width = fields.count("out_hidden_size"), fields.count("intermediate_size")
     patch, frames = fields.count("patch_size"), fields.size("temporal_patch_size")
@@ -124,14 +123,7 @@ def glm_vision(fields: Fields) -> list[Part]:
 
 @tower("gemma4_vision")
 def gemma4_vision(fields: Fields) -> list[Part]:
-    defaults = {
-        "hidden_size": 768,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 16,
-        "num_attention_heads": 12,
-        "head_dim": 64,
-    }
-    fields = over(fields, {**defaults, "num_key_value_heads": 12, "patch_size": 16, "position_embedding_size": 10240})
+    fields = fields.filled()
     hidden, layers, head_dim = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),
@@ -156,14 +148,7 @@ def gemma4_vision(fields: Fields) -> list[Part]:
 @tower("mllama_vision_model")
 def mllama_vision(fields: Fields) -> list[Part]:
     """Local layers, then gated global ones; positions and tiles have tables per aspect ratio."""
-    defaults = {
-        "hidden_size": 1280,
-        "num_hidden_layers": 32,
-        "num_global_layers": 8,
-        "intermediate_size": 5120,
-        "image_size": 448,
-    }
-    fields = over(fields, {**defaults, "patch_size": 14, "max_num_tiles": 4})
+    fields = fields.filled()
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
     local, wide = layer_count(fields, "num_hidden_layers"), layer_count(fields, "num_global_layers")
     heads, tiles = fields.size("attention_heads", "num_attention_heads"), fields.count("max_num_tiles")
@@ -188,14 +173,7 @@ def mllama_vision(fields: Fields) -> list[Part]:
 
 @tower("llama4_vision_model")
 def llama4_vision(fields: Fields) -> list[Part]:
-    defaults = {
-        "hidden_size": 768,
-        "num_hidden_layers": 34,
-        "num_attention_heads": 16,
-        "intermediate_size": 5632,
-        "image_size": 448,
-    }
-    fields = over(fields, {**defaults, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096})
+    fields = fields.filled()
     hidden, layers, patch = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),
@@ -217,14 +195,7 @@ def llama4_vision(fields: Fields) -> list[Part]:
 @tower("sam_vision_model", "got_ocr2_vision", "sam_hq_vision_model")
 def sam_vision(fields: Fields) -> list[Part]:
     """Windows with relative positions, full attention in a few layers, a convolutional neck."""
-    defaults = {
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "image_size": 1024,
-        "patch_size": 16,
-    }
-    fields = over(fields, {**defaults, "output_channels": 256, "window_size": 14, "global_attn_indexes": [2, 5, 8, 11]})
+    fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
     heads, neck = fields.count("num_attention_heads"), fields.count("output_channels")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
@@ -253,14 +224,7 @@ def sam_vision(fields: Fields) -> list[Part]:
 @tower("minimax_m3_vl_vision")
 def minimax_vision(fields: Fields) -> list[Part]:
     """CLIP's layers over pairs of frames, with rotary positions; no class token and no norm at the end."""
-    defaults = {
-        "hidden_size": 1280,
-        "intermediate_size": 5120,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 16,
-        "patch_size": 14,
-    }
-    fields = over(fields, defaults)
+    fields = fields.filled()
     hidden, layers, patch = (
         fields.count("hidden_size"),
         layer_count(fields, "num_hidden_layers"),
