@@ -37,7 +37,7 @@ class Vit:
     sizes: dict[str, Any] = field(default_factory=dict)  # where the library has no class of this type to say them
     patch_bias: bool = True
     patch_is_linear: bool = False
-    class_token: bool = False
+    class_tokens: int = 0
     positions: str = "learned"  # learned (one row per patch and class token) | none | a field that counts the rows
     pre_norm: bool = False
     post_norm: bool = True
@@ -51,39 +51,46 @@ class Vit:
     layer_scales: int = 0
     mask_token: bool = False
     registers: bool = False
+    has_ratio: bool = False  # DINOv2 writes a ratio in place of the feed-forward's width
+    norms_heads: bool = False  # where use_qk_norm says so
+    averages: bool = False  # no norm at the end where use_mean_pooling says so
+    turns_class_token: bool = False  # the class token has a learned place in the rotary positions
     flags: dict[str, str] = field(default_factory=dict)  # this dataclass's field ← the config's flag
 
 
-BLIP2 = Vit(class_token=True, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
+BLIP2 = Vit(class_tokens=1, fused=True, output_bias=True, flags={"bias": "qkv_bias"})
 INTERNVL = Vit(
-    class_token=True,
+    class_tokens=1,
     post_norm=False,
     bias=False,
     output_bias=True,
     layer_scales=2,
+    norms_heads=True,
+    averages=True,
     flags={"bias": "attention_bias", "mask_token": "use_mask_token"},
 )
 VITS: dict[str, Vit] = {
-    "clip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
-    "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
-    "phi3_clip": Vit(LARGE_CLIP, patch_bias=False, class_token=True, pre_norm=True),
-    "chinese_clip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
-    "altclip_vision_model": Vit(patch_bias=False, class_token=True, pre_norm=True),
+    "clip_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
+    "llava_clip": Vit(LARGE_CLIP, patch_bias=False, class_tokens=1, pre_norm=True),
+    "phi3_clip": Vit(LARGE_CLIP, patch_bias=False, class_tokens=1, pre_norm=True),
+    "chinese_clip_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
+    "altclip_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
     "kosmos_2_vision_model": Vit(
         patch_bias=False,
-        class_token=True,
+        class_tokens=1,
         pre_norm=True,
     ),
     "mlcd": Vit(
         patch_bias=False,
-        class_token=True,
+        class_tokens=1,
         pre_norm=True,
         positions="none",
+        turns_class_token=True,
     ),
     "idefics_vision": Vit(
         IDEFICS,
         patch_bias=False,
-        class_token=True,
+        class_tokens=1,
         pre_norm=True,
     ),
     "siglip_vision_model": Vit(pools=True),
@@ -94,7 +101,7 @@ VITS: dict[str, Vit] = {
     "video_llama_3_vision": Vit(positions="none"),
     "minicpmv4_6_vision": Vit(),
     "paddleocr_vl_vision": Vit(),
-    "blip_vision_model": Vit(class_token=True, fused=True),
+    "blip_vision_model": Vit(class_tokens=1, fused=True),
     "blip_2_vision_model": BLIP2,
     "instructblip_vision_model": BLIP2,
     "pixtral": Vit(
@@ -115,27 +122,29 @@ VITS: dict[str, Vit] = {
     ),
     "internvl_vision": INTERNVL,
     "qianfan_ocr_vision": replace(INTERNVL, bias=True),
-    "vit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
-    "vit_msn": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
-    "deit": Vit(class_token=True, output_bias=True, flags={"bias": "qkv_bias"}),
+    "vit": Vit(class_tokens=1, output_bias=True, flags={"bias": "qkv_bias"}),
+    "vit_msn": Vit(class_tokens=1, output_bias=True, flags={"bias": "qkv_bias"}),
+    "deit": Vit(class_tokens=2, output_bias=True, flags={"bias": "qkv_bias"}),
     "ijepa": Vit(output_bias=True, flags={"bias": "qkv_bias"}),
     "dinov2": Vit(
-        class_token=True,
+        class_tokens=1,
         output_bias=True,
         layer_scales=2,
         mask_token=True,
+        has_ratio=True,
         flags={"bias": "qkv_bias"},
     ),
     "dinov2_with_registers": Vit(
-        class_token=True,
+        class_tokens=1,
         output_bias=True,
         layer_scales=2,
         mask_token=True,
+        has_ratio=True,
         registers=True,
         flags={"bias": "qkv_bias"},
     ),
     "dinov3_vit": Vit(
-        class_token=True,
+        class_tokens=1,
         positions="none",
         layer_scales=2,
         mask_token=True,
@@ -162,17 +171,11 @@ def vision_tower(fields: Fields, default: str | None = None) -> list[Part]:
 def vit(fields: Fields) -> list[Part]:
     plan = VITS[fields.text("model_type")]
     fields = over(fields, plan.sizes).filled()
-    chosen = {name: fields.flag(flag, default=_default(plan, name)) for name, flag in plan.flags.items()}
-    plan = Vit(**{**vars(plan), **chosen})
+    plan = replace(plan, **{name: fields.flag(flag) for name, flag in plan.flags.items()})
     part = Part("vision", "vision-tower")
-    hidden, layers = (
-        fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
-    )
-    heads = fields.count("num_attention_heads")
-    # DINOv2 writes a ratio in place of the width.
-    is_dino2 = fields.text("model_type").startswith("dinov2")
-    width = hidden * fields.size("mlp_ratio") if is_dino2 else fields.count("intermediate_size")
+    hidden = fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size")
+    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     part.mixer(
         layers,
@@ -193,42 +196,35 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
     if plan.pools and fields.flag("vision_use_head"):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
-    if fields.text("model_type") in ("internvl_vision", "qianfan_ocr_vision"):
+    if plan.norms_heads:
         part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=False)
+    if plan.averages:
         part.norm(0 if fields.flag("use_mean_pooling") else hidden)
-    if fields.text("model_type") == "mlcd":  # the class token's place in the rotary positions
+    if plan.turns_class_token:
         part.parameter(hidden // heads // 2, "position_embedding")
     part.hidden, part.layers = hidden, layers
     return [part]
-
-
-def _default(plan: Vit, name: str) -> bool:
-    return bool(getattr(plan, name))
 
 
 def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
     """Patches as a convolution or a matrix, class, mask and register tokens, positions."""
     (high, wide), channels = pair(fields, "patch_size"), fields.size("num_channels", otherwise=3)
     if plan.patch_is_linear:
-        frames = fields.count("patch_temporal", default=2 if fields.text("model_type") == "muse_glimmer_vision" else 1)
+        frames = fields.size("patch_temporal", otherwise=1)
         part.linear("patch_embedding", channels * high * wide * frames, hidden, bias=plan.patch_bias)
     else:
         part.conv(hidden, channels, high, wide, bias=plan.patch_bias)
-    tokens = int(plan.class_token) + (1 if fields.text("model_type") == "deit" else 0)
-    part.parameter(hidden, "class_embedding", count=tokens + plan.mask_token)
+    part.parameter(hidden, "class_embedding", count=plan.class_tokens + plan.mask_token)
     if plan.registers:
         part.parameter(hidden * fields.count("num_register_tokens", least=0), "register_embedding")
     if not fields.flag("use_absolute_position_embeddings", default=True):
         return
     if plan.positions == "learned":
         image = pair(fields, "image_size")
-        part.embedding("position_embedding", (image[0] // high) * (image[1] // wide) + tokens, hidden)
+        part.embedding("position_embedding", (image[0] // high) * (image[1] // wide) + plan.class_tokens, hidden)
     elif plan.positions == "grid":
-        size = 32 if fields.text("model_type") == "muse_glimmer_vision" else 64
-        rows = fields.count("pos_emb_height", "init_pos_emb_height", default=size)
-        part.parameter(
-            rows * fields.count("pos_emb_width", "init_pos_emb_width", default=size) * hidden, "position_embedding"
-        )
+        rows = fields.count("pos_emb_height", "init_pos_emb_height")
+        part.parameter(rows * fields.count("pos_emb_width", "init_pos_emb_width") * hidden, "position_embedding")
     elif plan.positions != "none":
         part.embedding("position_embedding", fields.count(plan.positions), hidden)
 

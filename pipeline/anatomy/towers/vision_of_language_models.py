@@ -5,89 +5,66 @@ Each returns the tower and, apart, the merger that belongs to it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.towers.part import Part, layer_count, over, pair, ratio, sizes
+from pipeline.anatomy.towers.part import Part, layer_count, pair, ratio, sizes
 from pipeline.anatomy.towers.vision import tower
 
+
+@dataclass(frozen=True)
+class QwenVit:
+    """Where a generation of Qwen's towers departs from the newest."""
+
+    width: str = "hidden_size"  # the field of the tower's own width
+    outputs: str = "out_hidden_size"  # and of the language model's
+    has_ratio: bool = False  # the feed-forward's width is a multiple of the tower's
+    is_rms: bool = False  # RMS norms and gated feed-forwards
+    has_positions: bool = True  # a learned table, and patches with a bias
+    is_fused: bool = True
+    is_grouped: bool = False  # heads share keys and values
+    deepstack: tuple[int, ...] = ()  # layers whose output has a merger of its own, where the config names none
+
+
+QWEN_2 = QwenVit(width="embed_dim", outputs="hidden_size", has_ratio=True, has_positions=False)
+QWEN_2_5 = QwenVit(is_rms=True, has_positions=False)
+QWEN_3 = QwenVit(deepstack=(8, 16, 24))
 QWEN = {
-    "qwen2_vl_vision": {
-        "depth": 32,
-        "embed_dim": 1280,
-        "hidden_size": 3584,
-        "num_heads": 16,
-        "mlp_ratio": 4,
-        "patch_size": 14,
-    },
-    "qwen2_5_vl_vision": {
-        "depth": 32,
-        "hidden_size": 3584,
-        "intermediate_size": 3420,
-        "num_heads": 16,
-        "patch_size": 14,
-        "out_hidden_size": 3584,
-    },
-    "qwen3_vl_vision": {
-        "depth": 27,
-        "hidden_size": 1152,
-        "intermediate_size": 4304,
-        "num_heads": 16,
-        "patch_size": 16,
-        "out_hidden_size": 3584,
-        "num_position_embeddings": 2304,
-        "deepstack_visual_indexes": [8, 16, 24],
-    },
+    "qwen2_vl_vision": QWEN_2,
+    "qwen2_5_vl_vision": QWEN_2_5,
+    "qwen2_5_omni_vision_encoder": replace(QWEN_2_5, is_fused=False),
+    "exaone4_5_vision": replace(QWEN_2_5, is_grouped=True),
+    **dict.fromkeys(("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_omni_moe_vision_encoder"), QWEN_3),
+    **dict.fromkeys(("qwen3_5_vision", "qwen3_5_moe_vision", "qwen4_exp_vision"), QwenVit()),
 }
-QWEN["qwen3_vl_moe_vision"] = QWEN["qwen3_vl_vision"]
-QWEN["qwen3_5_vision"] = {**QWEN["qwen3_vl_vision"], "deepstack_visual_indexes": []}
-QWEN["qwen3_5_moe_vision"] = QWEN["qwen4_exp_vision"] = QWEN["qwen3_5_vision"]
-QWEN["qwen2_5_omni_vision_encoder"] = QWEN["qwen2_5_vl_vision"]
-QWEN["exaone4_5_vision"] = {**QWEN["qwen2_5_vl_vision"], "num_key_value_heads": 8}
-QWEN["qwen3_omni_moe_vision_encoder"] = QWEN["qwen3_vl_vision"]
 
 
 @tower(*QWEN)
 def qwen_vision(fields: Fields) -> list[Part]:
     """Patches over two frames, fused projections, and mergers that join merge² patches for the language model."""
-    kind = fields.text("model_type")
-    fields = over(fields, QWEN[kind])
-    second, rms = (
-        kind == "qwen2_vl_vision",
-        kind in ("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder", "exaone4_5_vision"),
-    )
-    older = second or rms
-    hidden = fields.count("embed_dim" if second else "hidden_size")
-    outputs = fields.count("hidden_size" if second else "out_hidden_size")
+    plan, fields = QWEN[fields.text("model_type")], fields.filled()
+    hidden, outputs = fields.count(plan.width), fields.count(plan.outputs)
     layers, heads = layer_count(fields, "depth"), fields.count("num_heads")
-    width = hidden * fields.count("mlp_ratio") if second else fields.count("intermediate_size")
-    patch, frames = fields.count("patch_size"), fields.size("temporal_patch_size")
+    width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
+    patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size")
     part = Part("vision", "vision-tower")
-    part.conv(hidden, fields.size("in_channels", "in_chans"), frames, patch, patch, bias=not older)
-    if not older:
+    part.conv(hidden, fields.count("in_channels", "in_chans"), frames, patch, patch, bias=plan.has_positions)
+    if plan.has_positions:
         part.embedding("position_embedding", fields.count("num_position_embeddings"), hidden)
-    kv_heads = fields.count("num_key_value_heads", default=heads) if kind == "exaone4_5_vision" else heads
-    part.mixer(layers, hidden, heads, kv_heads=kv_heads, fused=kind != "qwen2_5_omni_vision_encoder")
-    part.mlp(layers, hidden, width, gated=rms)
-    part.norm(hidden, layers=layers, count=2, bias=not rms)
+    kv_heads = fields.count("num_key_value_heads") if plan.is_grouped else heads
+    part.mixer(layers, hidden, heads, kv_heads=kv_heads, fused=plan.is_fused)
+    part.mlp(layers, hidden, width, gated=plan.is_rms)
+    part.norm(hidden, layers=layers, count=2, bias=not plan.is_rms)
     merger = Part("projector", "projector")
-    joined = hidden * fields.size("spatial_merge_size") ** 2
-    deep = 0 if older or "qwen3_5" in kind or "qwen4" in kind else len(fields.items("deepstack_visual_indexes"))
-    merger.norm(hidden, bias=not rms)
+    joined = hidden * fields.count("spatial_merge_size") ** 2
+    named = fields.items("deepstack_visual_indexes") if plan.deepstack else None
+    deep = len(plan.deepstack if named is None else named)
+    merger.norm(hidden, bias=not plan.is_rms)
     merger.norm(joined, count=deep)
     merger.linear("projector_up", joined, joined, count=1 + deep)
     merger.linear("projector_down", joined, outputs, count=1 + deep)
     part.hidden, part.layers = hidden, layers
     return [part, merger]
-
-
-GLM = {
-    "depth": 24,
-    "hidden_size": 1536,
-    "num_heads": 12,
-    "image_size": 336,
-    "patch_size": 14,
-    "out_hidden_size": 4096,
-    "intermediate_size": 13696,
-}
 
 
 @tower("glm4v_vision", "glm4v_moe_vision", "glm5_next_vision", "glm_ocr_vision")
