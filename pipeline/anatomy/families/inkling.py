@@ -132,13 +132,11 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, predicted: Fields,
         raise ContradictoryConfig(f"{fields.where} predicts with {count} layers, more than it has")
     named = predicted if predicted.raw("local_layer_ids") is not None else None
     types = by_ids(named, count, "local_layer_ids") if named else [GLOBAL] * count
-    ahead = Decoder(fields, layers=count)
+    ahead = decoder.ahead(count)
     mix(ahead, fields, types)
     feed_forward(ahead, count, width)
     ahead.norm(count, each=4)
-    ahead.linear("other", "mtp_projection", count, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = ahead.tensors
-    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
+    decoder.predict(ahead, steps=count)
 
 
 # ---- towers

@@ -94,9 +94,9 @@ def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
     if count == 0:
         return
     kinds = kinds_of(fields, "mtp_layers_block_type", "mtp_hybrid_override_pattern") or ["attention", "moe"]
-    one = Decoder(fields, layers=len(kinds))
+    one = decoder.ahead(len(kinds))
     blocks(one, fields, kinds)
     one.norm(1, each=3)
-    elements = sum(tensor.element_count for tensor in one.tensors) + 2 * decoder.hidden**2
-    decoder.store("multi-token prediction layers", count * elements)
-    decoder.store("router bias of prediction layers", count * one.stored_extra.get("router bias buffers", 0))
+    bias = one.stored_extra.pop("router bias buffers", 0)
+    decoder.predict(one, count, listed=False)
+    decoder.store("router bias of prediction layers", count * bias)

@@ -124,20 +124,17 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, plain: Plain) -> None:
-    """Each a layer of the model, a matrix [h, 2h] of two streams and three norms, and the embedding and the head again."""
+    """Each a layer of the model and three norms, and the embedding and the head again."""
     count = fields.repeats("num_nextn_predict_layers", default=0, least=0)
     if count == 0:
         return
     if count > decoder.layers:
         raise ContradictoryConfig(f"{fields.where} predicts with {count} layers, more than it has")
-    ahead = Decoder(fields, norm_kind=plain.norm_kind, norm_bias=plain.norm_bias, layers=count)
+    ahead = decoder.ahead(count)
     attend(ahead, fields, plain, [None] * count)
     ahead.mlp(count, fields.count("intermediate_size"), gated=plain.gated, fused=plain.fused_mlp)
     ahead.norm(count, each=plain.norms + 3)
-    ahead.linear("other", "mtp_projection", count, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = ahead.tensors
-    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
-    decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)
+    decoder.predict(ahead, steps=count, repeats_ends=True)
 
 
 LLAMA = Plain(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")

@@ -65,15 +65,14 @@ def prediction_layer(decoder: Decoder, fields: Fields, heads: Heads, *, experts:
     """One layer of attention after a projection of two streams [h, 2h], and three norms more; the ends are shared."""
     if fields.count("mtp_num_hidden_layers", default=1, least=0) != 1:
         return
-    one = Decoder(fields, layers=1)
+    one = decoder.ahead()
     mix(one, fields, 1, 0, heads, fused=False)
     if experts:
         sparse(one, fields, 1, experts=experts, chosen=chosen)
     else:
         one.mlp(1, fields.count("intermediate_size"))
     one.norm(1, each=5)
-    elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
-    decoder.store("multi-token prediction layers", elements)
+    decoder.predict(one, listed=False)
 
 
 @family("qwen3_next")

@@ -79,13 +79,11 @@ def mimo(fields: Fields) -> Anatomy:
     width = fields.count("intermediate_size")
     decoder.attentions(upper_layers(fields, layers), heads, bias=bias, out_bias=False)
     decoder.mlp(layers, width)
-    one = Decoder(fields, layers=1)
+    one = decoder.ahead()
     one.attention(1, heads, bias=bias, out_bias=False)
     one.mlp(1, width)
     one.norm(1, each=5)
-    size = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
-    predicted = fields.repeats("num_nextn_predict_layers", default=0, least=0)
-    decoder.store("multi-token prediction layers", predicted * size)
+    decoder.predict(one, fields.repeats("num_nextn_predict_layers", default=0), listed=False)
     return decoder.finish()
 
 

@@ -53,12 +53,12 @@ def language_model(fields: Fields) -> Anatomy:
     SPARSE.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):
-        one = Decoder(fields, layers=1)
+        one = decoder.ahead()
         attend(one, fields, [window_of(fields, 512)])
         one.mlp(1, fields.count("intermediate_size"))
         one.norm(1, each=5)
-        elements = sum(t.element_count for t in one.tensors) + 2 * hidden**2 + decoder.vocab * hidden
-        decoder.store("multi-token prediction layers", count * elements)
+        one.linear("head", "head", 1, decoder.vocab, hidden)
+        decoder.predict(one, count, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 

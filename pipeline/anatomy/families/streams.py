@@ -40,12 +40,11 @@ def qwen4_exp_text(fields: Fields) -> Anatomy:
     ngram_embeddings(decoder, fields, streams)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
     if fields.count("mtp_num_hidden_layers", default=0, least=0) == 1:  # attends, behind [h, 2h] and two norms
-        one = Decoder(fields, layers=1)
+        one = decoder.ahead()
         layers_with_streams(one, fields, 1)
         one.norm(1)
         one.norm(1, streams * hidden)
-        elements = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
-        decoder.store("multi-token prediction layers", elements)
+        decoder.predict(one, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
@@ -146,12 +145,11 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     GLM5.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
-        one = Decoder(fields, layers=1)
+        one = decoder.ahead()
         attend_pooled(one, fields, 1, 0)
         GLM5.sparse_layers(one, fields, 1)
         one.norm(1, each=5)
-        elements = sum(t.element_count for t in one.tensors) + one.stored_extra.get("router bias buffers", 0)
-        decoder.store("multi-token prediction layers", count * (elements + 2 * hidden**2))
+        decoder.predict(one, count, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 

@@ -136,14 +136,12 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder.attention(types.count(FULL), full, bias=bias, out_bias=False)
     decoder.attention(types.count(SLIDING), sliding, bias=bias, out_bias=False, window=window)
     decoder.vector("attention_sink", types.count(SLIDING), shape.count, tensor_class="attention")
-    ahead = Decoder(fields, layers=fields.repeats("num_nextn_predict_layers", default=3, least=0))
+    ahead = decoder.ahead(fields.repeats("num_nextn_predict_layers", default=3, least=0))
     ahead.attention(ahead.layers, sliding, bias=bias, out_bias=False, window=window)
     ahead.vector("attention_sink", ahead.layers, shape.count, tensor_class="attention")
     ahead.mlp(ahead.layers, fields.size("intermediate_size"))
     ahead.norm(ahead.layers, each=5)
-    ahead.linear("other", "mtp_projection", ahead.layers, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = ahead.tensors
-    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
+    decoder.predict(ahead, steps=ahead.layers)
     return sparse_layers(decoder, fields, MIMO, flash=False)
 
 

@@ -18,6 +18,7 @@ from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, 
 from pipeline.base.bounds import LARGEST_TOTAL
 
 DEEP_VALUES = {"deep value": 1, "deep value of steps": 2}  # outputs of reward heads with a layer of their own
+PREDICTION = "multi-token prediction layers"
 MOST_CACHED = 10**12  # elements of one layer, per token or per sequence
 
 
@@ -266,6 +267,33 @@ class Decoder:
     def store(self, cause: str, elements: int):
         if elements:
             self.stored_extra[cause] = self.stored_extra.get(cause, 0) + elements
+
+    def ahead(self, layers: int = 1) -> Decoder:
+        """An empty decoder like this one, for the layers that predict further tokens."""
+        return Decoder(self.fields, norm_kind=self.norm_kind, norm_bias=self.norm_bias, layers=layers)
+
+    def predict(
+        self,
+        ahead: Decoder,
+        times: int = 1,
+        *,
+        steps: int = 1,
+        listed: bool = True,
+        repeats_ends: bool = False,
+        projects: bool = True,
+        cause: str = PREDICTION,
+    ):
+        """What checkpoints hold to predict further tokens, and nothing loads: `times` what `ahead` collected, the buffers of its
+        routers, and for each of its `steps` a projection of two streams [h, 2h]. `listed`: its tensors are known one by one.
+        `repeats_ends`: each holds the embedding and the head again (DeepSeek-V3, GLM-4.5)."""
+        if projects:
+            ahead.linear("other", "mtp_projection", steps, self.hidden, 2 * self.hidden)
+        elements = sum(t.element_count for t in ahead.tensors) + ahead.stored_extra.get("router bias buffers", 0)
+        self.store(cause, times * elements)
+        if listed:
+            self.predicting = [replace(t, layer_count=times * t.layer_count) for t in ahead.tensors if times]
+        if repeats_ends:
+            self.store("embedding and head of prediction layers", times * steps * 2 * self.vocab * self.hidden)
 
     def build(self, **facts) -> Anatomy:
         allowed, trained = context_tokens(self.fields)

@@ -9,7 +9,7 @@ Source: the config and modeling files of transformers 5.23.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pipeline.anatomy.families.plain import Plain, attend, flag
 from pipeline.anatomy.fields import Fields
@@ -149,21 +149,15 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:
-    """Elements of the multi-token prediction layers: each a layer of the model, a projection of two streams [h, 2h]
-    and three norms; some checkpoints (DeepSeek-V3, GLM-4.5) repeat the embedding and the head in each."""
+    """Each a layer of the model, a projection of two streams and three norms."""
     count = fields.repeats("num_nextn_predict_layers", default=1)  # files of a config that is silent hold one
     if count == 0:
         return
-    one = Decoder(fields, norm_kind=sparse.frame.norm_kind, norm_bias=sparse.frame.norm_bias, layers=1)
+    one = decoder.ahead()
     sparse.mix(one, fields, [None])
     if sparse.predicts_dense:
         one.mlp(1, named(fields, sparse.dense_width))
     else:
         sparse.sparse_layers(one, fields, 1)
     one.norm(1, each=sparse.frame.norms + sparse.predicting_norms)
-    elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
-    elements += one.stored_extra.get("router bias buffers", 0)
-    one.linear("other", "mtp_projection", 1, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = [replace(t, layer_count=count * t.layer_count) for t in one.tensors]
-    decoder.store("multi-token prediction layers", count * elements)
-    decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)
+    decoder.predict(one, count, repeats_ends=True)
