@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, language_model
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, has_head, nested, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import (
-    Part,
-    add_parts,
-    architecture_of,
-    assemble,
-    has_head,
-    layer_count,
-    nested,
-    ratio,
-    sizes,
-)
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import vision_tower
 from pipeline.base.bounds import MOST_REPEATS
 
@@ -41,7 +33,7 @@ def read_blip(fields: Fields) -> Anatomy:
     tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
     hidden, layers, heads = (
         inner.count("hidden_size"),
-        layer_count(inner, "num_hidden_layers"),
+        inner.repeats("num_hidden_layers"),
         inner.count("num_attention_heads"),
     )
     vocabulary, text, joint = inner.count("vocab_size"), Part("text"), Part("projector", "projector")
@@ -87,7 +79,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     inner = nested(fields, "qformer_config").filled()
     hidden, layers, heads = (
         inner.count("hidden_size"),
-        layer_count(inner, "num_hidden_layers"),
+        inner.repeats("num_hidden_layers"),
         inner.count("num_attention_heads"),
     )
     width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
@@ -111,7 +103,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
 @family("idefics")
 def read_idefics(fields: Fields) -> Anatomy:
     """Llama with gated cross-attention blocks between its layers."""
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     fields = fields.filled()
     heads, width, vocabulary = (
         fields.count("num_attention_heads"),
@@ -154,7 +146,7 @@ def read_git(fields: Fields) -> Anatomy:
     """A BERT that reads image tokens before its own."""
     hidden, layers, heads = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
     fields = fields.filled()
@@ -197,7 +189,7 @@ def read_kosmos(fields: Fields) -> Anatomy:
     """A decoder with norms inside its blocks; learned queries bring the image in."""
     inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
-    hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
+    hidden, layers, heads = inner.count("embed_dim"), inner.repeats("layers"), inner.count("attention_heads")
     if inner.flag("add_cross_attention"):
         raise UnknownAnatomy(f"{inner.where}: cross-attention is not described yet")
     width, vocabulary, text, joint = (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, assemble, layer_count, sizes
+from pipeline.anatomy.towers.part import Part
 
 
 def codec() -> Part:
@@ -114,7 +116,7 @@ def read_mimi(fields: Fields) -> Anatomy:
         lstm=0,
         shortcut=fields.flag("use_conv_shortcut"),
     )
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     shape = {
         "kv_heads": fields.count("num_key_value_heads", default=heads),
         "head_dim": fields.count("head_dim", default=None),

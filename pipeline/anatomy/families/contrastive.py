@@ -5,20 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import (
-    Part,
-    architecture_of,
-    assemble,
-    has_head,
-    label_count,
-    layer_count,
-    nested,
-    over,
-)
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import vision_tower
 
 
@@ -46,7 +39,7 @@ PLANS = {
 
 def text_encoder(fields: Fields, style: str) -> Part:
     part, hidden = Part("text"), fields.count("hidden_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     width = fields.count("intermediate_size")
     part.embedding("embedding", fields.count("vocab_size"), hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
@@ -183,6 +176,6 @@ def read_clap(fields: Fields) -> Anatomy:
 def as_audio(part: Part) -> Part:
     """A vision tower that looks at spectrograms."""
     part.tensors = [replace(t, component="audio", tensor_class="audio-tower") for t in part.tensors]
-    part.attention = [replace(a, component="audio", kind="audio") for a in part.attention]
+    part.attention_layers = [replace(a, component="audio", kind="audio") for a in part.attention_layers]
     part.feed_forward = [replace(f, component="audio", kind="audio") for f in part.feed_forward]
     return part

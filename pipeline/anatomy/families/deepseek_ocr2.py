@@ -6,12 +6,14 @@ Source: transformers 5.23.0, models/deepseek_ocr2. The layers over queries see a
 from __future__ import annotations
 
 import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.reading import architecture_of, nested, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, sizes
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import vision_tower
 
 TEXT = Sparse(
@@ -44,7 +46,7 @@ def deepseek_ocr2(fields: Fields) -> Anatomy:
 
 def encoder(fields: Fields) -> Part:
     part, hidden = Part("vision", "vision-tower"), fields.count("hidden_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     for rows in QUERIES:
         part.embedding("queries", rows, hidden)
     part.mixer(

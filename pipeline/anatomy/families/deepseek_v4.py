@@ -9,12 +9,13 @@ Keys and gates of the tokens that do not fill an entry yet wait beside them: con
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count
+from pipeline.anatomy.towers.part import Part
 
 WINDOW, HEAVY, SPARSE = "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"
 KIND_OF_RATIO = {0: WINDOW, 4: SPARSE, 128: HEAVY}
@@ -198,7 +199,7 @@ def tower(fields: Fields, text: int, *, vectors: int = 3) -> list[Part]:
     """A ViT with RMS norms, rotary positions and gated feed-forwards; two matrices from joined patches to the text's width,
     and vectors that start an image, end its rows and end it (and a fourth that pads)."""
     part, joint = Part("vision", "vision-tower"), Part("projector", "projector")
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     patch, side = fields.count("patch_size", default=14), fields.count("downsample_ratio", default=3)
     part.linear("patch_embedding", 3 * patch * patch, hidden)
     part.mixer(layers, hidden, fields.count("num_attention_heads"), fused=True)

@@ -6,11 +6,13 @@ values of the prompt and of finished canvases are cached as Gemma 4's are. Sourc
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal_woven import read_gemma4
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, nested
+from pipeline.anatomy.towers.part import Part
 
 # What its layers are, whatever the config says: values are keys in full layers, experts stand beside every dense block.
 LAYERS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, label_count, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, sizes
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.relative_positions import disentangled
 
 
@@ -65,7 +66,7 @@ def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden = fields.count("hidden_size", "dim", "n_embd")
-    layers = layer_count(fields, "num_hidden_layers", "n_layers", "n_layer")
+    layers = fields.repeats("num_hidden_layers", "n_layers", "n_layer")
     part = Part("text")
     embeddings(part, fields, plan, hidden)
     body(part, fields, plan, hidden, layers)

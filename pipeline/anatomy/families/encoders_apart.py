@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, label_count
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count
+from pipeline.anatomy.towers.part import Part
 
 
 def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class: str, **facts: Any) -> Anatomy:
@@ -39,7 +40,7 @@ def read_albert(fields: Fields) -> Anatomy:
     """Layers share their weights in groups: `num_hidden_layers` passes over `num_hidden_groups` sets."""
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers = layer_count(fields, "num_hidden_layers")
+    layers = fields.repeats("num_hidden_layers")
     small, heads = fields.count("embedding_size"), fields.count("num_attention_heads")
     architecture = architecture_of(fields) or "AlbertModel"
     part = Part("text")
@@ -50,7 +51,7 @@ def read_albert(fields: Fields) -> Anatomy:
     part.linear("embedding_projection", small, hidden)
     sets = fields.times("num_hidden_groups") * fields.times("inner_group_num")
     part.block(sets, hidden, width, heads)
-    part.attention = [
+    part.attention_layers = [
         AttentionLayer("text", "bidirectional", layers, "text", heads, heads, hidden // heads, hidden // heads)
     ]
     part.feed_forward = [FeedForwardLayer("text", layers, "text", width, is_gated=False)]
@@ -87,7 +88,7 @@ def read_albert(fields: Fields) -> Anatomy:
 def read_modernbert(fields: Fields) -> Anatomy:
     """Fused gated feed-forward, no biases, attention over a window in two layers of three; the first layer has no norm."""
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     vocabulary = fields.count("vocab_size")
     norm_bias, bias = fields.flag("norm_bias"), fields.flag("attention_bias")
     architecture = architecture_of(fields) or "ModernBertForMaskedLM"
@@ -119,7 +120,7 @@ def read_modernbert(fields: Fields) -> Anatomy:
 def read_xlnet(fields: Fields) -> Anatomy:
     """Relative attention whose projections are bare parameters [hidden, heads, head_dim]; segments have no table."""
     hidden, width = fields.count("d_model"), fields.size("d_inner")
-    layers, heads = layer_count(fields, "n_layer"), fields.count("n_head")
+    layers, heads = fields.repeats("n_layer"), fields.count("n_head")
     head_dim = fields.divide(hidden, heads, "d_model")
     vocabulary = fields.count("vocab_size")
     architecture = architecture_of(fields) or "XLNetLMHeadModel"
@@ -135,7 +136,9 @@ def read_xlnet(fields: Fields) -> Anatomy:
     ):
         part.add(role, "parameter", hidden, hidden, layers=layers, count=count)
     part.add("attention_bias", "parameter", heads * head_dim, layers=layers, count=5)
-    part.attention.append(AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim))
+    part.attention_layers.append(
+        AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim)
+    )
     part.mlp(layers, hidden, width)
     part.norm(hidden, layers=layers, count=2)
     predicts, tied = architecture.endswith("LMHeadModel"), fields.flag("tie_word_embeddings")
@@ -167,7 +170,7 @@ def read_canine(fields: Fields) -> Anatomy:
     """Characters hashed into small tables, one layer over characters, the encoder over molecules, one layer back."""
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     hashes = fields.size("num_hash_functions")
     architecture = architecture_of(fields) or "CanineModel"
     part = Part("text")
@@ -198,7 +201,7 @@ def read_canine(fields: Fields) -> Anatomy:
 def read_xlm(fields: Fields) -> Anatomy:
     fields = fields.filled((*WIDTH_AND_DEPTH, "n_heads"))
     vocabulary = fields.count("vocab_size", "n_words")
-    hidden, layers = fields.count("emb_dim"), layer_count(fields, "n_layers")
+    hidden, layers = fields.count("emb_dim"), fields.repeats("n_layers")
     architecture = architecture_of(fields) or ("XLMModel" if fields.text("model_type") == "xlm" else "FlaubertModel")
     part = Part("text")
     part.embedding("embedding", vocabulary, hidden)
@@ -223,7 +226,7 @@ def read_mixing(fields: Fields) -> Anatomy:
     model_type = fields.text("model_type")
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers, positions = layer_count(fields, "num_hidden_layers"), fields.count("max_position_embeddings")
+    layers, positions = fields.repeats("num_hidden_layers"), fields.count("max_position_embeddings")
     class_name = {"fnet": "FNetModel", "yoso": "YosoModel", "longformer": "LongformerModel"}[model_type]
     architecture = architecture_of(fields) or class_name
     part = Part("text")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, label_count
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, divided, label_count, layer_count
+from pipeline.anatomy.towers.part import Part, divided
 
 
 def _read(fields: Fields, part: Part, hidden: int, layers: int, name: str, *, tied: bool = False) -> Anatomy:
@@ -54,7 +55,7 @@ def _top(part: Part, fields: Fields, name: str, hidden: int, width: int) -> bool
 def read_deberta(fields: Fields) -> Anatomy:
     """One matrix for queries, keys and values with biases on two of them; relative positions in every layer."""
     fields = fields.filled(WIDTH_AND_DEPTH)
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, name = fields.count("num_attention_heads"), architecture_of(fields) or "DebertaModel"
     part, head_dim = Part("text"), fields.divide(hidden, fields.count("num_attention_heads"), "hidden_size")
     if fields.flag("talking_head") or fields.count("embedding_size", default=hidden) != hidden:
@@ -63,7 +64,9 @@ def read_deberta(fields: Fields) -> Anatomy:
     part.linear("attention_qkv", hidden, 3 * hidden, bias=False, layers=layers)
     part.vector(hidden, "bias", layers=layers, count=2)
     part.linear("attention_o", hidden, hidden, layers=layers)
-    part.attention.append(AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim))
+    part.attention_layers.append(
+        AttentionLayer("text", "bidirectional", layers, "text", heads, heads, head_dim, head_dim)
+    )
     part.mlp(layers, hidden, fields.count("intermediate_size"))
     part.norm(hidden, layers=layers, count=2)
     if fields.flag("relative_attention"):
@@ -81,7 +84,7 @@ def read_deberta(fields: Fields) -> Anatomy:
 def read_convbert(fields: Fields) -> Anatomy:
     """Half of the heads are convolutions whose kernels are computed from the text."""
     fields = fields.filled(WIDTH_AND_DEPTH)
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     narrow, kernel = fields.size("head_ratio"), fields.size("conv_kernel_size")
     heads, small = fields.count("num_attention_heads"), fields.count("embedding_size")
     name, part = architecture_of(fields) or "ConvBertModel", Part("text")
@@ -107,7 +110,7 @@ def read_convbert(fields: Fields) -> Anatomy:
 def read_dpr(fields: Fields) -> Anatomy:
     """A BERT without its pooler; a reader also marks spans and ranks passages."""
     fields = fields.filled(WIDTH_AND_DEPTH)
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     name, part = architecture_of(fields) or "DPRQuestionEncoder", Part("text")
     projection = fields.size("projection_dim", least=0)
     _words(part, fields, hidden)

@@ -5,13 +5,15 @@ Source: transformers 5.23.0, models/ernie4_5_vl_moe.
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import after_dense
+from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, sizes
+from pipeline.anatomy.towers.part import Part
 
 TEXT = Plain(qkv_bias="use_bias", out_bias="use_bias")
 
@@ -47,7 +49,7 @@ def language_model(fields: Fields) -> Anatomy:
 def towers(fields: Fields, text: int) -> list[Part]:
     """A ViT with rotary positions; patches are joined in space and then in time before they enter the language model."""
     part, joint, hidden = Part("vision", "vision-tower"), Part("projector", "projector"), fields.count("hidden_size")
-    layers, patch = layer_count(fields, "depth"), fields.count("patch_size")
+    layers, patch = fields.repeats("depth"), fields.count("patch_size")
     part.linear("patch_embedding", fields.count("in_channels") * patch * patch, hidden, bias=False)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_heads"), fused=True)
     part.norm(hidden)

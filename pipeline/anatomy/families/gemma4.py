@@ -8,7 +8,7 @@ from collections import Counter
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import FULL, SLIDING, every, looking_both_ways, window_of
 from pipeline.anatomy.reading import dropout, is_causal, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig

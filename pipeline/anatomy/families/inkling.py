@@ -10,12 +10,13 @@ import math
 from dataclasses import replace
 from itertools import combinations, pairwise
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.reading import Heads, architecture_of, dropout, layer_types, nested
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, nested
+from pipeline.anatomy.towers.part import Part
 
 GLOBAL, LOCAL = "hybrid", "hybrid_sliding"
 LARGEST_PATCH = 4096  # pixels of a side, or frames

@@ -5,11 +5,12 @@ Source: transformers 5.23.0, models/kosmos2_5. The positions of the decoder are 
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, nested
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, layer_count, nested
+from pipeline.anatomy.towers.part import Part
 
 TEXT = {"vocab_size": 108481, "embed_dim": 1536, "layers": 24, "ffn_dim": 6144, "attention_heads": 16}
 
@@ -18,7 +19,7 @@ TEXT = {"vocab_size": 108481, "embed_dim": 1536, "layers": 24, "ffn_dim": 6144, 
 def kosmos_2_5(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config").filled()
     vision = tower(nested(fields, "vision_config").filled())
-    hidden, layers = inner.count("embed_dim", "hidden_size"), layer_count(inner, "layers", "num_hidden_layers")
+    hidden, layers = inner.count("embed_dim", "hidden_size"), inner.repeats("layers", "num_hidden_layers")
     heads, width, vocabulary = inner.count("attention_heads"), inner.count("ffn_dim"), inner.count("vocab_size")
     projector, text = Part("projector", "projector"), Part("text")
     projector.linear("projector", vision.hidden, hidden)
@@ -48,7 +49,7 @@ def kosmos_2_5(fields: Fields) -> Anatomy:
 
 def tower(fields: Fields) -> Part:
     part, hidden = Part("vision", "vision-tower"), fields.count("hidden_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     part.linear("patch_embedding", fields.count("patch_embed_hidden_size"), hidden)
     part.embedding("position_embedding", fields.count("max_num_patches"), hidden, count=2)
     part.mixer(layers, hidden, heads, head_dim=fields.count("head_dim"), bias=False)

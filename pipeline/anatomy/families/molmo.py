@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, nested, pair, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, pair, sizes
+from pipeline.anatomy.towers.part import Part
 
 TEXT = {
     "hidden_size": 4096,
@@ -56,7 +58,7 @@ def shape(fields: Fields) -> dict:
 
 def tower(fields: Fields) -> Part:
     part, hidden = Part("vision", "vision-tower"), fields.count("hidden_size")
-    layers, patch = layer_count(fields, "num_hidden_layers"), fields.count("patch_size")
+    layers, patch = fields.repeats("num_hidden_layers"), fields.count("patch_size")
     high, wide = pair(fields, "image_size", 378)
     rows = fields.count("num_position_embeddings", default=(high // patch) * (wide // patch))
     part.parameter(rows * hidden, "position_embedding")

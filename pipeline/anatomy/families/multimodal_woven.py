@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, is_text_only, language_model
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.towers.audio import audio_tower
-from pipeline.anatomy.towers.part import Part, add_parts, assemble, layer_count, nested, sizes
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import vision_tower
 
 
@@ -65,7 +67,7 @@ def read_gemma4_unified(fields: Fields) -> Anatomy:
 def read_mllama(fields: Fields) -> Anatomy:
     """Some layers attend to the image instead of the text: gated, with normed queries and keys, cached per image."""
     inner = nested(fields, "text_config").filled()
-    hidden, layers = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers")
+    hidden, layers = inner.count("hidden_size"), inner.repeats("num_hidden_layers")
     across = set(sizes(inner, "cross_attention_layers", (3, 8, 13, 18, 23, 28, 33, 38)))
     if any(i >= layers for i in across):
         raise ContradictoryConfig(f"{inner.where}.cross_attention_layers names layers beyond {layers}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy

@@ -6,12 +6,14 @@ no use for here. The language model keeps every token of the prompt and a window
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.reading import nested, pair, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, divided, layer_count, nested, pair, sizes
+from pipeline.anatomy.towers.part import Part, divided
 from pipeline.anatomy.towers.vision import vision_tower
 
 REFERENCE = "reference_sliding_attention"
@@ -43,7 +45,7 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     second.parameter(hidden, "class_embedding")
     second.embedding("position_embedding", (image[0] // high) * (image[1] // wide) + 1, hidden)
     second.norm(hidden)
-    layers, heads = layer_count(features, "num_hidden_layers"), features.count("num_attention_heads")
+    layers, heads = features.repeats("num_hidden_layers"), features.count("num_attention_heads")
     divided(hidden, heads, "vision width")
     second.block(layers, hidden, features.count("intermediate_size"), heads)
     joint = Part("projector", "projector")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.codecs import halved, ratios
 from pipeline.anatomy.families.multimodal_woven import read_thinker
@@ -15,8 +16,9 @@ from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.parts.experts import Sparse, read_sparse
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, Tensor
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested
+from pipeline.anatomy.towers.part import Part
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
 QK = replace(BIASED, qk_norm="head")
@@ -51,7 +53,7 @@ def spoken(anatomy: Anatomy, *, copies: int = 1, window: int | None = None) -> P
 
     part.tensors = [named(tensor) for tensor in anatomy.tensors]
     shape = {"mechanism": "sliding", "kind": "sliding", "window_tokens": window} if window else {}
-    part.attention = [replace(layer, component=SPOKEN, **shape) for layer in anatomy.attention]
+    part.attention_layers = [replace(layer, component=SPOKEN, **shape) for layer in anatomy.attention]
     part.feed_forward = [replace(layer, component=SPOKEN) for layer in anatomy.feed_forward]
     return part
 
@@ -77,7 +79,7 @@ def predictor(inner: Fields) -> Part:
 def wave(fields: Fields) -> Part:
     """A small transformer over frames, then convolutions that raise the rate, each with half the channels of the last."""
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     part = Part("audio", "audio-tower")
     part.embedding("audio_embedding", fields.count("codebook_size") * fields.count("num_quantizers"), hidden)
     part.mixer(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import (
     Windows,
     either_way,

@@ -11,7 +11,7 @@ from collections import Counter
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.parts.windows import upper_layers
 from pipeline.anatomy.reading import Heads, dropout

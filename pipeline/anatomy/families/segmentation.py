@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.reading import nested, over, pair
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, assemble, divided, layer_count, nested, over, pair
+from pipeline.anatomy.towers.part import Part, divided
 
 TEXT = {
     "vocab_size": 49408, "hidden_size": 1024, "intermediate_size": 4096, "projection_dim": 512,
@@ -39,7 +41,7 @@ def sam3_video(fields: Fields) -> Anatomy:
         fields,
         parts,
         hidden=tower.hidden,
-        layers=tower.layers + layer_count(text, "num_hidden_layers"),
+        layers=tower.layers + text.repeats("num_hidden_layers"),
         vocab_size=text.count("vocab_size"),
         architecture="Sam3VideoModel",
         stored_extra={"position frequencies": 2 * width},
@@ -50,7 +52,7 @@ def backbone(fields: Fields) -> Part:
     part, hidden, layers = (
         Part("vision", "vision-tower"),
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
     )
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "pretrain_image_size")
     part.parameter((image[0] // high) * (image[1] // wide) * hidden, "position_embedding")
@@ -76,7 +78,7 @@ def text_encoder(fields: Fields) -> Part:
     part, hidden = Part("text"), fields.count("hidden_size")
     part.embedding("embedding", fields.count("vocab_size"), hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
-    layers = layer_count(fields, "num_hidden_layers")
+    layers = fields.repeats("num_hidden_layers")
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     part.norm(hidden)
     part.linear("projector", hidden, fields.count("projection_dim"), bias=False)
@@ -91,7 +93,7 @@ def mlp(part: Part, *widths: int, count: int = 1) -> None:
 def stack(part: Part, fields: Fields, width: int, *, layers: int, crosses: int) -> None:
     """Layers of DETR: attention among themselves, `crosses` times to something else, a feed-forward, a norm for each."""
     fields = fields.filled()
-    count, heads = layer_count(fields, "num_layers", default=layers), fields.count("num_attention_heads")
+    count, heads = fields.repeats("num_layers", default=layers), fields.count("num_attention_heads")
     for _ in range(1 + crosses):
         part.mixer(count, width, heads)
     part.mlp(count, width, fields.count("intermediate_size"))
@@ -123,7 +125,7 @@ def detect(fields: Fields, text: Fields, width: int) -> Part:
     mlp(part, 2 * width, width, width)
     mlp(part, 2, width, heads, count=2)
     part.norm(width, count=2)
-    stages = layer_count(masks, "num_upsampling_stages", default=3)
+    stages = masks.repeats("num_upsampling_stages", default=3)
     part.conv(width, width, 3, 3, count=stages)
     part.norm(width, count=stages)
     mlp(part, width, width, width, width)
@@ -183,7 +185,7 @@ def mask_decoder(fields: Fields, part: Part, width: int) -> None:
     """Attention both ways between tokens and image, of half the width; a small network for each mask."""
     masks, layers = (
         fields.count("num_multimask_outputs", default=3) + 1,
-        layer_count(fields, "num_hidden_layers", default=2),
+        fields.repeats("num_hidden_layers", default=2),
     )
     heads, rate = fields.count("num_attention_heads", default=8), fields.count("attention_downsample_rate", default=2)
     narrow = {"head_dim": divided(divided(width, rate, "tracker width"), heads, "tracker width"), "outputs": width}

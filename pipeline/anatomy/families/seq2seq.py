@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, label_count, nested
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, nested
+from pipeline.anatomy.towers.part import Part
 
 
 @family("t5", "mt5", "umt5", "longt5")
 def read_t5(fields: Fields) -> Anatomy:
     """transformers 5 ties the head of this family whatever the config says; checkpoints may hold a separate one."""
     model_type = fields.text("model_type")
-    hidden, layers = fields.count("d_model"), layer_count(fields, "num_layers")
-    decoder_layers = layer_count(fields, "num_decoder_layers", default=layers)
+    hidden, layers = fields.count("d_model"), fields.repeats("num_layers")
+    decoder_layers = fields.repeats("num_decoder_layers", default=layers)
     heads, head_dim = fields.count("num_heads"), fields.size("d_kv")
     width, vocabulary = fields.count("d_ff"), fields.size("vocab_size")
     kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
@@ -106,7 +107,7 @@ def read_bart(fields: Fields) -> Anatomy:
     plan = PLANS[model_type]
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden, vocabulary = fields.count("d_model"), fields.count("vocab_size")
-    depth = {part: layer_count(fields, f"{part}_layers") for part in ("encoder", "decoder")}
+    depth = {part: fields.repeats(f"{part}_layers") for part in ("encoder", "decoder")}
     default = plan.prefix + ("MTModel" if model_type == "marian" else "ForConditionalGeneration")
     architecture = architecture_of(fields) or default
     parts = {"encoder": Part("encoder"), "decoder": Part("decoder")}
@@ -175,7 +176,7 @@ def read_t5gemma(fields: Fields) -> Anatomy:
     for name in ("encoder", "decoder"):
         inner = nested(fields, name).filled()
         part = Part(name)
-        hidden, layers = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers")
+        hidden, layers = inner.count("hidden_size"), inner.repeats("num_hidden_layers")
         heads, bias = inner.count("num_attention_heads"), inner.flag("attention_bias")
         shape = {"kv_heads": inner.count("num_key_value_heads"), "head_dim": inner.count("head_dim"), "bias": bias}
         part.embedding("embedding", inner.count("vocab_size"), hidden)

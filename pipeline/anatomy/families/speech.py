@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.reading import architecture_of, dropout, has_head, label_count, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers.audio import TOWERS, audio_tower, whisper_encoder
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
+from pipeline.anatomy.towers.part import Part
 
 BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
 
@@ -50,7 +51,7 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
 @family("whisper")
 def read_whisper(fields: Fields) -> Anatomy:
     """Every request holds keys and values of 30 seconds of sound (1,500 positions), whatever its length."""
-    hidden, layers = fields.count("d_model"), layer_count(fields, "decoder_layers")
+    hidden, layers = fields.count("d_model"), fields.repeats("decoder_layers")
     vocabulary = fields.size("vocab_size")
     name = architecture_of(fields) or "WhisperForConditionalGeneration"
     encoder, decoder = Part("encoder"), Part("decoder")
@@ -104,7 +105,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
     hidden, vocabulary = fields.count("d_model"), fields.size("vocab_size")
     parts, layers_in_all = [], 0
     for name, default_layers in (("encoder", 12), ("decoder", 6)):
-        part, layers = Part(name), layer_count(fields, f"{name}_layers", default=default_layers)
+        part, layers = Part(name), fields.repeats(f"{name}_layers", default=default_layers)
         heads, width = fields.count(f"{name}_attention_heads", default=4), fields.count(f"{name}_ffn_dim", default=2048)
         if name == "encoder":
             channels, inputs = (
@@ -152,7 +153,7 @@ def read_moonshine(fields: Fields) -> Anatomy:
     depth = 0
     for part in (encoder, decoder):
         name = part.component
-        layers, heads = layer_count(fields, f"{name}_num_hidden_layers"), fields.count(f"{name}_num_attention_heads")
+        layers, heads = fields.repeats(f"{name}_num_hidden_layers"), fields.count(f"{name}_num_attention_heads")
         shape = {
             "kv_heads": fields.count(f"{name}_num_key_value_heads", default=heads),
             "bias": bias,

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense
 from pipeline.anatomy.parts.windows import window_of, windows_by_type
-from pipeline.anatomy.reading import Heads, dropout
+from pipeline.anatomy.reading import Heads, dropout, ratio
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, ratio
+from pipeline.anatomy.towers.part import Part
 
 SPARSE = Sparse(
     Plain(), experts=("moe_num_experts", "num_experts", "n_routed_experts", 288),
@@ -78,7 +79,7 @@ def attend(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> N
 def tower(fields: Fields) -> Part:
     """Layers scaled by learned vectors, then two convolutions that halve each side and double the width."""
     part, hidden = Part("vision", "vision-tower"), fields.count("width", "hidden_size", default=1536)
-    layers = layer_count(fields, "layers", "num_hidden_layers", default=47)
+    layers = fields.repeats("layers", "num_hidden_layers", default=47)
     patch, image = fields.count("patch_size", default=14), fields.count("image_size", default=728)
     part.conv(hidden, fields.count("num_channels", default=3), patch, patch, bias=False)
     part.embedding("position_embedding", (image // patch) ** 2, hidden)

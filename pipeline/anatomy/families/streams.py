@@ -13,7 +13,7 @@ from pipeline.anatomy.families.latent import indexer_kinds
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.families.qwen_hybrid import LINEAR, mix, sparse
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.parts.mixers import convolution, kimi_delta, recurrent

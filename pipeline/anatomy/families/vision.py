@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import pipeline.anatomy.towers.vision_beside_vit
 import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import (
-    Part,
-    architecture_of,
-    assemble,
-    has_head,
-    label_count,
-    layer_count,
-    nested,
-)
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import TOWERS, vision_tower
 
 # Bare classes that end in a dense layer over the class token.
@@ -89,7 +83,7 @@ def read_sam(fields: Fields) -> Anatomy:
 
 def mask_decoder(part: Part, fields: Fields) -> None:
     """Two-way attention between tokens and image, at half the width across; upscaling; a small network per mask."""
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     narrow = hidden // fields.count("attention_downsample_rate", default=2)
     tokens = fields.count("num_multimask_outputs") + 1
     heads = fields.count("num_attention_heads")
@@ -107,7 +101,7 @@ def mask_decoder(part: Part, fields: Fields) -> None:
     part.norm(hidden // 4)
     part.linear("head_transform", hidden, hidden, count=2 * tokens)
     part.linear("head", hidden, hidden // 8, count=tokens)
-    depth, inner = layer_count(fields, "iou_head_depth", default=3), fields.count("iou_head_hidden_dim", default=256)
+    depth, inner = fields.repeats("iou_head_depth", default=3), fields.count("iou_head_hidden_dim", default=256)
     part.linear("head_transform", hidden, inner)
     part.linear("head_transform", inner, inner, count=max(depth - 2, 0))
     part.linear("head", inner, tokens)

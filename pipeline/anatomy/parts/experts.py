@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.families.plain import Plain, attend, flag
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy

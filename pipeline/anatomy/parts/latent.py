@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 
 
 @dataclass(frozen=True)

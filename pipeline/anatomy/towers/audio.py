@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, layer_count, registered, sizes
+from pipeline.anatomy.towers.part import Part, Towers, registered
 
 TOWERS: Towers = {}
 tower = registered(TOWERS)
@@ -68,7 +69,7 @@ def qwen3_omni_audio(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, channels = (
         fields.count("d_model"),
-        layer_count(fields, "encoder_layers"),
+        fields.repeats("encoder_layers"),
         fields.count("downsample_hidden_size"),
     )
     part, bins = Part("audio", "audio-tower"), fields.count("num_mel_bins")
@@ -88,7 +89,7 @@ def qwen3_omni_audio(fields: Fields) -> list[Part]:
 def whisper_encoder(part: Part, fields: Fields) -> None:
     """Two convolutions over mel bins, a table of positions, layers whose keys have no bias, a norm."""
     hidden = fields.count("d_model", "hidden_size")
-    layers = layer_count(fields, "encoder_layers", "num_hidden_layers")
+    layers = fields.repeats("encoder_layers", "num_hidden_layers")
     heads, width = (
         fields.count("encoder_attention_heads", "num_attention_heads"),
         fields.count("encoder_ffn_dim", "intermediate_size"),
@@ -104,7 +105,7 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
 @tower("voxtral_realtime_encoder")
 def voxtral_realtime(fields: Fields) -> list[Part]:
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part = Part("audio", "audio-tower")
     part.conv(hidden, fields.count("num_mel_bins"), 3)
@@ -131,7 +132,7 @@ def gemma4_audio(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
     part, outputs = Part("audio", "audio-tower"), fields.count("output_proj_dims")
@@ -163,7 +164,7 @@ SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (1
 def wav2vec(fields: Fields) -> list[Part]:
     """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
     kind, fields = fields.text("model_type"), fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     channels, kernels = SQUEEZED if kind == "sew" else CONVOLUTIONS
     channels, kernels = sizes(fields, "conv_dim", channels, least=1), sizes(fields, "conv_kernel", kernels, least=1)
@@ -223,7 +224,7 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
 def wav2vec_bert(fields: Fields) -> list[Part]:
     """A conformer over mel features with relative keys."""
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part, inputs = Part("audio", "audio-tower"), fields.count("feature_projection_input_dim")
     if fields.flag("add_adapter"):

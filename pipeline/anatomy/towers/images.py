@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import pair, ratio
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
-from pipeline.anatomy.towers.part import pair, ratio
 from pipeline.anatomy.towers.shapes import plain, shape_of
 
 

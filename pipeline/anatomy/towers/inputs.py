@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.towers.images import (
     activation,
@@ -30,7 +31,6 @@ from pipeline.anatomy.towers.images import (
     tiled,
     vision,
 )
-from pipeline.anatomy.towers.part import sizes
 from pipeline.anatomy.towers.shapes import plain, shape_of
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
 

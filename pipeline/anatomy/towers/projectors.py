@@ -6,8 +6,9 @@ Arguments: the whole config, the tower's config, the tower's parts, and the widt
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, layer_count, nested
+from pipeline.anatomy.towers.part import Part
 
 
 def projector() -> Part:
@@ -76,7 +77,7 @@ def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
     inner = nested(fields, "perceiver_config", required=False).filled()
     language = fields.inner("text_config")
-    part, layers = projector(), layer_count(inner, "resampler_depth")
+    part, layers = projector(), inner.repeats("resampler_depth")
     width = language.size("intermediate_size") if language else 14336
     part.linear("projector_up", tower[0].hidden, width, bias=False, count=2)
     part.linear("projector_down", width, text, bias=False)

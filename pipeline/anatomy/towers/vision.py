@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import over, pair
 from pipeline.anatomy.rows import UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, layer_count, over, pair, registered
+from pipeline.anatomy.towers.part import Part, Towers, registered
 
 LARGE_CLIP = {
     "hidden_size": 1024,
@@ -174,7 +175,7 @@ def vit(fields: Fields) -> list[Part]:
     plan = replace(plan, **{name: fields.flag(flag) for name, flag in plan.flags.items()})
     part = Part("vision", "vision-tower")
     hidden = fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     part.mixer(

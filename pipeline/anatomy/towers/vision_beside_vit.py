@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import pair, ratio, sizes
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, layer_count, pair, ratio, sizes
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import tower
 from pipeline.base.bounds import MOST_REPEATS
 
@@ -22,7 +23,7 @@ def beit(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
@@ -48,7 +49,7 @@ def beit(fields: Fields) -> list[Part]:
 def videomae(fields: Fields) -> list[Part]:
     """Tubes of frames; positions are computed, and the classifier's norm stands for the encoder's where it averages."""
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     high, wide = pair(fields, "patch_size")
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("num_channels"), fields.size("tubelet_size"), high, wide)
@@ -63,7 +64,7 @@ def videomae(fields: Fields) -> list[Part]:
 @tower("vivit")
 def vivit(fields: Fields) -> list[Part]:
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     frames, high, wide = [*sizes(fields, "tubelet_size", (2, 16, 16), least=1), 1, 1, 1][:3]
     image = pair(fields, "image_size")
     part = Part("vision", "vision-tower")
@@ -83,7 +84,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
     """ViTs whose width is a ratio; they differ in tokens, positions and norms."""
     kind = fields.text("model_type")
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     width = int(hidden * ratio(fields, "mlp_ratio"))
     if fields.flag("use_swiglu_ffn"):
         raise UnknownAnatomy(f"{fields.where}: its gated feed-forward is not described yet")
@@ -115,7 +116,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
 @tower("aimv2_vision_model")
 def aimv2(fields: Fields) -> list[Part]:
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
     part, native = Part("vision", "vision-tower"), fields.flag("is_native")
     part.conv(hidden, fields.count("num_channels"), high, wide)
@@ -241,7 +242,7 @@ def hunyuan_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, text = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("text_hidden_size"),
     )
     patch, merge = fields.count("patch_size"), fields.size("spatial_merge_size")

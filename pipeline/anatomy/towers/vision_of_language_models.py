@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.towers.part import Part, layer_count, pair, ratio, sizes
+from pipeline.anatomy.reading import pair, ratio, sizes
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vision import tower
 
 
@@ -44,7 +45,7 @@ def qwen_vision(fields: Fields) -> list[Part]:
     """Patches over two frames, fused projections, and mergers that join merge² patches for the language model."""
     plan, fields = QWEN[fields.text("model_type")], fields.filled()
     hidden, outputs = fields.count(plan.width), fields.count(plan.outputs)
-    layers, heads = layer_count(fields, "depth"), fields.count("num_heads")
+    layers, heads = fields.repeats("depth"), fields.count("num_heads")
     width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
     patch, frames = fields.count("patch_size"), fields.count("temporal_patch_size")
     part = Part("vision", "vision-tower")
@@ -73,7 +74,7 @@ def glm_vision(fields: Fields) -> list[Part]:
     kind = fields.text("model_type")
     older = kind.startswith("glm4v")
     fields = fields.filled()
-    hidden, layers, heads = fields.count("hidden_size"), layer_count(fields, "depth"), fields.count("num_heads")
+    hidden, layers, heads = fields.count("hidden_size"), fields.repeats("depth"), fields.count("num_heads")
     outputs, width = fields.count("out_hidden_size"), fields.count("intermediate_size")
     patch, frames = fields.count("patch_size"), fields.size("temporal_patch_size")
     bias = fields.flag("attention_bias")
@@ -103,7 +104,7 @@ def gemma4_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, head_dim = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("head_dim"),
     )
     part = Part("vision", "vision-tower")
@@ -127,7 +128,7 @@ def mllama_vision(fields: Fields) -> list[Part]:
     """Local layers, then gated global ones; positions and tiles have tables per aspect ratio."""
     fields = fields.filled()
     hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    local, wide = layer_count(fields, "num_hidden_layers"), layer_count(fields, "num_global_layers")
+    local, wide = fields.repeats("num_hidden_layers"), fields.repeats("num_global_layers")
     heads, tiles = fields.size("attention_heads", "num_attention_heads"), fields.count("max_num_tiles")
     ratios = len(fields.items("supported_aspect_ratios") or range(8)) + 1
     patch = fields.count("patch_size")
@@ -153,7 +154,7 @@ def llama4_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, patch = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("patch_size"),
     )
     part, adapter = Part("vision", "vision-tower"), Part("projector", "projector")
@@ -173,7 +174,7 @@ def llama4_vision(fields: Fields) -> list[Part]:
 def sam_vision(fields: Fields) -> list[Part]:
     """Windows with relative positions, full attention in a few layers, a convolutional neck."""
     fields = fields.filled()
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, neck = fields.count("num_attention_heads"), fields.count("output_channels")
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "image_size")
     grid = (image[0] // high, image[1] // wide)
@@ -204,7 +205,7 @@ def minimax_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, patch = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("patch_size"),
     )
     compression = fields.inner("img_token_compression_config") or fields
