@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
 from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, has_head, nested, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import vision_tower
 from pipeline.base.bounds import MOST_REPEATS
 
 BERT = {

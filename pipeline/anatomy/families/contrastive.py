@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import vision_tower
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ Source: transformers 5.23.0, models/deepseek_ocr2. The layers over queries see a
 
 from __future__ import annotations
 
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
@@ -13,8 +12,8 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.reading import architecture_of, nested, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import vision_tower
 
 TEXT = Sparse(
     LLAMA, experts=("n_routed_experts", 64), chosen=("num_experts_per_tok",),

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
@@ -18,8 +17,8 @@ from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import architecture_of, nested, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import projectors as p
+from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import vision_tower
 
 # Language models of which nested configs may leave any size to the class: transformers writes only what differs from it. Files of the
 # others say them all.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, is_text_only, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers.audio import audio_tower
+from pipeline.anatomy.towers import audio_tower, vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import vision_tower
 
 
 @family("gemma4")

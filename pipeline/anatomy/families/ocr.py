@@ -13,8 +13,8 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.reading import nested, pair, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part, divided
-from pipeline.anatomy.towers.vision import vision_tower
 
 REFERENCE = "reference_sliding_attention"
 TEXT = Sparse(

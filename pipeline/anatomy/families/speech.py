@@ -7,13 +7,14 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, has_head, label_count, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.audio import TOWERS, audio_tower, whisper_encoder
+from pipeline.anatomy.towers import audio_tower, types_that_hear
+from pipeline.anatomy.towers.audio import whisper_encoder
 from pipeline.anatomy.towers.part import Part
 
 BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
 
 
-@family(*TOWERS)
+@family(*types_that_hear())
 def read_audio_encoder(fields: Fields) -> Anatomy:
     fields.count("hidden_size", "d_model")
     name = architecture_of(fields) or ""

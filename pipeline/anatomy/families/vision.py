@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.towers.vision_beside_vit
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.towers import types_that_see, vision_tower
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import TOWERS, vision_tower
 
 # Bare classes that end in a dense layer over the class token.
 POOLED = ("ViTModel", "DeiTModel", "VivitModel")
@@ -18,7 +16,9 @@ POOLED = ("ViTModel", "DeiTModel", "VivitModel")
 SIZES = ("hidden_size", "embed_dim", "hidden_sizes", "depths")
 
 
-@family(*(name for name in TOWERS if name not in ("llava_clip", "phi3_clip", "idefics_vision", "fuyu_patches")))
+@family(
+    *(name for name in types_that_see() if name not in ("llava_clip", "phi3_clip", "idefics_vision", "fuyu_patches"))
+)
 def read_vision(fields: Fields) -> Anatomy:
     if fields.raw(*SIZES) is None:
         raise UnknownAnatomy(f"{fields.where} has no hidden_size")

@@ -1,27 +1,12 @@
-"""Audio towers: Whisper's encoder and its relatives, the convolutional front of Wav2Vec 2.0, Gemma's conformer.
-
-`audio_tower(fields)` reads a tower by the `model_type` of its own config, as it stands alone or inside another model.
-"""
+"""Audio towers: Whisper's encoder and its relatives, the convolutional front of Wav2Vec 2.0, Gemma's conformer."""
 
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, registered
-
-TOWERS: Towers = {}
-tower = registered(TOWERS)
-
-
-def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:
-    """The tower this config describes; `default` is the kind that a parent builds where its config does not say."""
-    kind = fields.text("model_type") or default
-    kind = kind if kind in TOWERS else default
-    if kind not in TOWERS:
-        raise UnknownAnatomy(f"audio tower '{str(kind)[:60]}' is not described yet")
-    return TOWERS[kind](fields.but({"model_type": kind}))
-
+from pipeline.anatomy.towers import hearing
+from pipeline.anatomy.towers.part import Part
 
 WHISPER = {
     "voxtral_encoder": {
@@ -48,7 +33,7 @@ WHISPER["audioflamingo3_encoder"] = WHISPER["voxtral_encoder"]
 WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
 
 
-@tower(*WHISPER)
+@hearing(*WHISPER)
 def whisper_tower(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
     whisper_encoder(part, fields.filled())
@@ -63,7 +48,7 @@ def whisper_tower(fields: Fields) -> list[Part]:
     return [part]
 
 
-@tower("qwen3_omni_moe_audio_encoder")
+@hearing("qwen3_omni_moe_audio_encoder")
 def qwen3_omni_audio(fields: Fields) -> list[Part]:
     """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
     fields = fields.filled()
@@ -102,7 +87,7 @@ def whisper_encoder(part: Part, fields: Fields) -> None:
     part.hidden, part.layers = hidden, layers
 
 
-@tower("voxtral_realtime_encoder")
+@hearing("voxtral_realtime_encoder")
 def voxtral_realtime(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
@@ -122,11 +107,10 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
     part.mlp(layers, hidden, width, gated=True, bias=False)
     part.vector(hidden, "bias", layers=layers)
     part.norm(hidden, count=2 * layers + 1, bias=False)
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
-@tower("gemma4_audio")
+@hearing("gemma4_audio")
 def gemma4_audio(fields: Fields) -> list[Part]:
     """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
     fields = fields.filled()
@@ -152,15 +136,14 @@ def gemma4_audio(fields: Fields) -> list[Part]:
     part.conv(hidden, 1, fields.size("conv_kernel_size"), bias=False, layers=layers)
     part.norm(hidden, layers=layers, count=9, bias=False)
     part.linear("projector", hidden, outputs)
-    part.hidden, part.layers = outputs, layers
-    return [part]
+    return part.finished(outputs, layers)
 
 
 CONVOLUTIONS = ((512,) * 7, (10, 3, 3, 3, 3, 2, 2))
 SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (10, 3, 1, 3, 1, 3, 1, 3, 1, 2, 1, 2, 1))
 
 
-@tower("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
+@hearing("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
 def wav2vec(fields: Fields) -> list[Part]:
     """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
     kind, fields = fields.text("model_type"), fields.filled()
@@ -198,8 +181,7 @@ def wav2vec(fields: Fields) -> list[Part]:
         part.vector(hidden, "mask_embedding")
     if kind == "sew":
         part.linear("upsample", hidden, hidden * fields.size("squeeze_factor"))
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
 def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
@@ -220,7 +202,7 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
         part.vector(kernel)
 
 
-@tower("wav2vec2-bert")
+@hearing("wav2vec2-bert")
 def wav2vec_bert(fields: Fields) -> list[Part]:
     """A conformer over mel features with relative keys."""
     fields = fields.filled()
@@ -248,5 +230,4 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     part.norm(hidden, layers=layers, count=6)
     if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)

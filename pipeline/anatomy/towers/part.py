@@ -7,11 +7,9 @@ Shapes were read from the modelling code of transformers 5.23 and diffusers 0.42
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 from pipeline.anatomy.builder import Builder
-from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import AttentionLayer, ContradictoryConfig, FeedForwardLayer
 
 _CLASS_OF_ROLE = {
@@ -127,27 +125,16 @@ class Part(Builder):
         if layers:
             self.feed_forward.append(FeedForwardLayer(kind or self.component, layers, self.component, width, gated))
 
+    def finished(self, hidden: int, layers: int) -> list[Part]:
+        """As a tower of one part, with the width that leaves it and its layers."""
+        self.hidden, self.layers = hidden, layers
+        return [self]
+
     def block(self, layers: int, hidden: int, width: int, heads: int, **mixer):
         """The common encoder layer: attention, up and down with biases, two LayerNorms."""
         self.mixer(layers, hidden, heads, **mixer)
         self.mlp(layers, hidden, width)
         self.norm(hidden, layers=layers, count=2)
-
-
-Towers = dict[str, Callable[[Fields], list[Part]]]  # readers by the model_type of the tower's own config
-
-
-def registered(towers: Towers) -> Callable:
-    """A decorator that enters a function, which reads a tower's config into its parts, under these types."""
-
-    def tower(*model_types: str) -> Callable:
-        def register(read: Callable[[Fields], list[Part]]) -> Callable[[Fields], list[Part]]:
-            towers.update(dict.fromkeys(model_types, read))
-            return read
-
-        return register
-
-    return tower
 
 
 def divided(whole: int, by: int, what: str) -> int:

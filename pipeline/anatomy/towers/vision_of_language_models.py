@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import pair, ratio, sizes
+from pipeline.anatomy.towers import seeing
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.vision import tower
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ QWEN = {
 }
 
 
-@tower(*QWEN)
+@seeing(*QWEN)
 def qwen_vision(fields: Fields) -> list[Part]:
     """Patches over two frames, fused projections, and mergers that join merge² patches for the language model."""
     plan, fields = QWEN[fields.text("model_type")], fields.filled()
@@ -68,7 +68,7 @@ def qwen_vision(fields: Fields) -> list[Part]:
     return [part, merger]
 
 
-@tower("glm4v_vision", "glm4v_moe_vision", "glm5_next_vision", "glm_ocr_vision")
+@seeing("glm4v_vision", "glm4v_moe_vision", "glm5_next_vision", "glm_ocr_vision")
 def glm_vision(fields: Fields) -> list[Part]:
     """GLM-4V; GLM-5-Next and GLM-OCR drop positions, norm queries and keys, and have biases."""
     kind = fields.text("model_type")
@@ -99,7 +99,7 @@ def glm_vision(fields: Fields) -> list[Part]:
     return [part, merger]
 
 
-@tower("gemma4_vision")
+@seeing("gemma4_vision")
 def gemma4_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, head_dim = (
@@ -119,11 +119,10 @@ def gemma4_vision(fields: Fields) -> list[Part]:
     part.norm(head_dim, layers=layers, count=2, bias=False)
     part.mlp(layers, hidden, fields.count("intermediate_size"), gated=True, bias=False)
     part.norm(hidden, layers=layers, count=4, bias=False)
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
-@tower("mllama_vision_model")
+@seeing("mllama_vision_model")
 def mllama_vision(fields: Fields) -> list[Part]:
     """Local layers, then gated global ones; positions and tiles have tables per aspect ratio."""
     fields = fields.filled()
@@ -145,11 +144,10 @@ def mllama_vision(fields: Fields) -> list[Part]:
         part.mixer(layers, hidden, heads, bias=False)
         part.mlp(layers, hidden, width)
         part.norm(hidden, layers=layers, count=2)
-    part.hidden, part.layers = hidden, local + wide
-    return [part]
+    return part.finished(hidden, local + wide)
 
 
-@tower("llama4_vision_model")
+@seeing("llama4_vision_model")
 def llama4_vision(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers, patch = (
@@ -170,7 +168,7 @@ def llama4_vision(fields: Fields) -> list[Part]:
     return [part, adapter]
 
 
-@tower("sam_vision_model", "got_ocr2_vision", "sam_hq_vision_model")
+@seeing("sam_vision_model", "got_ocr2_vision", "sam_hq_vision_model")
 def sam_vision(fields: Fields) -> list[Part]:
     """Windows with relative positions, full attention in a few layers, a convolutional neck."""
     fields = fields.filled()
@@ -195,11 +193,10 @@ def sam_vision(fields: Fields) -> list[Part]:
     part.conv(neck, hidden, 1, 1, bias=False)
     part.conv(neck, neck, 3, 3, bias=False)
     part.norm(neck, count=2)
-    part.hidden, part.layers = neck, layers
-    return [part]
+    return part.finished(neck, layers)
 
 
-@tower("minimax_m3_vl_vision")
+@seeing("minimax_m3_vl_vision")
 def minimax_vision(fields: Fields) -> list[Part]:
     """CLIP's layers over pairs of frames, with rotary positions; no class token and no norm at the end."""
     fields = fields.filled()
@@ -214,11 +211,10 @@ def minimax_vision(fields: Fields) -> list[Part]:
     part.conv(hidden, fields.size("num_channels"), frames, patch, patch, bias=False)
     part.norm(hidden)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
-@tower("fuyu_patches")
+@seeing("fuyu_patches")
 def fuyu_patches(fields: Fields) -> list[Part]:
     """No tower: a patch is one matrix away from the language model."""
     part, patch = Part("projector", "projector"), fields.count("patch_size", default=30)
@@ -227,3 +223,28 @@ def fuyu_patches(fields: Fields) -> list[Part]:
         "projector", patch * patch * fields.count("num_channels", default=3), inner.count("hidden_size", default=4096)
     )
     return [part]
+
+
+@seeing("hunyuan_vl_vision")
+def hunyuan_vision(fields: Fields) -> list[Part]:
+    """A ViT whose table of positions is of the largest image; convolutions merge its patches, marks begin and end an image."""
+    fields = fields.filled()
+    hidden, layers, text = (
+        fields.count("hidden_size"),
+        fields.repeats("num_hidden_layers"),
+        fields.count("text_hidden_size"),
+    )
+    patch, merge = fields.count("patch_size"), fields.size("spatial_merge_size")
+    part, merger = Part("vision", "vision-tower"), Part("projector", "projector")
+    part.conv(hidden, fields.size("num_channels"), patch, patch)
+    part.embedding("position_embedding", (fields.count("max_image_size") // patch) ** 2 + 1, hidden)
+    part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
+    merger.norm(hidden, bias=False)
+    merger.conv(2 * hidden, hidden, merge, merge)
+    merger.conv(4 * hidden, 2 * hidden, 1, 1)
+    merger.linear("projector", 4 * hidden, text)
+    merger.vector(4 * hidden, "image_newline")
+    merger.vector(text, "image_mark", count=3)
+    merger.norm(text, bias=False)
+    part.hidden, part.layers = hidden, layers
+    return [part, merger]

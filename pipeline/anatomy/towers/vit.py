@@ -1,7 +1,4 @@
-"""Vision towers of ViT's plan: patches, positions, encoder layers, a norm; families differ in what `Vit` names.
-
-`vision_tower(fields)` reads a tower by the `model_type` of its own config, as it stands alone or inside another model.
-"""
+"""Vision towers of ViT's plan: patches, positions, encoder layers, a norm; families differ in what `Vit` names."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Any
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import over, pair
-from pipeline.anatomy.rows import UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, registered
+from pipeline.anatomy.towers import seeing
+from pipeline.anatomy.towers.part import Part
 
 LARGE_CLIP = {
     "hidden_size": 1024,
@@ -155,20 +152,9 @@ VITS: dict[str, Vit] = {
         flags={"gated": "use_gated_mlp", "key_bias": "key_bias", "output_bias": "proj_bias", "bias": "query_bias"},
     ),
 }
-TOWERS: Towers = {}
-tower = registered(TOWERS)
 
 
-def vision_tower(fields: Fields, default: str | None = None) -> list[Part]:
-    """The tower this config describes; `default` is the kind that a parent builds where its config does not say."""
-    kind = fields.text("model_type") or default
-    read = TOWERS.get(kind) or TOWERS.get(default or "")
-    if read is None:
-        raise UnknownAnatomy(f"vision tower '{str(kind)[:60]}' is not described yet")
-    return read(fields.but({"model_type": kind if kind in TOWERS else default}))
-
-
-@tower(*VITS)
+@seeing(*VITS)
 def vit(fields: Fields) -> list[Part]:
     plan = VITS[fields.text("model_type")]
     fields = over(fields, plan.sizes).filled()
@@ -203,8 +189,7 @@ def vit(fields: Fields) -> list[Part]:
         part.norm(0 if fields.flag("use_mean_pooling") else hidden)
     if plan.turns_class_token:
         part.parameter(hidden // heads // 2, "position_embedding")
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
 def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
