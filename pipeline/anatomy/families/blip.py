@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.multimodal import Plan, language_model
+from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, has_head, nested, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.multimodal_woven import read_gemma4
+from pipeline.anatomy.families.gemma4_senses import read_gemma4
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
-from pipeline.anatomy.reading import Heads, dropout
+from pipeline.anatomy.reading import Heads, dropout, layer_count
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 
 
@@ -193,3 +193,66 @@ def phi(fields: Fields) -> Anatomy:
     decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings"), bias=True)
     return decoder.build(is_block_parallel=True)
+
+
+@family("biogpt")
+def biogpt(fields: Fields) -> Anatomy:
+    """Two rows of positions before the first are unused."""
+    decoder = Decoder(fields, norm_kind="layer")
+    decoder.embed(positions=fields.size("max_position_embeddings") + 2)
+    biased(decoder, fields, fields.count("intermediate_size"))
+    return decoder.build(
+        hidden_dropout=dropout(fields, "hidden_dropout_prob"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob"),
+    )
+
+
+@family("xglm")
+def xglm(fields: Fields) -> Anatomy:
+    """Positions are computed, not learned. Its own names for heads and layers."""
+    decoder = Decoder(fields, norm_kind="layer", layers=layer_count(fields, "num_layers", "num_hidden_layers"))
+    decoder.embed()
+    heads = fields.count("attention_heads", "num_attention_heads")
+    named = Fields({"num_attention_heads": heads}, fields.where)
+    biased(decoder, fields, fields.count("ffn_dim"), Heads.ungrouped(named, decoder.hidden))
+    return decoder.build(
+        hidden_dropout=dropout(fields, "dropout"),
+        attention_dropout=dropout(fields, "attention_dropout"),
+    )
+
+
+@family("openai-gpt")
+def openai_gpt(fields: Fields) -> Anatomy:
+    """GPT-2's layers with the norms after the blocks and none at the end. Its class caches nothing."""
+    decoder = Decoder(fields, norm_kind="layer")
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed(positions=fields.size("n_positions", "max_position_embeddings"))
+    heads = Heads.ungrouped(fields, hidden)
+    decoder.attention(layers, heads, fused=True, bias=True, operator="linear-subclass", cached=0)
+    decoder.mlp(layers, 4 * hidden, gated=False, bias=True, operator="linear-subclass")
+    decoder.norm(layers, each=2)
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
+    return decoder.build(
+        hidden_dropout=dropout(fields, "resid_pdrop"),
+        attention_dropout=dropout(fields, "attn_pdrop"),
+    )
+
+
+@family("gpt_neox_japanese")
+def gpt_neox_japanese(fields: Fields) -> Anatomy:
+    """No biases but that of the last layer's output projection."""
+    decoder = Decoder(fields, norm_kind="layer")
+    layers, hidden = decoder.layers, decoder.hidden
+    decoder.embed()
+    decoder.attention(layers, Heads.ungrouped(fields, hidden), fused=True)
+    decoder.vector("bias", 1, hidden)
+    decoder.mlp(layers, fields.size("intermediate_multiple_size") * hidden, gated=False)
+    decoder.ends()
+    return decoder.build(attention_dropout=dropout(fields, "attention_dropout"), has_flash_attention=False)
+
+
+def biased(decoder: Decoder, fields: Fields, width: int, heads: Heads | None = None) -> None:
+    """Layers in which everything has a bias, and a norm at the end."""
+    decoder.attention(decoder.layers, heads or Heads.ungrouped(fields, decoder.hidden), bias=True)
+    decoder.mlp(decoder.layers, width, gated=False, bias=True)
+    decoder.ends()

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import after_dense
+from pipeline.anatomy.parts.frame import Plain, attend
 from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 from pipeline.anatomy.towers.part import Part

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.families.sparse import CHOSEN, ROUTED, WIDTH
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 

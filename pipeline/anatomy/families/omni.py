@@ -11,13 +11,14 @@ from dataclasses import replace
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.codecs import halved, ratios
-from pipeline.anatomy.families.multimodal_woven import read_thinker
 from pipeline.anatomy.families.plain import BIASED, read_plain
+from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.parts.experts import Sparse, read_sparse
 from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, Tensor
+from pipeline.anatomy.towers import audio_tower, vision_tower
 from pipeline.anatomy.towers.part import Part
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
@@ -116,3 +117,19 @@ def wave(fields: Fields) -> Part:
     part.vector(width, "scale", count=2)
     part.conv(1, width, 7)
     return part
+
+
+@family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
+def read_thinker(fields: Fields) -> Anatomy:
+    """The half of an Omni model that sees, hears and writes; the talker is another model."""
+    older = fields.text("model_type") == "qwen2_5_omni_thinker"
+    stem = "qwen2_5_omni" if older else "qwen3_omni_moe"
+    text = language_model(fields, Plan("", f"{stem}_text"))
+    parts = []
+    for name, read, kind in (
+        ("vision_config", vision_tower, f"{stem}_vision_encoder"),
+        ("audio_config", audio_tower, f"{stem}_audio_encoder"),
+    ):
+        inner = nested(fields, name)
+        parts += read(inner.but({"model_type": kind}), kind)
+    return add_parts(fields, text, parts)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import BIASED, Plain
+from pipeline.anatomy.families.plain import BIASED
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse, stepped
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.windows import (
     first_of_period,
     flint_windows,

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.windows import window_of, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout, ratio
 from pipeline.anatomy.rows import Anatomy

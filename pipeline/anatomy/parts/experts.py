@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipeline.anatomy.families.plain import Plain, attend, flag
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.parts.frame import Plain, attend, flag
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy

@@ -17,21 +17,18 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAn
 from pipeline.anatomy.towers.images import (
     activation,
     alone,
-    cut,
     gemma4,
-    llama4,
     llava,
-    mllama,
     packed,
     pairs,
     patches,
     pixtral,
     pooled,
     squares,
-    tiled,
     vision,
 )
 from pipeline.anatomy.towers.shapes import plain, shape_of
+from pipeline.anatomy.towers.tiles import cut, llama4, mllama, tiled
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
 
 

@@ -1,4 +1,4 @@
-"""Text encoders that depart from BERT's plan in their layers: ALBERT, ModernBERT, XLNet, CANINE, XLM, FNet, Longformer."""
+"""Text encoders of plans of their own: ModernBERT, XLNet, CANINE, XLM."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, label_count
-from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer
+from pipeline.anatomy.rows import Anatomy, AttentionLayer
 from pipeline.anatomy.towers.part import Part
 
 
-def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class: str, **facts: Any) -> Anatomy:
+def finished(fields: Fields, part: Part, hidden: int, layers: int, default_class: str, **facts: Any) -> Anatomy:
     return assemble(
         fields,
         [part],
@@ -27,61 +27,12 @@ def _finish(fields: Fields, part: Part, hidden: int, layers: int, default_class:
     )
 
 
-def _labels(part: Part, fields: Fields, architecture: str, hidden: int) -> None:
+def labelled(part: Part, fields: Fields, architecture: str, hidden: int) -> None:
     """A plain classification head: on every token, on spans, or on the pooled sequence."""
     if architecture.endswith(("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("head", hidden, label_count(fields))
     elif architecture.endswith("ForMultipleChoice"):
         part.linear("head", hidden, 1)
-
-
-@family("albert")
-def read_albert(fields: Fields) -> Anatomy:
-    """Layers share their weights in groups: `num_hidden_layers` passes over `num_hidden_groups` sets."""
-    fields = fields.filled(WIDTH_AND_DEPTH)
-    hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers = fields.repeats("num_hidden_layers")
-    small, heads = fields.count("embedding_size"), fields.count("num_attention_heads")
-    architecture = architecture_of(fields) or "AlbertModel"
-    part = Part("text")
-    part.embedding("embedding", fields.count("vocab_size"), small)
-    part.embedding("position_embedding", fields.count("max_position_embeddings"), small)
-    part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), small)
-    part.norm(small)
-    part.linear("embedding_projection", small, hidden)
-    sets = fields.times("num_hidden_groups") * fields.times("inner_group_num")
-    part.block(sets, hidden, width, heads)
-    part.attention_layers = [
-        AttentionLayer("text", "bidirectional", layers, "text", heads, heads, hidden // heads, hidden // heads)
-    ]
-    part.feed_forward = [FeedForwardLayer("text", layers, "text", width, is_gated=False)]
-    predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
-    tied = fields.flag("tie_word_embeddings")
-    if not architecture.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering")):
-        part.linear("pooler", hidden, hidden)
-    if predicts:
-        part.linear("head_transform", hidden, small)
-        part.norm(small)
-        part.vector(fields.count("vocab_size"), "bias")
-        part.linear("head", small, 0 if tied else fields.count("vocab_size"))
-    if architecture.endswith("ForPreTraining"):
-        part.linear("head", hidden, label_count(fields))
-    _labels(part, fields, architecture, hidden)
-    vocabulary = fields.count("vocab_size")
-    extra = {"position ids": fields.count("max_position_embeddings"), "vocabulary bias stored again": vocabulary}
-    if architecture_of(fields) is None:
-        extra["masked-language-model head"] = hidden * small + 3 * small + vocabulary
-    return _finish(
-        fields,
-        part,
-        hidden,
-        layers,
-        architecture,
-        is_head_tied=predicts and tied,
-        hidden_dropout=dropout(fields, "hidden_dropout_prob"),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob"),
-        stored_extra=extra,
-    )
 
 
 @family("modernbert")
@@ -112,8 +63,8 @@ def read_modernbert(fields: Fields) -> Anatomy:
     if predicts:
         part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
         part.vector(vocabulary if fields.flag("decoder_bias") else 0, "bias")
-    _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, is_head_tied=predicts and tied)
+    labelled(part, fields, architecture, hidden)
+    return finished(fields, part, hidden, layers, architecture, is_head_tied=predicts and tied)
 
 
 @family("xlnet")
@@ -153,8 +104,8 @@ def read_xlnet(fields: Fields) -> Anatomy:
         part.linear("head", hidden, 1, count=2)
         part.linear("head", hidden, 1, bias=False)
     else:
-        _labels(part, fields, architecture, hidden)
-    return _finish(
+        labelled(part, fields, architecture, hidden)
+    return finished(
         fields,
         part,
         hidden,
@@ -183,8 +134,8 @@ def read_canine(fields: Fields) -> Anatomy:
     part.conv(hidden, hidden, fields.size("downsampling_rate"))
     part.conv(hidden, 2 * hidden, fields.size("upsampling_kernel_size"))
     part.linear("pooler", hidden, hidden)
-    _labels(part, fields, architecture, hidden)
-    return _finish(
+    labelled(part, fields, architecture, hidden)
+    return finished(
         fields,
         part,
         hidden,
@@ -216,54 +167,5 @@ def read_xlm(fields: Fields) -> Anatomy:
     if predicts:
         part.vector(vocabulary, "bias")
         part.linear("head", hidden, 0 if tied else vocabulary, bias=False)
-    _labels(part, fields, architecture, hidden)
-    return _finish(fields, part, hidden, layers, architecture, vocab_size=vocabulary, is_head_tied=predicts and tied)
-
-
-@family("fnet", "yoso", "longformer")
-def read_mixing(fields: Fields) -> Anatomy:
-    """BERT with its mixer replaced: Fourier transforms, sampled attention, windows with a second set of projections."""
-    model_type = fields.text("model_type")
-    fields = fields.filled(WIDTH_AND_DEPTH)
-    hidden, width = fields.count("hidden_size"), fields.count("intermediate_size")
-    layers, positions = fields.repeats("num_hidden_layers"), fields.count("max_position_embeddings")
-    class_name = {"fnet": "FNetModel", "yoso": "YosoModel", "longformer": "LongformerModel"}[model_type]
-    architecture = architecture_of(fields) or class_name
-    part = Part("text")
-    part.embedding("embedding", fields.count("vocab_size"), hidden)
-    part.embedding("position_embedding", positions + (2 if model_type == "yoso" else 0), hidden)
-    part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), hidden)
-    part.norm(hidden)
-    if model_type == "fnet":
-        part.linear("embedding_projection", hidden, hidden)
-        part.mlp(layers, hidden, width)
-        part.norm(hidden, layers=layers, count=2)
-    else:
-        part.block(layers, hidden, width, fields.count("num_attention_heads"))
-    if model_type == "longformer":
-        part.linear("attention_global", hidden, hidden, layers=layers, count=3)
-    pooled = ("Model", "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining")
-    if model_type == "fnet" or (model_type == "longformer" and architecture.endswith(pooled)):
-        part.linear("pooler", hidden, hidden)
-    predicts = architecture.endswith(("ForMaskedLM", "ForPreTraining"))
-    tied = fields.flag("tie_word_embeddings")
-    if predicts or (architecture.endswith("ForSequenceClassification") and model_type != "fnet"):
-        part.linear("head_transform", hidden, hidden)
-    if model_type == "yoso" and architecture.endswith("ForMultipleChoice"):
-        part.linear("pooler", hidden, hidden)
-    if predicts:
-        part.norm(hidden)
-        part.vector(fields.count("vocab_size"), "bias")
-        part.linear("head", hidden, 0 if tied else fields.count("vocab_size"))
-    if architecture.endswith(("ForNextSentencePrediction", "ForPreTraining")):
-        part.linear("head", hidden, 2)
-    _labels(part, fields, architecture, hidden)
-    return _finish(
-        fields,
-        part,
-        hidden,
-        layers,
-        architecture,
-        is_head_tied=predicts and tied,
-        stored_extra={"position ids": positions},
-    )
+    labelled(part, fields, architecture, hidden)
+    return finished(fields, part, hidden, layers, architecture, vocab_size=vocabulary, is_head_tied=predicts and tied)
