@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -45,7 +45,17 @@ def unsaid(model_type: str) -> dict[str, Any] | None:
     """What a config of this type need not say: the class's defaults, but for those that it works out from other fields. None for a
     type that the library has not."""
     row = _rows().get(_likes().get(model_type, model_type))
-    return row and {name: value for name, value in row["config"].items() if name not in _NEVER | set(row["derived"])}
+    return row and _without(row["config"], _NEVER | set(row["derived"]))
+
+
+def _without(config: Mapping[str, Any], places: Collection[str]) -> dict[str, Any]:
+    """A config without these fields; `text_config.head_dim` is one of a nested config."""
+    kept = {}
+    for name, value in config.items():
+        if name not in places:
+            inner = {place.removeprefix(f"{name}.") for place in places if place.startswith(f"{name}.")}
+            kept[name] = _without(value, inner) if inner else value
+    return kept
 
 
 def unsaid_in(nested: object) -> dict[str, Any]:

@@ -43,9 +43,16 @@ def others(value: object) -> list:
     return [2 * value] if isinstance(value, float) else []
 
 
-def derived(config_class: type, config: dict) -> list[str]:
-    """The fields whose default moves where another field is set to something else."""
-    found = set()
+def derived(config_class: type) -> list[str]:
+    """The fields whose default moves where another field is set to something else; those of nested configs by their place."""
+    from transformers import PreTrainedConfig
+
+    whole, found = config_class(), set()
+    config = slim(whole.to_dict())
+    for name in config:
+        inner = getattr(whole, name, None) if isinstance(config[name], dict) else None
+        if isinstance(inner, PreTrainedConfig):
+            found |= {f"{name}.{place}" for place in derived(type(inner))}
     for name, value in config.items():
         for other in others(value):
             try:
@@ -74,7 +81,7 @@ def main() -> None:
             print(f"{model_type}: {type(error).__name__} {str(error)[:100]}", file=sys.stderr)
             continue
         row = {"model_type": model_type, "config": {**config, "model_type": model_type}}
-        row["derived"] = derived(CONFIG_MAPPING[model_type], config)
+        row["derived"] = derived(CONFIG_MAPPING[model_type])
         row["library_version"] = f"transformers {transformers.__version__}"
         lines.append(json.dumps(row, sort_keys=True, separators=(",", ":")))
     FILE.parent.mkdir(exist_ok=True)

@@ -41,7 +41,8 @@ MAY_BE_SILENT = frozenset(
         "voxtral_realtime_text",
     ]
 )
-VOCABULARIES = {"qwen2_vl_text": 151936}  # of checkpoints that leave it out; the class has more
+# What checkpoints that leave it out have, where the class takes something else: more rows, heads that share the hidden size.
+UNLIKE_THEIR_CLASS = {"qwen2_vl_text": {"vocab_size": 151936}, "voxtral_realtime_text": {"head_dim": 128}}
 # Language models that are another family's under a name of their own.
 TEXT_ALIASES = {
     "qwen2_vl_text": "qwen2",
@@ -177,8 +178,8 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     reader = reader_for(kind)
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
-    if named in VOCABULARIES:
-        inner = over(inner, {"vocab_size": VOCABULARIES[named]})
+    if not inner.is_null("head_dim"):  # else the class divides
+        inner = over(inner, UNLIKE_THEIR_CLASS.get(named, {}))
     inner = inner.read_as(kind) if kind != named else inner.but({"model_type": kind})
     inner = inner.filled() if named in MAY_BE_SILENT else inner
     if named in ("glm4v_moe_text", "qwen3_omni_moe_text") and inner.raw("head_dim") is None:  # rounds down
