@@ -25,7 +25,7 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.rows import Anatomy
-from pipeline.confirm.completing import KIN, completions, other_parts, over, text_place, typed
+from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place, typed
 from pipeline.confirm.filling import may_be_quantised
 from pipeline.confirm.grade import OWN_CONFIG, Graded, variants
 from pipeline.confirm.header_grade import grade_with_header
@@ -33,7 +33,6 @@ from pipeline.confirm.stored import explain_total
 from pipeline.confirm.strangers import is_stranger, readings
 from pipeline.hub.record import Record
 
-DIMS_ONLY = "partial"
 _HEADLESS = ("feature-extraction", "sentence-similarity")  # tasks of models without a head over the vocabulary
 LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
 TWO_SHAPES = "Models of different shapes have this published total"
