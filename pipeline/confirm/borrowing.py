@@ -25,11 +25,11 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.rows import Anatomy
+from pipeline.confirm.candidates import variants
 from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place, typed
-from pipeline.confirm.filling import may_be_quantised
-from pipeline.confirm.grade import OWN_CONFIG, Graded, variants
+from pipeline.confirm.explain import explain
+from pipeline.confirm.grade import OWN_CONFIG, Graded
 from pipeline.confirm.header_grade import grade_with_header
-from pipeline.confirm.stored import explain_total
 from pipeline.confirm.strangers import is_stranger, readings
 from pipeline.hub.record import Record
 
@@ -217,10 +217,7 @@ def _structure(config: Mapping[str, Any]) -> str:
 def _counts(record: Record) -> bool:
     """Whether the total is the count, or the count and parts that the config states: a quick look before the whole grade."""
     try:
-        anatomy = read_config(record.config)
-        total, is_gguf = record.stored_parameter_count, record.parameters_kind == "exact_gguf"
-        how = {"is_repack": False, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
-        return any(explain_total(held, total, **how) for _, held in variants(anatomy))
+        return any(explain(record, held) for _, held in variants(read_config(record.config)))
     except Exception:
         return False
 
