@@ -98,7 +98,4 @@ def _at(config: Any, place: tuple[str, ...]) -> Any:
 def _with(config: Mapping[str, Any], place: tuple[str, ...], value: Any) -> Config:
     name, *rest = place
     inner = config.get(name)
-    return {
-        **config,
-        name: _with(inner if isinstance(inner, Mapping) else {}, tuple(rest), value) if rest else value,
-    }
+    return {**config, name: _with(inner if isinstance(inner, Mapping) else {}, tuple(rest), value) if rest else value}

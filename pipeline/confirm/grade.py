@@ -19,13 +19,7 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.candidates import FILLED, TIED_AGAIN, candidates, with_own_head
 from pipeline.confirm.explain import explain
 from pipeline.confirm.filling import NAMED_FORMAT, wholes
-from pipeline.confirm.formats import (
-    bytes_by_counts,
-    declared_format,
-    format_by_counts,
-    is_quantised,
-    plain_format,
-)
+from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
@@ -39,9 +33,7 @@ COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its ow
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
-NEVER = {
-    "partial": "Only some dims are known, not what its layers hold",
-}
+NEVER = {"partial": "Only some dims are known, not what its layers hold"}
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
 # How names of repositories speak of a format.
@@ -80,11 +72,7 @@ class Graded:
 
 
 def grade(
-    record: Record,
-    anatomy: Anatomy | UnknownAnatomy,
-    *,
-    may_be_packed: bool = True,
-    is_tie_known: bool = False,
+    record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True, is_tie_known: bool = False
 ) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 

@@ -21,16 +21,7 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.candidates import TIED_AGAIN, candidates, with_own_head
 from pipeline.confirm.explain import explain
 from pipeline.confirm.formats import declared_format, packed_form
-from pipeline.confirm.grade import (
-    LARGEST_RATIO,
-    NEGLIGIBLE,
-    NEVER,
-    OWN_CONFIG,
-    Graded,
-    basis,
-    grade,
-    scope,
-)
+from pipeline.confirm.grade import LARGEST_RATIO, NEGLIGIBLE, NEVER, OWN_CONFIG, Graded, basis, grade, scope
 from pipeline.confirm.header import ROUTER_BIASES, Census, read_header
 from pipeline.confirm.packed import NotDescribed
 from pipeline.hub.record import Record
@@ -193,12 +184,7 @@ def _by_headers_alone(record: Record, census: Census, why: str) -> Graded:
 
 
 def _graded(
-    record: Record,
-    name: str,
-    note: list[str],
-    census: Census,
-    held: Anatomy,
-    unnamed: tuple[tuple[str, int], ...] = (),
+    record: Record, name: str, note: list[str], census: Census, held: Anatomy, unnamed: tuple[tuple[str, int], ...] = ()
 ) -> Graded:
     return Graded(
         name,

@@ -123,12 +123,7 @@ def read_mimi(fields: Fields) -> Anatomy:
     }
     for _ in range(2):
         part.mixer(
-            layers,
-            hidden,
-            heads,
-            bias=fields.flag("attention_bias"),
-            window=fields.size("sliding_window"),
-            **shape,
+            layers, hidden, heads, bias=fields.flag("attention_bias"), window=fields.size("sliding_window"), **shape
         )
         part.mlp(layers, hidden, fields.count("intermediate_size"), bias=False)
         part.norm(hidden, layers=layers, count=2)
@@ -185,10 +180,7 @@ def read_vits(fields: Fields) -> Anatomy:
     heads, width = fields.size("num_attention_heads"), fields.size("ffn_dim")
     head_dim = fields.divide(hidden, heads, "hidden_size")
     kernel, flow = fields.size("ffn_kernel_size"), fields.size("flow_size")
-    speakers, voice = (
-        fields.size("num_speakers"),
-        fields.size("speaker_embedding_size", least=0),
-    )
+    speakers, voice = (fields.size("num_speakers"), fields.size("speaker_embedding_size", least=0))
     vocabulary, text, part = fields.size("vocab_size"), Part("text"), codec()
     text.embedding("embedding", vocabulary, hidden)
     text.mixer(layers, hidden, heads, bias=fields.flag("use_bias"))
@@ -255,14 +247,8 @@ def durations(part: Part, fields: Fields, hidden: int, voice: int) -> None:
         if voice:
             part.conv(hidden, voice, 1)
         return
-    flows, depth = (
-        fields.times("duration_predictor_num_flows"),
-        fields.times("depth_separable_num_layers"),
-    )
-    channels, bins = (
-        fields.size("depth_separable_channels"),
-        fields.size("duration_predictor_flow_bins"),
-    )
+    flows, depth = (fields.times("duration_predictor_num_flows"), fields.times("depth_separable_num_layers"))
+    channels, bins = (fields.size("depth_separable_channels"), fields.size("duration_predictor_flow_bins"))
     if channels % 2:
         raise UnknownAnatomy(f"{fields.where}.depth_separable_channels is odd")
     stacks = 2 + 2 * flows  # one for the text, one for the durations, one in every flow of both directions

@@ -55,10 +55,7 @@ def read_hunyuan_video(fields: Fields) -> Anatomy:
     """Flux's blocks over video patches; a small refiner reads the text first."""
     hidden, heads, head_dim = width_of(fields)
     layers, single = fields.repeats("num_layers"), fields.repeats("num_single_layers")
-    refiners, context = (
-        fields.repeats("num_refiner_layers", default=2),
-        fields.count("text_embed_dim", default=4096),
-    )
+    refiners, context = (fields.repeats("num_refiner_layers", default=2), fields.count("text_embed_dim", default=4096))
     patch, frames, part = fields.count("patch_size", default=2), fields.count("patch_size_t", default=1), denoiser()
     width = int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part.conv(hidden, fields.count("in_channels"), frames, patch, patch)

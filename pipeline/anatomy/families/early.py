@@ -35,10 +35,7 @@ def gpt2(fields: Fields) -> Anatomy:
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True, operator="linear-subclass")
     decoder.ends()
     store_masks(decoder, positions)
-    return decoder.build(
-        hidden_dropout=dropout(fields, "resid_pdrop"),
-        attention_dropout=dropout(fields, "attn_pdrop"),
-    )
+    return decoder.build(hidden_dropout=dropout(fields, "resid_pdrop"), attention_dropout=dropout(fields, "attn_pdrop"))
 
 
 @family("gpt_bigcode")
@@ -51,10 +48,7 @@ def gpt_bigcode(fields: Fields) -> Anatomy:
     decoder.attention(decoder.layers, heads, fused=True, bias=True)
     decoder.mlp(decoder.layers, width(fields, decoder, "n_inner"), gated=False, bias=True)
     decoder.ends()
-    return decoder.build(
-        hidden_dropout=dropout(fields, "resid_pdrop"),
-        attention_dropout=dropout(fields, "attn_pdrop"),
-    )
+    return decoder.build(hidden_dropout=dropout(fields, "resid_pdrop"), attention_dropout=dropout(fields, "attn_pdrop"))
 
 
 @family("gpt_neo")
@@ -216,8 +210,7 @@ def xglm(fields: Fields) -> Anatomy:
     named = Fields({"num_attention_heads": heads}, fields.where)
     biased(decoder, fields, fields.count("ffn_dim"), Heads.ungrouped(named, decoder.hidden))
     return decoder.build(
-        hidden_dropout=dropout(fields, "dropout"),
-        attention_dropout=dropout(fields, "attention_dropout"),
+        hidden_dropout=dropout(fields, "dropout"), attention_dropout=dropout(fields, "attention_dropout")
     )
 
 
@@ -232,10 +225,7 @@ def openai_gpt(fields: Fields) -> Anatomy:
     decoder.mlp(layers, 4 * hidden, gated=False, bias=True, operator="linear-subclass")
     decoder.norm(layers, each=2)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
-    return decoder.build(
-        hidden_dropout=dropout(fields, "resid_pdrop"),
-        attention_dropout=dropout(fields, "attn_pdrop"),
-    )
+    return decoder.build(hidden_dropout=dropout(fields, "resid_pdrop"), attention_dropout=dropout(fields, "attn_pdrop"))
 
 
 @family("gpt_neox_japanese")

@@ -76,10 +76,7 @@ def mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     hidden, window = decoder.hidden, fields.size("sliding_window_size", "sliding_window")
     kernel = fields.size("sconv_kernel_size", "conv_kernel_size")
     depth = fields.size("d_rel")
-    for kind, prefix, kv_default, reach in (
-        (GLOBAL, "", 8, fields.size("rel_extent")),
-        (LOCAL, "swa_", 16, window),
-    ):
+    for kind, prefix, kv_default, reach in ((GLOBAL, "", 8, fields.size("rel_extent")), (LOCAL, "swa_", 16, window)):
         layers = types.count(kind)
         count = fields.count(f"{prefix}num_attention_heads", default=64)
         kv_count = fields.count(f"{prefix}num_key_value_heads", default=kv_default)

@@ -32,10 +32,7 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     tied = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
     text = read_sparse(inner.but(tied), TEXT)
     width = text.hidden_size
-    pixels, features = (
-        nested(vision, "sam_config"),
-        nested(vision, "encoder_config").filled(),
-    )
+    pixels, features = (nested(vision, "sam_config"), nested(vision, "encoder_config").filled())
     first = vision_tower(pixels.but({"model_type": "sam_vision_model"}))[0]
     for outputs in sizes(pixels, "downsample_channels", (512, 1024), least=1):
         first.conv(outputs, first.hidden, 3, 3, bias=False)

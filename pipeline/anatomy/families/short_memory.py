@@ -16,12 +16,7 @@ from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 def lfm2_mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     attending = types.count("full_attention")
     decoder.attention(attending, Heads.read(fields, decoder.hidden), qk_norm="head")
-    short_convolution(
-        decoder,
-        len(types) - attending,
-        fields.size("conv_L_cache"),
-        bias=fields.flag("conv_bias"),
-    )
+    short_convolution(decoder, len(types) - attending, fields.size("conv_L_cache"), bias=fields.flag("conv_bias"))
 
 
 def lfm2_ends(decoder: Decoder, fields: Fields) -> Anatomy:

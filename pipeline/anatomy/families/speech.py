@@ -109,10 +109,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
         part, layers = Part(name), fields.repeats(f"{name}_layers", default=default_layers)
         heads, width = fields.count(f"{name}_attention_heads", default=4), fields.count(f"{name}_ffn_dim", default=2048)
         if name == "encoder":
-            channels, inputs = (
-                fields.size("conv_channels"),
-                fields.size("input_feat_per_channel"),
-            )
+            channels, inputs = (fields.size("conv_channels"), fields.size("input_feat_per_channel"))
             kernels = fields.items("conv_kernel_sizes") or [5, 5]
             for i, kernel in enumerate(kernels[:10]):
                 kernel = Fields({"conv_kernel_sizes": kernel}).count("conv_kernel_sizes")

@@ -142,10 +142,7 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
     decoder.head(tied=fields.flag("tie_word_embeddings", default=frame.ties), bias=flag(fields, frame.head_bias))
     if sparse.predicts:
         store_prediction_layers(decoder, fields, sparse)
-    return decoder.build(
-        has_flash_attention=frame.flash,
-        attention_dropout=dropout(fields, "attention_dropout"),
-    )
+    return decoder.build(has_flash_attention=frame.flash, attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:

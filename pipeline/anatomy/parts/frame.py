@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
-from pipeline.anatomy.parts.windows import (
-    Windows,
-    whole_context,
-)
+from pipeline.anatomy.parts.windows import Windows, whole_context
 from pipeline.anatomy.reading import Heads, is_causal
 
 # Fixed, or the config's field (its synonyms after it, and what holds for a type that the library lacks).

@@ -188,10 +188,7 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
     """A grouped convolution, its weight split into direction and length (two tensors), or several plain ones."""
     inner = fields.divide(hidden, fields.size("num_conv_pos_embedding_groups"), "hidden_size")
     if kind == "data2vec-audio":
-        count, kernel = (
-            fields.times("num_conv_pos_embeddings"),
-            fields.size("conv_pos_kernel_size"),
-        )
+        count, kernel = (fields.times("num_conv_pos_embeddings"), fields.size("conv_pos_kernel_size"))
         part.conv(hidden, inner, kernel, count=count)
         return
     kernel = fields.size("num_conv_pos_embeddings")

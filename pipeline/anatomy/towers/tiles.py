@@ -97,11 +97,7 @@ def mllama(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     patch, image, each = squares(inner)
     layers = inner.repeats("num_hidden_layers") + inner.repeats("num_global_layers") + 1
     joined = len(inner.items("intermediate_layers_indices") or [])
-    facts = {
-        "tokens_each": each + 1,
-        "max_tiles": inner.count("max_num_tiles"),
-        "pixels_each": image * image,
-    }
+    facts = {"tokens_each": each + 1, "max_tiles": inner.count("max_num_tiles"), "pixels_each": image * image}
     # joined states, their stack and its slices; what a block holds is no longer there
     facts["hidden_tensors"] = layers + 3 * joined + 1 - 2 * shape.width // shape.hidden
     facts["output_elements"] = inner.count("vision_output_dim") + anatomy.hidden_size

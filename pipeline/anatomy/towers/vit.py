@@ -73,24 +73,9 @@ VITS: dict[str, Vit] = {
     "phi3_clip": Vit(LARGE_CLIP, patch_bias=False, class_tokens=1, pre_norm=True),
     "chinese_clip_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
     "altclip_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
-    "kosmos_2_vision_model": Vit(
-        patch_bias=False,
-        class_tokens=1,
-        pre_norm=True,
-    ),
-    "mlcd": Vit(
-        patch_bias=False,
-        class_tokens=1,
-        pre_norm=True,
-        positions="none",
-        turns_class_token=True,
-    ),
-    "idefics_vision": Vit(
-        IDEFICS,
-        patch_bias=False,
-        class_tokens=1,
-        pre_norm=True,
-    ),
+    "kosmos_2_vision_model": Vit(patch_bias=False, class_tokens=1, pre_norm=True),
+    "mlcd": Vit(patch_bias=False, class_tokens=1, pre_norm=True, positions="none", turns_class_token=True),
+    "idefics_vision": Vit(IDEFICS, patch_bias=False, class_tokens=1, pre_norm=True),
     "siglip_vision_model": Vit(pools=True),
     "siglip2_vision_model": Vit(patch_is_linear=True, positions="num_patches", pools=True),
     "idefics2_vision": Vit(),
@@ -103,21 +88,10 @@ VITS: dict[str, Vit] = {
     "blip_2_vision_model": BLIP2,
     "instructblip_vision_model": BLIP2,
     "pixtral": Vit(
-        patch_bias=False,
-        positions="none",
-        pre_norm=True,
-        post_norm=False,
-        rms=True,
-        gated=True,
-        bias=False,
+        patch_bias=False, positions="none", pre_norm=True, post_norm=False, rms=True, gated=True, bias=False
     ),
     "kimi_k25_vision": Vit(positions="grid"),
-    "muse_glimmer_vision": Vit(
-        patch_bias=False,
-        patch_is_linear=True,
-        positions="grid",
-        pre_norm=True,
-    ),
+    "muse_glimmer_vision": Vit(patch_bias=False, patch_is_linear=True, positions="grid", pre_norm=True),
     "internvl_vision": INTERNVL,
     "qianfan_ocr_vision": replace(INTERNVL, bias=True),
     "vit": Vit(class_tokens=1, output_bias=True, flags={"bias": "qkv_bias"}),
@@ -125,12 +99,7 @@ VITS: dict[str, Vit] = {
     "deit": Vit(class_tokens=2, output_bias=True, flags={"bias": "qkv_bias"}),
     "ijepa": Vit(output_bias=True, flags={"bias": "qkv_bias"}),
     "dinov2": Vit(
-        class_tokens=1,
-        output_bias=True,
-        layer_scales=2,
-        mask_token=True,
-        has_ratio=True,
-        flags={"bias": "qkv_bias"},
+        class_tokens=1, output_bias=True, layer_scales=2, mask_token=True, has_ratio=True, flags={"bias": "qkv_bias"}
     ),
     "dinov2_with_registers": Vit(
         class_tokens=1,
@@ -165,13 +134,7 @@ def vit(fields: Fields) -> list[Part]:
     width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     part.mixer(
-        layers,
-        hidden,
-        heads,
-        bias=plan.bias,
-        key_bias=plan.key_bias,
-        output_bias=plan.output_bias,
-        fused=plan.fused,
+        layers, hidden, heads, bias=plan.bias, key_bias=plan.key_bias, output_bias=plan.output_bias, fused=plan.fused
     )
     if fields.flag("use_swiglu_ffn"):
         width = (int(width * 2 / 3) + 7) // 8 * 8

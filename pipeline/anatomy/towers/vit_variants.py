@@ -87,10 +87,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
     tokens = 0
     if kind == "radio":
         part.linear("patch_embedding", channels * high * wide, hidden, bias=False)
-        part.parameter(
-            (fields.size("num_cls_tokens") + fields.size("num_registers")) * hidden,
-            "class_embedding",
-        )
+        part.parameter((fields.size("num_cls_tokens") + fields.size("num_registers")) * hidden, "class_embedding")
         part.vector(hidden, layers=layers, count=2)
     else:
         part.conv(hidden, channels, high, wide)
