@@ -17,9 +17,9 @@ from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import DRAFT, with_described_classes
 from pipeline.anatomy.nested_parts import check_parts, with_parts
+from pipeline.anatomy.reading import architecture_of
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers.inputs import with_towers
-from pipeline.anatomy.towers.part import architecture_of
 
 __all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,14 +14,57 @@ from pipeline import ROOT
 
 LIBRARY = ROOT / "tables" / "library"
 FILE = LIBRARY / "class_default.jsonl"
+LIKE = LIBRARY / "class_like.csv"
 WRITTEN_OUT = LIBRARY / "written_out.csv"
+
+
+# What names a class says nothing of its sizes, and how positions are scaled is a matter of the checkpoint.
+_NEVER = frozenset({"model_type", "architectures", "_class_name", "rope_parameters", "rope_scaling"})
+
+
+@cache
+def _rows() -> dict[str, dict]:
+    return {row["model_type"]: row for row in map(json.loads, FILE.read_text(encoding="utf-8").splitlines())}
 
 
 @cache
 def class_defaults() -> dict[str, dict]:
     """Default configs by model_type."""
-    rows = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
-    return {row["model_type"]: row["config"] for row in rows}
+    return {model_type: row["config"] for model_type, row in _rows().items()}
+
+
+@cache
+def _likes() -> dict[str, str]:
+    """Types that the library lacks, whose config class is that of another."""
+    with LIKE.open(newline="", encoding="utf-8") as file:
+        return {row["model_type"]: row["like"] for row in csv.DictReader(file)}
+
+
+@cache
+def unsaid(model_type: str) -> dict[str, Any] | None:
+    """What a config of this type need not say: the class's defaults, but for those that it works out from other fields. None for a
+    type that the library has not."""
+    row = _rows().get(_likes().get(model_type, model_type))
+    return row and _without(row["config"], _NEVER | set(row["derived"]))
+
+
+def _without(config: Mapping[str, Any], places: Collection[str]) -> dict[str, Any]:
+    """A config without these fields; `text_config.head_dim` is one of a nested config."""
+    kept = {}
+    for name, value in config.items():
+        if name not in places:
+            inner = {place.removeprefix(f"{name}.") for place in places if place.startswith(f"{name}.")}
+            kept[name] = _without(value, inner) if inner else value
+    return kept
+
+
+def unsaid_in(nested: object) -> dict[str, Any]:
+    """The same of a config that stands in a class's default: of its own class where it names one that the library has."""
+    if not isinstance(nested, Mapping):
+        return {}
+    own = nested.get("model_type")
+    found = unsaid(own) if isinstance(own, str) else None
+    return {name: value for name, value in nested.items() if name not in _NEVER} if found is None else found
 
 
 def of_class(model_type: str | None, values: Mapping[str, Any]) -> dict[str, Any]:

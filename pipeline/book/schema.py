@@ -246,6 +246,13 @@ FACTS = _tables(
         "rank when_column? when_pattern? column_name pattern? reads as_value note?",
     ),
     _table(
+        "checkpoint_gap",
+        "What single checkpoints hold where the source of their config is silent or repeats a class's default. A filling is tried where its "
+        "model_types and config_kinds agree (empty: any), and counts only where the published total then comes out to the element.",
+        "filling field",
+        "filling model_types? config_kinds? field stated? value_json source",
+    ),
+    _table(
         "correction",
         "Known errors upstream. The build fails when the source no longer says `expected_old`.",
         "model_id field",

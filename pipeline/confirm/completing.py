@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.anatomy.class_defaults import class_defaults
+from pipeline.confirm.gaps import fillings_of
 from pipeline.hub.record import Record
 
+DIMS_ONLY = "partial"
 TEXTS = ("text_config", "llm_config", "language_config")
 _WIDTHS = ("intermediate_size", "moe_intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size")
 _TEXT_TYPES = ("qwen2", "qwen3", "llama", "mistral", "gpt_oss", "qwen3_moe")
@@ -55,12 +57,10 @@ def completions(record: Record, *, of_one_family: bool = False) -> Iterator[tupl
             continue
         for draft in _drafts(own):
             yield draft, False
-        if own.get("model_type") in _OCR:
-            yield _ocr(own), True
-        if (
-            own.get("model_type") == "bert" and "position_embedding_type" not in own
-        ):  # Jina's, by the names of its config
-            yield own | {"position_embedding_type": "alibi", "feed_forward_type": "geglu"}, True
+        nested = own if own.get("model_type") not in _OCR else _as_text_of(_OCR[0], own)
+        for filling in fillings_of(nested.get("model_type"), DIMS_ONLY):
+            if found := filling.changed(nested):
+                yield found[1], True
 
 
 def _with_widths(own: Config, width: int | None) -> Iterator[Config]:
@@ -121,18 +121,10 @@ def _drafts(own: Config) -> Iterator[Config]:
                 yield own | {"architectures": ["DFlashDraftModel"], "dflash_config": draft}
 
 
-def _ocr(own: Config) -> Config:
-    """DeepSeek-OCR-2 around the stated dims of its language model: experts, one dense layer, and the layers of Qwen2 0.5B."""
-    encoder = {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24}
-    encoder |= {"num_attention_heads": 14, "num_key_value_heads": 2}
-    text = {
-        "intermediate_size": 6848,
-        "moe_intermediate_size": 896,
-        "num_experts_per_tok": 6,
-        "first_k_dense_replace": 1,
-    }
-    text |= {name: value for name, value in own.items() if name not in ("model_type", "architectures")}
-    return {"model_type": "deepseek_ocr2", "text_config": text, "vision_config": {"encoder_config": encoder}}
+def _as_text_of(model_type: str, own: Config) -> Config:
+    """The dims as those of the language model of a whole."""
+    text = {name: value for name, value in own.items() if name not in ("model_type", "architectures")}
+    return {"model_type": model_type, "text_config": text}
 
 
 def over(config: Mapping[str, Any], own: Mapping[str, Any]) -> Config:

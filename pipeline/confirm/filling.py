@@ -8,13 +8,14 @@ in is `matched` at best.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.formats import is_quantised
+from pipeline.confirm.gaps import fillings_of
 from pipeline.confirm.stored import extras_by_sum
 from pipeline.hub.record import Record
 
@@ -36,8 +37,7 @@ _CLASSES = {
     "decoder": ("ForConditionalGeneration", "ForSequenceClassification"),
     "text": ("Model", "ForMaskedLM", "ForSequenceClassification"),
 }
-_PADDED = ("mpnet", "roberta", "xlm-roberta", "camembert")  # positions are counted from the padding index + 1
-_V41_TOWER = {"num_hidden_layers": 32, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 2816}
+DRAFT = "draft"  # the kind of config that a draft of stages makes, in checkpoint_gap.csv
 _MOST_TOKENS = 64  # that a fine-tuned model adds to the vocabulary of its base
 _TABLES = ("library_defaults", "library_table")
 
@@ -80,28 +80,18 @@ def _changes(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
             targets = list(range(max(anatomy.layer_count - 3, 0), anatomy.layer_count))
             draft = {"dspark_target_layer_ids": targets, "dspark_markov_rank": rank}
             yield "three draft stages", draft
-            yield "three draft stages and the vision tower of DeepSeek-V4.1", draft | {"vision_config": _V41_TOWER}
-    if anatomy.model_type == "nemotron_h" and "num_nextn_predict_layers" not in record.config:
-        yield "one prediction layer", {"num_nextn_predict_layers": 1}
-    if anatomy.model_type == "step3p7" and "attention_other_setting" not in record.config:
-        yield "sliding layers of 96 heads", {"attention_other_setting": {"num_attention_heads": 96}}
-    last_mark = record.config.get("audio_stream_eos_id")
-    if anatomy.model_type == "higgs_audio_v2" and record.config_kind in _TABLES and type(last_mark) is int:
-        # the class's codebooks are too short for the marks of beginning and end that it names itself
-        yield f"codebooks of {last_mark + 1:,} rows", {"codebook_size": last_mark + 1}
+            for filling in fillings_of(anatomy.model_type, DRAFT):
+                if found := filling.changed(draft):
+                    yield f"three draft stages and {found[0]}", found[1]
     if anatomy.model_type == "laguna" and record.config_kind in (*_TABLES, "sibling"):
         yield from _sliding_heads(record, anatomy)
-    if anatomy.model_type == "gpt_neox" and "rotary_pct" not in record.config:
-        yield "rotary positions over whole heads", {"rotary_pct": 1.0}
     kinds = record.config.get("layer_types")
     if record.config_kind in _TABLES and isinstance(kinds, list) and {*kinds[-1:]} == {"linear_attention"}:
         yield "a last layer of full attention", {"layer_types": [*kinds[:-1], "full_attention"]}
-    yield from _nested_defaults(record)
+    for filling in fillings_of(anatomy.model_type, record.config_kind):
+        if found := filling.changed(record.config):
+            yield found
     yield from _more_rows(record, anatomy, is_quantised_name)
-    positions = record.config.get("max_position_embeddings")
-    if anatomy.model_type in _PADDED and record.config_kind in _TABLES and isinstance(positions, int):
-        what = f"{positions + 2} rows of positions, of which the first two belong to padding"
-        yield what, {"max_position_embeddings": positions + 2}
 
 
 def _more_rows(record: Record, anatomy: Anatomy, is_quantised: bool) -> Iterator[tuple[str, dict]]:
@@ -125,31 +115,12 @@ def _more_rows(record: Record, anatomy: Anatomy, is_quantised: bool) -> Iterator
 
 def wholes(record: Record) -> Iterator[tuple[str, Anatomy]]:
     """Anatomies of a config that determines none by itself, with the parts that its source does not quote: a total decides."""
-    quoted = record.config.get("thinker_config")
-    if record.config_kind != "quoted" or record.config.get("model_type") != "qwen3_omni_moe":
-        return
-    if not isinstance(quoted, Mapping):
-        return
-    text = {"hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128}
-    text |= {"moe_intermediate_size": 768, "vocab_size": 152064}
-    thinker = {}
-    for name, own in {
-        "text_config": text,
-        "audio_config": {"output_dim": 2048},
-        "vision_config": {"out_hidden_size": 2048},
-    }.items():
-        part = quoted.get(name)
-        thinker[name] = own | (dict(part) if isinstance(part, Mapping) else {})
-    talker = {
-        "num_code_groups": 16,
-        "text_config": {"head_dim": 128, "shared_expert_intermediate_size": 768},
-        "code_predictor_config": {"num_code_groups": 16},
-    }
-    try:
-        whole = read_config({"talker_config": talker, **record.config, "thinker_config": {**quoted, **thinker}})
-    except (UnknownAnatomy, ContradictoryConfig):
-        return
-    yield "a language model of 32 heads of 128 and 152,064 rows, and a talker of 16 codes a frame", whole
+    for filling in fillings_of(record.config.get("model_type"), record.config_kind):
+        if found := filling.changed(record.config):
+            try:
+                yield found[0], read_config(found[1])
+            except (UnknownAnatomy, ContradictoryConfig):
+                continue
 
 
 def _sliding_heads(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict]]:
@@ -164,23 +135,6 @@ def _sliding_heads(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, dict
         counts = [heads if kind == "full_attention" else count for kind in kinds]
         what = f"three layers of four that slide, with {count} heads"
         yield what, {"layer_types": kinds, "num_attention_heads_per_layer": counts}
-
-
-def _nested_defaults(record: Record) -> Iterator[tuple[str, dict]]:
-    """Defaults of a class that stand in for the values of the model itself, where those are known from elsewhere."""
-    text, vision = record.config.get("text_config"), record.config.get("vision_config")
-    if record.config_kind not in _TABLES or not isinstance(text, Mapping) or not isinstance(vision, Mapping):
-        return
-    adapter = record.config.get("adapter_config")
-    if isinstance(adapter, Mapping) and "text_hidden_size" in adapter:  # Molmo 2's is the one of another size
-        own = {"text_hidden_size": text.get("hidden_size"), "intermediate_size": text.get("intermediate_size")}
-        yield "an adapter of the text's widths", {"adapter_config": {**adapter, **own}}
-    if text.get("vocab_size") == 32000:  # LLaVA's converted files add tokens for images and round up
-        yield "a vocabulary of 32,064", {"text_config": {**text, "vocab_size": 32064}}
-    if "index_kpool" in text and "out_hidden_size" in vision:  # SGLang names pools of 4 keys for GLM-5.3-Flash
-        own = {"text_config": {**text, "index_kpool": 4}}
-        own["vision_config"] = {**vision, "out_hidden_size": text.get("hidden_size")}
-        yield "pools of 4 index keys, and a vision tower that ends in the text's width", own
 
 
 def without(anatomy: Anatomy, role: str) -> Anatomy:

@@ -13,36 +13,27 @@ alone leave the feed-forward and the embeddings open.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.confirm.filling import NAMED_FORMAT, fillings, may_be_quantised, wholes, without
-from pipeline.confirm.formats import (
-    bytes_by_counts,
-    declared_format,
-    format_by_counts,
-    is_quantised,
-    plain_format,
-)
+from pipeline.confirm.candidates import FILLED, TIED_AGAIN, candidates, with_own_head
+from pipeline.confirm.explain import explain
+from pipeline.confirm.filling import NAMED_FORMAT, wholes
+from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
-from pipeline.confirm.stored import TOWERS, Explanation, explain_total
+from pipeline.confirm.stored import Explanation
 from pipeline.confirm.stored_parts import Part, main_format, parts
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
-FILLED = "Not listed by its source, but what gives the total"
-TIED_AGAIN = "tied head stored again"
 IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
 COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
-NEVER = {
-    "partial": "Only some dims are known, not what its layers hold",
-}
+NEVER = {"partial": "Only some dims are known, not what its layers hold"}
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
 # How names of repositories speak of a format.
@@ -81,11 +72,7 @@ class Graded:
 
 
 def grade(
-    record: Record,
-    anatomy: Anatomy | UnknownAnatomy,
-    *,
-    may_be_packed: bool = True,
-    is_tie_known: bool = False,
+    record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True, is_tie_known: bool = False
 ) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 
@@ -107,12 +94,10 @@ def grade(
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
-    is_gguf = record.parameters_kind == "exact_gguf"  # a file whose tensors count by element, whatever their type
     is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
-    is_repack = is_repack and may_be_packed and not is_gguf
-    how = {"is_repack": is_repack, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
+    is_repack = is_repack and may_be_packed and record.parameters_kind != "exact_gguf"
     for what, held, is_own in candidates(record, anatomy):
-        explanation = explain_total(held, total, declared, **how)
+        explanation = explain(record, held, declared, is_repack=is_repack)
         if explanation is None and is_repack:
             explanation = explain_recipe(held, total, record.config)
         if explanation is None and is_repack and is_own and record.parameters_kind == "exact_packed_elements":
@@ -121,7 +106,7 @@ def grade(
             if not is_tie_known and record.config_kind == "sibling" and TIED_AGAIN in dict(explanation.parts):
                 # whether the head is tied leaves no trace in the dims of a sibling: what could be its own is loaded as its own
                 separate = with_own_head(held)
-                explanation = explain_total(separate, total, declared, **how) or explanation
+                explanation = explain(record, separate, declared, is_repack=is_repack) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
                 what = ". ".join(filter(None, (what, COUNTED_AS_OWN)))
             found = _confirmed(record, held, what, explanation, declared)
@@ -131,60 +116,11 @@ def grade(
 
 def _completed(record: Record) -> Graded | None:
     """A config that quotes only some of a model's parts, with the others filled in where the total is then its count."""
-    total = record.stored_parameter_count
-    for what, held in wholes(record):
-        named = declared_format(record.config, None)
-        how = {"is_repack": False, "is_quantised": may_be_quantised(record)}
-        if explanation := total and explain_total(held, total, named, **how):
+    for what, held in wholes(record) if record.stored_parameter_count else ():
+        if explanation := explain(record, held, declared_format(record.config, None)):
             found = _confirmed(record, held, f"{FILLED}: {what}", explanation, None)
             return replace(found, grade="matched")
     return None
-
-
-def candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
-    """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
-    for what, held in variants(anatomy):
-        yield what, held, True
-    filled = [(f"{FILLED}: {what}", held) for what, held in fillings(record, anatomy)]
-    for filling, whole in filled:
-        for what, held in variants(whole):
-            yield ". ".join(filter(None, (filling, what))), held, False
-    for filling, whole in [*filled, ("", anatomy)]:
-        roles = {t.role for t in whole.tensors}
-        for role, name in (("pooler", "pooler"), ("mask_embedding", "embedding of masked sounds")):
-            is_bare = role != "pooler" or (whole.architecture or "").endswith("Model")
-            if role in roles and is_bare:
-                what = f"The checkpoint leaves out the {name}"
-                yield ". ".join(filter(None, (filling, what))), without(whole, role), not filling
-
-
-def with_own_head(anatomy: Anatomy) -> Anatomy:
-    """The same model with a head that shares nothing with the embedding."""
-    embedding = next(t for t in anatomy.tensors if t.role == "embedding")
-    head = replace(embedding, tensor_class="head", role="head", operator="linear")
-    extra = {cause: size for cause, size in anatomy.stored_extra.items() if cause != TIED_AGAIN}
-    return replace(anatomy, tensors=(*anatomy.tensors, head), is_head_tied=False, stored_extra=extra)
-
-
-def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
-    """The anatomy, and what is left of it where a checkpoint leaves whole parts out."""
-    yield "", anatomy
-    classes = {t.tensor_class for t in anatomy.tensors}
-    if classes & set(TOWERS):
-        components = {t.component for t in anatomy.tensors if t.tensor_class in TOWERS}
-        kept = tuple(t for t in anatomy.tensors if t.tensor_class not in TOWERS)
-        yield (
-            "The checkpoint leaves out the towers and the projector of its architecture",
-            replace(
-                anatomy,
-                tensors=kept,
-                attention=tuple(a for a in anatomy.attention if a.component not in components),
-                feed_forward=tuple(f for f in anatomy.feed_forward if f.component not in components),
-            ),
-        )
-    if "head" in classes:
-        kept = tuple(t for t in anatomy.tensors if t.tensor_class != "head")
-        yield "The checkpoint leaves out the output head", replace(anatomy, tensors=kept)
 
 
 def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanation, declared: str | None) -> Graded:

@@ -18,24 +18,12 @@ from functools import partial
 from typing import Any
 
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.confirm.filling import may_be_quantised
+from pipeline.confirm.candidates import TIED_AGAIN, candidates, with_own_head
+from pipeline.confirm.explain import explain
 from pipeline.confirm.formats import declared_format, packed_form
-from pipeline.confirm.grade import (
-    LARGEST_RATIO,
-    NEGLIGIBLE,
-    NEVER,
-    OWN_CONFIG,
-    TIED_AGAIN,
-    Graded,
-    basis,
-    candidates,
-    grade,
-    scope,
-    with_own_head,
-)
+from pipeline.confirm.grade import LARGEST_RATIO, NEGLIGIBLE, NEVER, OWN_CONFIG, Graded, basis, grade, scope
 from pipeline.confirm.header import ROUTER_BIASES, Census, read_header
 from pipeline.confirm.packed import NotDescribed
-from pipeline.confirm.stored import explain_total
 from pipeline.hub.record import Record
 
 _DTYPE_IDS = {"BF16": "bf16", "F16": "fp16", "F32": "fp32", "fp8": "fp8", "int8": "int8", "nf4": "nf4"}
@@ -112,9 +100,7 @@ def _agreements(record: Record, anatomy: Anatomy, census: Census) -> Iterator[_A
         if difference and -difference == theirs.beside().get(ROUTER_BIASES):
             theirs, difference = theirs.taken_in(ROUTER_BIASES), 0  # parameters in this architecture
         is_gguf = record.header["format"] == "gguf"
-        is_quantised = may_be_quantised(record)
-        total = held.parameter_count + difference
-        explanation = explain_total(held, total, is_repack=False, is_gguf=is_gguf, is_quantised=is_quantised)
+        explanation = explain(record, held, total=held.parameter_count + difference, is_gguf=is_gguf)
         is_seen = record.config_kind in OWN_CONFIG or _has_layers(theirs, held)
         if explanation is not None and is_seen:
             yield _Agreement(held, theirs, what, is_own, explanation.parts)
@@ -198,12 +184,7 @@ def _by_headers_alone(record: Record, census: Census, why: str) -> Graded:
 
 
 def _graded(
-    record: Record,
-    name: str,
-    note: list[str],
-    census: Census,
-    held: Anatomy,
-    unnamed: tuple[tuple[str, int], ...] = (),
+    record: Record, name: str, note: list[str], census: Census, held: Anatomy, unnamed: tuple[tuple[str, int], ...] = ()
 ) -> Graded:
     return Graded(
         name,

@@ -19,13 +19,30 @@ A format that the almanac does not describe, and a class of modules that it does
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.confirm.formats import format_of_weights, parts_of, quantised_format
+from pipeline.confirm.module_patterns import (
+    BEGINNING,
+    LINEAR,
+    LONGEST,
+    OF_MANY,
+    PLAIN,
+    Test,
+    Undecided,
+    begins_with,
+    by_either,
+    by_part,
+    by_place,
+    by_quark,
+    by_rule_of_gptq,
+    by_skip,
+    by_target,
+    by_wildcard,
+)
 
 _ALGORITHMS = {
     "NVFP4": "nvfp4",
@@ -34,25 +51,6 @@ _ALGORITHMS = {
     "FP8_PB_WO": "fp8",
     "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
 }
-_LINEAR = ("linear", "torch.nn.linear", "nn.linear", "torch.nn.modules.linear.linear")
-_BOUNDARY = r"(?:(?<=\.)|(?=\.|$))"  # of a module's name
-_PLAIN = re.compile(r"[\w-]+(\.[\w-]+)*")  # a name without marks of a pattern
-_BEGINNING = re.compile(r"[\w-]+(\.[\w-]+)*\.?\*")
-_ENDLESS = re.compile(r"[*+}]\)+[*+{]|[*+]\??\.[*+]|[*+]\|[^()]*\)[*+{]|\([^()]*[*+][^()]*\)[*+{]")
-_REPEATED = re.compile(r"[*+{]")
-_MOST_REPEATED = 8  # in one pattern
-_LONGEST = 400  # of a pattern: longer ones are no names
-
-
-class Undecided(ValueError):
-    """How the config's quantiser holds the modules is not known; the message is a reason for people. `dtype_id`: of those that it takes."""
-
-    def __init__(self, reason: str, dtype_id: str | None = None):
-        super().__init__(reason)
-        self.dtype_id = dtype_id
-
-
-Test = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,12 @@ def _read(given: Mapping[str, Any]) -> Recipe:
         return _gptq(given)
     if method == "awq":
         whole = _known(quantised_format(given), "AWQ")
-        return Recipe(tuple(_rules(given, ("modules_to_not_convert",), _part_of)), whole)
+        return Recipe(tuple(_rules(given, ("modules_to_not_convert",), by_part)), whole)
     if method in ("compressed-tensors", "modelopt", "modelopt_fp4", "modelopt_mixed", ""):
-        return _grouped(given, _below if method.startswith("modelopt") or _is_modelopt(given) else _target)
+        return _grouped(given, by_wildcard if method.startswith("modelopt") or _is_modelopt(given) else by_target)
     whole = _known(quantised_format(given), f"the quantiser '{method[:40]}'")
     lists = ("modules_to_not_convert", "ignored_layers", "llm_int8_skip_modules", "ignore", "exclude_modules")
-    return Recipe(tuple(_rules(given, lists, _skip)), whole)
+    return Recipe(tuple(_rules(given, lists, by_skip)), whole)
 
 
 def _is_modelopt(given: Mapping[str, Any]) -> bool:
@@ -144,7 +142,7 @@ def _known(dtype_id: str | None, what: str) -> str:
 def _texts(value: Any) -> Iterator[str]:
     """The texts of a list, however it is nested."""
     if isinstance(value, str):
-        yield value[:_LONGEST]
+        yield value[:LONGEST]
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)
@@ -160,97 +158,15 @@ def _rules(
 def _listed(patterns: Iterable[str], matcher: Callable[[str], Test], dtype_id: str | None) -> Iterator[Rule]:
     """One rule for all names, which a set finds at once, and one for each pattern: lists name every layer."""
     patterns = dict.fromkeys(patterns)
-    names = tuple(p for p in patterns if _PLAIN.fullmatch(p)) if matcher in _OF_MANY else ()
+    names = tuple(p for p in patterns if PLAIN.fullmatch(p)) if matcher in OF_MANY else ()
     if names:
-        yield Rule(names, matcher, _OF_MANY[matcher](frozenset(names)), dtype_id)
-    beginnings = tuple(p for p in patterns if _BEGINNING.fullmatch(p)) if matcher is _below else ()
+        yield Rule(names, matcher, OF_MANY[matcher](frozenset(names)), dtype_id)
+    beginnings = tuple(p for p in patterns if BEGINNING.fullmatch(p)) if matcher is by_wildcard else ()
     if beginnings:
-        yield Rule(beginnings, matcher, _begins_with(frozenset(p[:-1] for p in beginnings)), dtype_id)
+        yield Rule(beginnings, matcher, begins_with(frozenset(p[:-1] for p in beginnings)), dtype_id)
     for pattern in patterns:
         if pattern not in names and pattern not in beginnings:
             yield _rule(pattern, matcher, dtype_id)
-
-
-def _leads(name: str) -> Iterator[str]:
-    """The name, and all that it lies below."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
-
-
-def _any_at_or_below(names: frozenset[str]) -> Test:
-    return lambda name: any(lead in names for lead in _leads(name))
-
-
-def _any_inside(names: frozenset[str]) -> Test:
-    def test(name: str) -> bool:
-        parts = name.split(".")
-        return any(".".join(parts[i:j]) in names for i in range(len(parts)) for j in range(i + 1, len(parts) + 1))
-
-    return test
-
-
-def _any_skip(names: frozenset[str]) -> Test:
-    ends, inside = tuple(names), _any_inside(names)
-    return lambda name: name.endswith(ends) or inside(name)
-
-
-def _begins_with(beginnings: frozenset[str]) -> Test:
-    lengths = sorted({len(text) for text in beginnings})
-    return lambda name: any(name[:length] in beginnings for length in lengths if length <= len(name))
-
-
-def _compiled(text: str, pattern: str) -> re.Pattern[str]:
-    """Raises Undecided for what is no pattern, and for one that could search for ever: repetitions of repetitions."""
-    try:
-        found = re.compile(text)
-    except (re.error, RecursionError, OverflowError):
-        raise Undecided(f"it names modules by {pattern[:60]!r}, which is no pattern") from None
-    if _ENDLESS.search(pattern) or len(_REPEATED.findall(pattern)) > _MOST_REPEATED:
-        raise Undecided(f"it names modules by {pattern[:60]!r}, which is not searched for")
-    return found
-
-
-def _expression(text: str, pattern: str) -> Test:
-    found = _compiled(text, pattern)
-    return lambda name: found.match(name) is not None
-
-
-def _at_or_below(pattern: str) -> Test:
-    return lambda name: name == pattern or name.startswith(f"{pattern}.")
-
-
-def _target(pattern: str) -> Test:
-    """compressed-tensors: a name, or a pattern after `re:`. A name of what holds modules is read as all of them."""
-    return _expression(pattern[3:], pattern) if pattern.startswith("re:") else _at_or_below(pattern)
-
-
-def _below(pattern: str) -> Test:
-    """Model Optimizer: a wildcard over the whole name, or a name anywhere in it, from one dot to another."""
-    if any(mark in pattern for mark in "*?["):
-        wildcard = re.compile(fnmatch.translate(pattern))  # its stars never go back
-        return lambda name: wildcard.match(name) is not None
-    if pattern.startswith("re:"):
-        return _target(pattern)
-    return lambda name: f".{pattern}." in f".{name}."
-
-
-def _skip(pattern: str) -> Test:
-    """Transformers: a pattern that the name begins with, up to the end of a module's name, or what the name ends with.
-
-    Before 5.0, and in vLLM for bitsandbytes, a name within the name leaves out all below it: that is read so too.
-    """
-    plain = pattern.replace("re:", "", 1) if pattern.startswith("re:") else pattern
-    text = plain if not plain.startswith("*") else plain.replace("*", ".*")
-    begins = _expression(f"(?:{text}){_BOUNDARY}", pattern)
-    return lambda name: name.endswith(plain) or begins(name) or f".{plain}." in f".{name}."
-
-
-def _part_of(pattern: str) -> Test:
-    return lambda name: pattern in name
-
-
-_OF_MANY = {_target: _any_at_or_below, _below: _any_inside, _skip: _any_skip}
 
 
 def _grouped(given: Mapping[str, Any], matcher: Callable[[str], Test]) -> Recipe:
@@ -262,7 +178,7 @@ def _grouped(given: Mapping[str, Any], matcher: Callable[[str], Test]) -> Recipe
             dtype_id = _known(
                 _ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None, f"{str(algorithm)[:40]}"
             )
-            rules.append(_rule(str(name)[:_LONGEST], _below, dtype_id))
+            rules.append(_rule(str(name)[:LONGEST], by_wildcard, dtype_id))
         return Recipe(tuple(rules), None)
     if not isinstance(groups, Mapping) or not groups:
         algorithm = given.get("quant_algo")
@@ -276,13 +192,13 @@ def _grouped(given: Mapping[str, Any], matcher: Callable[[str], Test]) -> Recipe
         dtype_id = _known(format_of_weights(weights), "a group of it")
         targets = dict.fromkeys(_texts(group.get("targets", ["Linear"])))
         for target in targets:
-            if target.lower() in _LINEAR:
+            if target.lower() in LINEAR:
                 if default not in (None, dtype_id):
                     raise Undecided("two of its groups take every linear layer")
                 default = dtype_id
             elif re.fullmatch(r"[A-Z]\w*", target):
                 raise Undecided(f"it takes modules of the class {target[:60]}, which is not described")
-        classes = [t for t in targets if t.lower() in _LINEAR]
+        classes = [t for t in targets if t.lower() in LINEAR]
         named += _listed((t for t in targets if t not in classes), matcher, dtype_id)
     return Recipe((*rules, *named), default)
 
@@ -291,21 +207,17 @@ def _gptq(given: Mapping[str, Any]) -> Recipe:
     whole, rules = _known(_integers(given), "GPTQ"), []
     dynamic = given.get("dynamic")
     for pattern, own in dynamic.items() if isinstance(dynamic, Mapping) else ():
-        text = str(pattern)[:_LONGEST]
+        text = str(pattern)[:LONGEST]
         if text.startswith("-:"):
-            rules.append(_rule(text, _dynamic, None))
+            rules.append(_rule(text, by_rule_of_gptq, None))
         else:
             changed = {**given, **own} if isinstance(own, Mapping) else given
-            rules.append(_rule(text, _dynamic, _known(_integers(changed), f"the rule {text[:60]!r}")))
+            rules.append(_rule(text, by_rule_of_gptq, _known(_integers(changed), f"the rule {text[:60]!r}")))
     taken = list(_texts(given.get("modules_in_block_to_quantize")))
-    rules += [_rule(text, _part_of, whole) for text in taken]
+    rules += [_rule(text, by_part, whole) for text in taken]
     if given.get("lm_head") is True:
-        rules.append(_rule("lm_head", _part_of, whole))
+        rules.append(_rule("lm_head", by_part, whole))
     return Recipe(tuple(rules), None if taken else whole)
-
-
-def _dynamic(pattern: str) -> Test:
-    return _expression(pattern.removeprefix("-:").removeprefix("+:"), pattern)
 
 
 def _integers(given: Mapping[str, Any]) -> str | None:
@@ -319,29 +231,17 @@ def _auto_round(given: Mapping[str, Any]) -> Recipe:
     for key in ("extra_config", "layer_config"):
         own_words = given.get(key)
         for pattern, own in own_words.items() if isinstance(own_words, Mapping) else ():
-            text, changed = str(pattern)[:_LONGEST], {**given, **own} if isinstance(own, Mapping) else given
+            text, changed = str(pattern)[:LONGEST], {**given, **own} if isinstance(own, Mapping) else given
             bits = changed.get("bits")
             is_kept = type(bits) is int and bits >= 16
             dtype_id = None if is_kept else _known(_auto_rounded(changed), f"the rule {text[:60]!r}")
-            rules.append(_rule(text, _either, dtype_id))
+            rules.append(_rule(text, by_either, dtype_id))
     rules.sort(key=lambda rule: rule.dtype_id is not None)  # where two rules meet, the wider one
     taken = [text for key in ("block_name_to_quantize", "to_quant_block_names") for text in _texts(given.get(key))]
     taken = [name.strip() for text in taken for name in text.split(",") if name.strip()]
     if taken:
-        rules += [_rule(name, _at_or_below, whole) for name in taken]
+        rules += [_rule(name, by_place, whole) for name in taken]
     return Recipe(tuple(rules), None if taken else whole)
-
-
-def _either(pattern: str) -> Test:
-    """AutoRound: a name, or a pattern that is found in it."""
-    below = _at_or_below(pattern)
-    try:
-        found = _compiled(pattern, pattern)
-    except Undecided:
-        if not _PLAIN.fullmatch(pattern):
-            raise
-        return below
-    return lambda name: below(name) or found.search(name) is not None
 
 
 def _auto_rounded(given: Mapping[str, Any]) -> str | None:
@@ -362,21 +262,17 @@ def _auto_rounded(given: Mapping[str, Any]) -> str | None:
 
 
 def _quark(given: Mapping[str, Any]) -> Recipe:
-    rules = list(_rules(given, ("exclude",), _quark_name))
+    rules = list(_rules(given, ("exclude",), by_quark))
     layers = given.get("layer_quant_config")
     for pattern, own in layers.items() if isinstance(layers, Mapping) else ():
-        rules.append(_rule(str(pattern)[:_LONGEST], _quark_name, _quark_format(own, f"the rule {str(pattern)[:60]!r}")))
+        rules.append(_rule(str(pattern)[:LONGEST], by_quark, _quark_format(own, f"the rule {str(pattern)[:60]!r}")))
     default = _quark_format(given.get("global_quant_config"), "Quark")
     kinds = given.get("layer_type_quant_config")
     for kind, own in kinds.items() if isinstance(kinds, Mapping) else ():
-        if str(kind).lower() not in _LINEAR:
+        if str(kind).lower() not in LINEAR:
             raise Undecided(f"it takes modules of the class {str(kind)[:60]}, which is not described")
         default = _quark_format(own, "Quark")
     return Recipe(tuple(rules), default)
-
-
-def _quark_name(pattern: str) -> Test:
-    return _below(pattern) if "*" in pattern else _target(pattern)
 
 
 def _quark_format(own: Any, what: str) -> str | None:

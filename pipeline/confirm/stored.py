@@ -274,11 +274,7 @@ def _usual(rows: Mapping[str, list[_Matrices]]) -> list[frozenset[str]]:
 
 
 def _bytes(
-    storage: Storage,
-    anatomy: Anatomy,
-    rows: dict[str, list[_Matrices]],
-    subset: frozenset[str],
-    parts: Parts,
+    storage: Storage, anatomy: Anatomy, rows: dict[str, list[_Matrices]], subset: frozenset[str], parts: Parts
 ) -> int | None:
     """Bytes of the checkpoint where every width is certain: packed matrices, and 16 bits for the rest."""
     if storage.matrix_bytes is None or any(cause.startswith("multi-token") for cause, _ in parts):

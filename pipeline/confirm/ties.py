@@ -24,9 +24,10 @@ from typing import Any
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy
+from pipeline.confirm.candidates import TIED_AGAIN
 from pipeline.confirm.completing import text_place
 from pipeline.confirm.filling import may_be_quantised
-from pipeline.confirm.grade import BESIDES, COUNTED_AS_OWN, IS_COUNT, OWN_CONFIG, TIED_AGAIN, Graded, grade
+from pipeline.confirm.grade import BESIDES, COUNTED_AS_OWN, IS_COUNT, OWN_CONFIG, Graded, grade
 from pipeline.hub.record import Record
 
 TIE = "tie_word_embeddings"

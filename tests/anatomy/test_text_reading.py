@@ -123,21 +123,37 @@ def test_qwen_windows_need_their_switch():
 
 
 def test_patterns_of_windows():
-    rule = last_of_period(3, 64)
-    assert rule(Fields({}), 4) == [64, 64, None, 64]
-    assert rule(Fields({"sliding_window_pattern": 2}), 4) == [64, None, 64, None]
-    assert rule(Fields({"sliding_window_pattern": "LLLG"}), 4) == [64, 64, 64, None]
+    rule, said = last_of_period(3), {"sliding_window": 64}
+    assert rule(Fields(said), 4) == [64, 64, None, 64]
+    assert rule(Fields(said | {"sliding_window_pattern": 2}), 4) == [64, None, 64, None]
+    assert rule(Fields(said | {"sliding_window_pattern": "LLLG"}), 4) == [64, 64, 64, None]
     assert rule(Fields({"sliding_window": None}), 4) == [None] * 4
-    assert rule(Fields({"layer_types": [FULL, SLIDING]}), 2) == [None, 64]
+    assert rule(Fields(said | {"layer_types": [FULL, SLIDING]}), 2) == [None, 64]
+
+
+def test_a_config_that_is_silent_takes_its_window_from_its_class_and_no_other_has_one():
+    rule = last_of_period(2)
+    assert rule(Fields({"model_type": "gemma2"}), 4) == [4096, None, 4096, None]
+    assert rule(Fields({"model_type": "gemma2", "sliding_window": None}), 4) == [None] * 4
+    assert rule(Fields({}), 4) == [None] * 4
+
+
+def test_what_a_class_works_out_from_other_fields_is_no_default():
+    """Llama's class has 32 heads of 128 and as many key-value heads; a model of 8 heads that says neither has 8 of each."""
+    config = {k: v for k, v in LLAMA_8B.items() if k not in ("num_key_value_heads", "head_dim")}
+    (layer,) = read_config(config | {"num_attention_heads": 8, "hidden_size": 512}).attention
+    assert (layer.kv_head_count, layer.head_dim) == (8, 64)
+    (layer,) = read_config(config | {"model_type": "mistral", "num_attention_heads": 16}).attention
+    assert layer.kv_head_count == 8  # Mistral's class has eight, whatever the heads
 
 
 def test_layers_of_an_unknown_kind_are_no_guess():
     with pytest.raises(UnknownAnatomy, match="kind"):
-        last_of_period(3, 64)(Fields({"layer_types": ["full_attention", "telepathy"]}), 2)
+        last_of_period(3)(Fields({"layer_types": ["full_attention", "telepathy"]}), 2)
     with pytest.raises(ContradictoryConfig, match="entries"):
-        last_of_period(3, 64)(Fields({"layer_types": ["full_attention"]}), 2)
+        last_of_period(3)(Fields({"layer_types": ["full_attention"]}), 2)
     with pytest.raises(UnknownAnatomy, match="sliding_window"):
-        layers_without_rope(Fields({"layer_types": [SLIDING, FULL]}), 2)
+        layers_without_rope(Fields({"model_type": "smollm3", "layer_types": [SLIDING, FULL]}), 2)
 
 
 def test_a_window_that_a_config_does_not_state():

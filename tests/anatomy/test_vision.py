@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.anatomy import UnknownAnatomy, read_config
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.towers.vision import vision_tower
+from pipeline.anatomy.towers import vision_tower
 
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
@@ -60,7 +60,7 @@ def test_published_totals(config, total):
 def test_a_tower_caches_nothing_and_every_tensor_is_of_its_class():
     (part,) = vision_tower(Fields({"model_type": "siglip_vision_model"}))
     assert {t.tensor_class for t in part.tensors} == {"vision-tower"}
-    assert {a.elements_per_token for a in part.attention} == {0}
+    assert {a.elements_per_token for a in part.attention_layers} == {0}
 
 
 def test_a_class_that_is_not_described_is_no_guess():

@@ -3,8 +3,10 @@
     pip install -e '.[oracle]'
     python tests/oracle/list_class_defaults.py
 
-Writes tables/library/class_default.jsonl: a line for each model_type that a reader describes, with the class's default config
-and the library's version. The tests read every one of them whole, and with each of its fields left out in turn.
+Writes tables/library/class_default.jsonl: a line for each model_type that a reader describes, with the class's default config,
+the names of the fields in it that the class works out from others (`derived`: heads of keys that are as many as heads, an inner size
+that is twice the hidden size), and the library's version. What is derived is no default: another size gives another value, so that
+readers have to work it out too. The tests read every config whole, and with each of its fields left out in turn.
 Left out: what shapes no tensor and no cache (token ids, initial values, epsilons), labels, and fields that are null.
 """
 
@@ -32,6 +34,36 @@ def slim(config: dict) -> dict:
     }
 
 
+def others(value: object) -> list:
+    """Values that a field of this kind could have instead, the likeliest to be allowed first."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [2 * value, value + 1, value // 2]
+    return [2 * value] if isinstance(value, float) else []
+
+
+def derived(config_class: type) -> list[str]:
+    """The fields whose default moves where another field is set to something else; those of nested configs by their place."""
+    from transformers import PreTrainedConfig
+
+    whole, found = config_class(), set()
+    config = slim(whole.to_dict())
+    for name in config:
+        inner = getattr(whole, name, None) if isinstance(config[name], dict) else None
+        if isinstance(inner, PreTrainedConfig):
+            found |= {f"{name}.{place}" for place in derived(type(inner))}
+    for name, value in config.items():
+        for other in others(value):
+            try:
+                moved = slim(config_class(**{name: other}).to_dict())
+            except Exception:  # a value that the class refuses: another may do
+                continue
+            found |= {key for key in config.keys() | moved.keys() if key != name and config.get(key) != moved.get(key)}
+            break
+    return sorted(found)
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.ERROR)
@@ -49,6 +81,7 @@ def main() -> None:
             print(f"{model_type}: {type(error).__name__} {str(error)[:100]}", file=sys.stderr)
             continue
         row = {"model_type": model_type, "config": {**config, "model_type": model_type}}
+        row["derived"] = derived(CONFIG_MAPPING[model_type])
         row["library_version"] = f"transformers {transformers.__version__}"
         lines.append(json.dumps(row, sort_keys=True, separators=(",", ":")))
     FILE.parent.mkdir(exist_ok=True)

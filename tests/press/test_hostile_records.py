@@ -79,7 +79,7 @@ def test_a_relative_that_cannot_be_sought_costs_one_model(monkeypatch):
     def fails(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr(borrowing.Lenders, "borrow", fails)
+    monkeypatch.setattr(borrowing, "borrow", fails)
     made = tables(record("good"), replace(record("bare"), config=None, config_kind=None))
     assert made["model"]["model_id"].to_list() == ["org/good"]
     assert made["rejected"]["model_id"].to_list() == ["org/bare"]

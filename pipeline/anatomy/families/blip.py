@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import add_parts, assemble
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.multimodal import Plan, language_model
+from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, has_head, nested, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import (
-    Part,
-    add_parts,
-    architecture_of,
-    assemble,
-    has_head,
-    layer_count,
-    nested,
-    over,
-    ratio,
-    sizes,
-)
-from pipeline.anatomy.towers.vision import vision_tower
+from pipeline.anatomy.towers import vision_tower
+from pipeline.anatomy.towers.part import Part
 from pipeline.base.bounds import MOST_REPEATS
 
 BERT = {
@@ -38,14 +28,11 @@ def read_blip(fields: Fields) -> Anatomy:
     name = architecture_of(fields) or "BlipModel"
     if name not in ("BlipModel", "BlipForConditionalGeneration"):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    inner = over(
-        nested(fields, "text_config"),
-        {**BERT, "vocab_size": 30524, "num_attention_heads": 8, "encoder_hidden_size": 768},
-    )
+    inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
     hidden, layers, heads = (
         inner.count("hidden_size"),
-        layer_count(inner, "num_hidden_layers"),
+        inner.repeats("num_hidden_layers"),
         inner.count("num_attention_heads"),
     )
     vocabulary, text, joint = inner.count("vocab_size"), Part("text"), Part("projector", "projector")
@@ -57,12 +44,12 @@ def read_blip(fields: Fields) -> Anatomy:
     text.norm(hidden, layers=layers)
     text.linear("pooler" if name == "BlipModel" else "head_transform", hidden, hidden)
     if name == "BlipModel":
-        projection = fields.count("projection_dim", default=512)
+        projection = fields.size("projection_dim")
         joint.linear("projector", tower[0].hidden, projection, bias=False)
         joint.linear("projector", hidden, projection, bias=False)
         joint.vector(1, "logit_scale")
     else:
-        tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+        tied = any(part.flag("tie_word_embeddings") for part in (fields, inner))
         text.norm(hidden)
         text.vector(vocabulary, "bias")
         text.linear("head", hidden, 0 if tied else vocabulary, bias=False)
@@ -88,15 +75,15 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
     text = language_model(fields, Plan("", "opt", text_alone=True))
-    inner = over(nested(fields, "qformer_config"), BERT)
+    inner = nested(fields, "qformer_config").filled()
     hidden, layers, heads = (
         inner.count("hidden_size"),
-        layer_count(inner, "num_hidden_layers"),
+        inner.repeats("num_hidden_layers"),
         inner.count("num_attention_heads"),
     )
     width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
     former = Part("projector", "projector")
-    former.parameter(fields.count("num_query_tokens", default=32) * hidden, "queries")
+    former.parameter(fields.size("num_query_tokens") * hidden, "queries")
     former.norm(hidden)
     former.block(layers, hidden, width, heads)
     crossing = -(-layers // every)
@@ -115,19 +102,19 @@ def read_query_transformer(fields: Fields) -> Anatomy:
 @family("idefics")
 def read_idefics(fields: Fields) -> Anatomy:
     """Llama with gated cross-attention blocks between its layers."""
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
-    fields = over(fields, {"vocab_size": 32000, "intermediate_size": 11008, "num_attention_heads": 32})
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
+    fields = fields.filled()
     heads, width, vocabulary = (
         fields.count("num_attention_heads"),
         fields.count("intermediate_size"),
         fields.count("vocab_size"),
     )
-    extra = fields.count("additional_vocab_size", default=0, least=0)
+    extra = fields.size("additional_vocab_size", least=0)
     resampler = fields.inner("perceiver_config")
     if fields.flag("use_resampler") or (resampler and resampler.flag("use_resampler")) or fields.flag("qk_layer_norms"):
         raise UnknownAnatomy(f"{fields.where}: resamplers and normed queries are not described yet")
     tower = vision_tower(Fields({"embed_dim": 768, **nested(fields, "vision_config").config}), "idefics_vision")
-    crossing = layers // fields.count("cross_layer_interval", default=1)
+    crossing = layers // fields.size("cross_layer_interval")
     text = Part("text")
     text.embedding("embedding", vocabulary, hidden)
     text.embedding("embedding", extra, hidden)
@@ -136,7 +123,7 @@ def read_idefics(fields: Fields) -> Anatomy:
     text.mlp(layers + crossing, hidden, width, gated=True, bias=False)
     text.norm(hidden, layers=layers + crossing, count=2, bias=False)
     text.norm(hidden, bias=False)
-    gate = 1 if fields.text("alpha_type", default="float") == "float" else hidden
+    gate = 1 if fields.text("alpha_type") == "float" else hidden
     text.vector(gate, "gate", layers=crossing, count=2)
     tied = fields.flag("tie_word_embeddings")
     text.linear("head", hidden, 0 if tied else vocabulary, bias=False, operator="linear-subclass")
@@ -158,10 +145,10 @@ def read_git(fields: Fields) -> Anatomy:
     """A BERT that reads image tokens before its own."""
     hidden, layers, heads = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
-    fields = over(fields, {**BERT, "max_position_embeddings": 1024})
+    fields = fields.filled()
     vision = {
         "patch_size": 16,
         **nested(fields, "vision_config", required=False).config,
@@ -199,19 +186,9 @@ def read_git(fields: Fields) -> Anatomy:
 @family("kosmos-2")
 def read_kosmos(fields: Fields) -> Anatomy:
     """A decoder with norms inside its blocks; learned queries bring the image in."""
-    inner = over(
-        nested(fields, "text_config"),
-        {
-            "vocab_size": 65037,
-            "embed_dim": 2048,
-            "layers": 24,
-            "ffn_dim": 8192,
-            "attention_heads": 32,
-            "max_position_embeddings": 2048,
-        },
-    )
+    inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config", required=False), "kosmos_2_vision_model")
-    hidden, layers, heads = inner.count("embed_dim"), layer_count(inner, "layers"), inner.count("attention_heads")
+    hidden, layers, heads = inner.count("embed_dim"), inner.repeats("layers"), inner.count("attention_heads")
     if inner.flag("add_cross_attention"):
         raise UnknownAnatomy(f"{inner.where}: cross-attention is not described yet")
     width, vocabulary, text, joint = (
@@ -225,10 +202,10 @@ def read_kosmos(fields: Fields) -> Anatomy:
     text.norm(hidden, layers=layers)
     text.norm(width, layers=layers)
     text.norm(hidden)
-    joint.parameter(fields.count("latent_query_num", default=64) * hidden, "queries")
+    joint.parameter(fields.size("latent_query_num") * hidden, "queries")
     joint.linear("projector", tower[0].hidden, hidden)
     joint.mixer(1, hidden, heads)
-    tied = any(part.flag("tie_word_embeddings", default=True) for part in (fields, inner))
+    tied = any(part.flag("tie_word_embeddings") for part in (fields, inner))
     has_head = not (architecture_of(fields) or "").endswith("Model")
     text.linear("head", hidden, vocabulary if has_head and not tied else 0, bias=False)
     return assemble(
@@ -282,10 +259,8 @@ def read_florence(fields: Fields) -> Anatomy:
     rows = vision.count("max_position_embeddings", default=50)
     joint.embedding("position_embedding", rows, before // 2)
     joint.embedding("position_embedding", rows, before - before // 2)
-    tied, head = fields.flag("tie_word_embeddings", default=True), Part("decoder")
+    tied, head = fields.flag("tie_word_embeddings"), Part("decoder")
     head.linear("head", text.hidden_size, 0 if tied else (text.vocab_size or 0), bias=False)
-    if not inner.flag(
-        "tie_word_embeddings", default=True
-    ):  # encoder and decoder have tables of their own beside the shared one
+    if not inner.flag("tie_word_embeddings"):  # encoder and decoder have tables of their own beside the shared one
         head.embedding("embedding", text.vocab_size or 0, text.hidden_size, count=2)
     return add_parts(fields, text, [part, joint, head], is_head_tied=tied)

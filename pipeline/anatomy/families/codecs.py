@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, assemble, layer_count, over, sizes
+from pipeline.anatomy.towers.part import Part
 
 
 def codec() -> Part:
@@ -39,9 +41,9 @@ class Seanet:
             self.part.norm(outputs)
 
     def residuals(self, fields: Fields, width: int, shortcut: bool) -> None:
-        inner = max(width // fields.count("compress", default=2), 1)
-        for _ in range(layer_count(fields, "num_residual_layers", default=1)):
-            self.conv(inner, width, fields.count("residual_kernel_size", default=3))
+        inner = max(width // fields.size("compress"), 1)
+        for _ in range(fields.times("num_residual_layers")):
+            self.conv(inner, width, fields.size("residual_kernel_size"))
             self.conv(width, inner, 1)
             if shortcut:
                 self.conv(width, width, 1)
@@ -60,9 +62,9 @@ def seanet(
     shortcut: bool,
 ):
     """Down to `hidden` channels and up again."""
-    net, channels = Seanet(part, style), fields.count("audio_channels", default=1)
-    kernel = fields.count("kernel_size", default=7)
-    if layer_count(fields, "num_residual_layers", default=1) > 100:
+    net, channels = Seanet(part, style), fields.size("audio_channels")
+    kernel = fields.size("kernel_size")
+    if fields.times("num_residual_layers") > 100:
         raise ContradictoryConfig(f"{fields.where}.num_residual_layers is more than any codec has")
     net.conv(filters, channels, kernel)
     width = filters
@@ -87,13 +89,13 @@ def read_encodec(fields: Fields) -> Anatomy:
     seanet(
         fields,
         part,
-        fields.text("norm_type", default="weight_norm"),
+        fields.text("norm_type"),
         hidden=hidden,
-        filters=fields.count("num_filters", default=32),
+        filters=fields.size("num_filters"),
         scales=scales,
-        last=fields.count("last_kernel_size", default=7),
-        lstm=layer_count(fields, "num_lstm_layers", default=2),
-        shortcut=fields.flag("use_conv_shortcut", default=True),
+        last=fields.size("last_kernel_size"),
+        lstm=fields.times("num_lstm_layers"),
+        shortcut=fields.flag("use_conv_shortcut"),
     )
     return assemble(fields, [part], hidden=hidden, layers=2 * len(scales))
 
@@ -102,43 +104,32 @@ def read_encodec(fields: Fields) -> Anatomy:
 def read_mimi(fields: Fields) -> Anatomy:
     """EnCodec's convolutions without normalised weights, a transformer on each side, codebooks kept as buffers."""
     part, hidden = codec(), fields.count("hidden_size")
-    defaults = {
-        "num_hidden_layers": 8,
-        "num_attention_heads": 8,
-        "intermediate_size": 2048,
-        "vector_quantization_hidden_dimension": 256,
-    }
-    fields = over(fields, defaults)
+    fields = fields.filled()
     seanet(
         fields,
         part,
         "plain",
         hidden=hidden,
-        filters=fields.count("num_filters", default=64),
+        filters=fields.size("num_filters"),
         scales=ratios(fields, "upsampling_ratios", (8, 6, 5, 4)),
-        last=fields.count("last_kernel_size", default=3),
+        last=fields.size("last_kernel_size"),
         lstm=0,
         shortcut=fields.flag("use_conv_shortcut"),
     )
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     shape = {
         "kv_heads": fields.count("num_key_value_heads", default=heads),
         "head_dim": fields.count("head_dim", default=None),
     }
     for _ in range(2):
         part.mixer(
-            layers,
-            hidden,
-            heads,
-            bias=fields.flag("attention_bias"),
-            window=fields.count("sliding_window", default=250),
-            **shape,
+            layers, hidden, heads, bias=fields.flag("attention_bias"), window=fields.size("sliding_window"), **shape
         )
         part.mlp(layers, hidden, fields.count("intermediate_size"), bias=False)
         part.norm(hidden, layers=layers, count=2)
         part.vector(hidden, layers=layers, count=2)
     part.conv(hidden, hidden, 4, bias=False)
-    groups = fields.count("upsample_groups", default=512)
+    groups = fields.size("upsample_groups")
     part.conv(hidden, max(hidden // groups, 1), 4, bias=False)
     part.conv(fields.count("vector_quantization_hidden_dimension"), hidden, 1, bias=False, count=4)
     return assemble(fields, [part], hidden=hidden, layers=2 * layers)
@@ -147,7 +138,7 @@ def read_mimi(fields: Fields) -> Anatomy:
 @family("dac")
 def read_dac(fields: Fields) -> Anatomy:
     """Residual units with a learned periodic activation; each codebook projects down to a few numbers and back."""
-    part, width = codec(), fields.count("encoder_hidden_size", default=64)
+    part, width = codec(), fields.size("encoder_hidden_size")
     fields.count("n_codebooks", "codebook_size", "hidden_size")
     down, up = ratios(fields, "downsampling_ratios", (2, 4, 8, 8)), ratios(fields, "upsampling_ratios", (8, 8, 4, 2))
 
@@ -165,11 +156,11 @@ def read_dac(fields: Fields) -> Anatomy:
     hidden = fields.count("hidden_size", default=width)
     part.vector(width)
     part.conv(hidden, width, 3)
-    books, small = fields.count("n_codebooks", default=9), fields.count("codebook_dim", default=8)
+    books, small = fields.size("n_codebooks"), fields.size("codebook_dim")
     part.conv(small, hidden, 1, count=books)
     part.conv(hidden, small, 1, count=books)
-    part.embedding("embedding", fields.count("codebook_size", default=1024), small, count=books)
-    wide = fields.count("decoder_hidden_size", default=1536)
+    part.embedding("embedding", fields.size("codebook_size"), small, count=books)
+    wide = fields.size("decoder_hidden_size")
     halved(fields, wide, len(up))
     part.conv(wide, hidden, 7)
     for scale in up:
@@ -185,32 +176,29 @@ def read_dac(fields: Fields) -> Anatomy:
 @family("vits")
 def read_vits(fields: Fields) -> Anatomy:
     """Text to speech: a text encoder, a flow, a stochastic predictor of durations, a vocoder, a posterior encoder."""
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers", default=6)
-    heads, width = fields.count("num_attention_heads", default=2), fields.count("ffn_dim", default=768)
+    hidden, layers = fields.count("hidden_size"), fields.times("num_hidden_layers")
+    heads, width = fields.size("num_attention_heads"), fields.size("ffn_dim")
     head_dim = fields.divide(hidden, heads, "hidden_size")
-    kernel, flow = fields.count("ffn_kernel_size", default=3), fields.count("flow_size", default=192)
-    speakers, voice = (
-        fields.count("num_speakers", default=1),
-        fields.count("speaker_embedding_size", default=0, least=0),
-    )
-    vocabulary, text, part = fields.count("vocab_size", default=38), Part("text"), codec()
+    kernel, flow = fields.size("ffn_kernel_size"), fields.size("flow_size")
+    speakers, voice = (fields.size("num_speakers"), fields.size("speaker_embedding_size", least=0))
+    vocabulary, text, part = fields.size("vocab_size"), Part("text"), codec()
     text.embedding("embedding", vocabulary, hidden)
-    text.mixer(layers, hidden, heads, bias=fields.flag("use_bias", default=True))
-    window = fields.count("window_size", default=4, least=0)
+    text.mixer(layers, hidden, heads, bias=fields.flag("use_bias"))
+    window = fields.size("window_size", least=0)
     text.parameter((2 * window + 1) * head_dim if window else 0, "position_embedding", layers=layers, count=2)
     text.conv(width, hidden, kernel, layers=layers)
     text.conv(hidden, width, kernel, layers=layers)
     text.norm(hidden, layers=layers, count=2)
     text.conv(2 * flow, hidden, 1)
     part.embedding("speaker_embedding", speakers if speakers > 1 else 0, voice)
-    flows = layer_count(fields, "prior_encoder_num_flows", default=4)
+    flows = fields.times("prior_encoder_num_flows")
     part.conv(hidden, flow // 2, 1, count=flows)
-    wavenet(part, fields, hidden, layer_count(fields, "prior_encoder_num_wavenet_layers", default=4), voice, flows)
+    wavenet(part, fields, hidden, fields.times("prior_encoder_num_wavenet_layers"), voice, flows)
     part.conv(flow // 2, hidden, 1, count=flows)
     vocoder(part, fields, flow, voice)
     durations(part, fields, hidden, voice)
-    part.conv(hidden, fields.count("spectrogram_bins", default=513), 1)
-    wavenet(part, fields, hidden, layer_count(fields, "posterior_encoder_num_wavenet_layers", default=16), voice, 1)
+    part.conv(hidden, fields.size("spectrogram_bins"), 1)
+    wavenet(part, fields, hidden, fields.times("posterior_encoder_num_wavenet_layers"), voice, 1)
     part.conv(2 * flow, hidden, 1)
     return assemble(fields, [text, part], hidden=hidden, layers=layers, vocab_size=vocabulary)
 
@@ -218,7 +206,7 @@ def read_vits(fields: Fields) -> Anatomy:
 def wavenet(part: Part, fields: Fields, hidden: int, layers: int, voice: int, count: int) -> None:
     """Gated convolutions whose weights are split into direction and length (two tensors)."""
     if layers:
-        kernel = fields.count("wavenet_kernel_size", default=5)
+        kernel = fields.size("wavenet_kernel_size")
         part.conv(2 * hidden, hidden, kernel, layers=layers, count=count)
         part.conv(2 * hidden, hidden, 1, layers=layers - 1, count=count)
         part.conv(hidden, hidden, 1, count=count)
@@ -230,7 +218,7 @@ def wavenet(part: Part, fields: Fields, hidden: int, layers: int, voice: int, co
 
 
 def vocoder(part: Part, fields: Fields, flow: int, voice: int) -> None:
-    width = fields.count("upsample_initial_channel", default=512)
+    width = fields.size("upsample_initial_channel")
     kernels = ratios(fields, "upsample_kernel_sizes", (16, 16, 4, 4))
     halved(fields, width, len(kernels))
     blocks = ratios(fields, "resblock_kernel_sizes", (3, 7, 11))
@@ -249,9 +237,9 @@ def vocoder(part: Part, fields: Fields, flow: int, voice: int) -> None:
 
 
 def durations(part: Part, fields: Fields, hidden: int, voice: int) -> None:
-    kernel = fields.count("duration_predictor_kernel_size", default=3)
-    if not fields.flag("use_stochastic_duration_prediction", default=True):
-        inner = fields.count("duration_predictor_filter_channels", default=256)
+    kernel = fields.size("duration_predictor_kernel_size")
+    if not fields.flag("use_stochastic_duration_prediction"):
+        inner = fields.size("duration_predictor_filter_channels")
         part.conv(inner, hidden, kernel)
         part.conv(inner, inner, kernel)
         part.norm(inner, count=2)
@@ -259,14 +247,8 @@ def durations(part: Part, fields: Fields, hidden: int, voice: int) -> None:
         if voice:
             part.conv(hidden, voice, 1)
         return
-    flows, depth = (
-        layer_count(fields, "duration_predictor_num_flows", default=4),
-        layer_count(fields, "depth_separable_num_layers", default=3),
-    )
-    channels, bins = (
-        fields.count("depth_separable_channels", default=2),
-        fields.count("duration_predictor_flow_bins", default=10),
-    )
+    flows, depth = (fields.times("duration_predictor_num_flows"), fields.times("depth_separable_num_layers"))
+    channels, bins = (fields.size("depth_separable_channels"), fields.size("duration_predictor_flow_bins"))
     if channels % 2:
         raise UnknownAnatomy(f"{fields.where}.depth_separable_channels is odd")
     stacks = 2 + 2 * flows  # one for the text, one for the durations, one in every flow of both directions

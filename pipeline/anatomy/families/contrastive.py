@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import (
-    Part,
-    architecture_of,
-    assemble,
-    has_head,
-    label_count,
-    layer_count,
-    nested,
-    over,
-)
-from pipeline.anatomy.towers.vision import vision_tower
-
-CLIP_TEXT = {
-    "vocab_size": 49408,
-    "hidden_size": 512,
-    "intermediate_size": 2048,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 8,
-    "max_position_embeddings": 77,
-}
-SIGLIP_TEXT = {
-    **CLIP_TEXT,
-    "vocab_size": 32000,
-    "hidden_size": 768,
-    "intermediate_size": 3072,
-    "num_attention_heads": 12,
-}
-SIGLIP_TEXT["max_position_embeddings"] = 64
-BERT_TEXT = {**SIGLIP_TEXT, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2}
-ALT_TEXT = {
-    "vocab_size": 250002,
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "max_position_embeddings": 514,
-    "type_vocab_size": 1,
-}
+from pipeline.anatomy.towers import vision_tower
+from pipeline.anatomy.towers.part import Part
 
 
 @dataclass(frozen=True)
 class Plan:
     tower: str = "clip_vision_model"
-    text: dict[str, Any] = field(default_factory=lambda: CLIP_TEXT)
-    vision: dict[str, Any] = field(default_factory=dict)
     style: str = "clip"  # how the text encoder is built
     scalars: int = 1  # learned temperatures and biases
     projects: bool = True
@@ -63,23 +26,19 @@ PLANS = {
     "clip": Plan(),
     "metaclip_2": Plan(),
     "clipseg": Plan(),
-    "owlvit": Plan(text={**CLIP_TEXT, "max_position_embeddings": 16}, vision={"image_size": 768}),
-    "owlv2": Plan(text={**CLIP_TEXT, "max_position_embeddings": 16}, vision={"image_size": 768, "patch_size": 16}),
-    "siglip": Plan("siglip_vision_model", SIGLIP_TEXT, style="siglip", scalars=2, projects=False),
-    "siglip2": Plan("siglip2_vision_model", SIGLIP_TEXT, style="siglip", scalars=2, projects=False),
-    "chinese_clip": Plan(text=BERT_TEXT, style="bert"),
-    "altclip": Plan(text=ALT_TEXT, style="bert"),
-    "aimv2": Plan(
-        "aimv2_vision_model",
-        {**CLIP_TEXT, "hidden_size": 768, "num_attention_heads": 6},
-        style="aimv2",
-    ),
+    "owlvit": Plan(),
+    "owlv2": Plan(),
+    "siglip": Plan("siglip_vision_model", style="siglip", scalars=2, projects=False),
+    "siglip2": Plan("siglip2_vision_model", style="siglip", scalars=2, projects=False),
+    "chinese_clip": Plan(style="bert"),
+    "altclip": Plan(style="bert"),
+    "aimv2": Plan("aimv2_vision_model", style="aimv2"),
 }
 
 
 def text_encoder(fields: Fields, style: str) -> Part:
     part, hidden = Part("text"), fields.count("hidden_size")
-    layers, heads = layer_count(fields, "num_hidden_layers"), fields.count("num_attention_heads")
+    layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
     width = fields.count("intermediate_size")
     part.embedding("embedding", fields.count("vocab_size"), hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
@@ -108,13 +67,13 @@ def read_pair(fields: Fields) -> Anatomy:
         and fields.raw("vision_config", "vision_config_dict") is None
     ):
         raise UnknownAnatomy(f"{fields.where} has no text_config")
-    vision_fields = over(nested(fields, "vision_config", "vision_config_dict", required=False), plan.vision)
-    text_fields = over(nested(fields, "text_config", "text_config_dict", required=False), plan.text)
+    vision_fields = nested(fields, "vision_config", "vision_config_dict", required=False).filled()
+    text_fields = nested(fields, "text_config", "text_config_dict", required=False).filled()
     if name.endswith("ForImageClassification"):
         return _classifier(fields, vision_fields, plan)
     if has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
-    vision = vision_tower(Fields({**vision_fields.config, "model_type": plan.tower}, vision_fields.where), plan.tower)
+    vision = vision_tower(vision_fields.read_as(plan.tower), plan.tower)
     text, joint = text_encoder(text_fields, plan.style), Part("projector", "projector")
     projection = fields.count("projection_dim", default=768 if kind == "altclip" else 512)
     source = text.hidden
@@ -139,8 +98,8 @@ def read_pair(fields: Fields) -> Anatomy:
 
 def _classifier(fields: Fields, vision: Fields, plan: Plan) -> Anatomy:
     """Only the vision tower, and labels."""
-    inner = {**vision.config, "model_type": plan.tower}
-    parts = [*vision_tower(Fields(inner, vision.where), plan.tower), Part("vision")]
+    leave_parts(fields.config)
+    parts = [*vision_tower(vision.read_as(plan.tower), plan.tower), Part("vision")]
     parts[-1].linear("head", parts[0].hidden, label_count(fields))
     return assemble(fields, parts, hidden=parts[0].hidden, layers=parts[0].layers)
 
@@ -150,7 +109,7 @@ def read_text_encoder(fields: Fields) -> Anatomy:
     """The text half alone, as diffusion pipelines use it."""
     style = fields.text("model_type").split("_")[0].rstrip("2")
     fields.count("hidden_size")
-    fields = over(fields, CLIP_TEXT if style == "clip" else SIGLIP_TEXT)
+    fields = fields.filled()
     part = text_encoder(fields, style)
     if (architecture_of(fields) or "").endswith("WithProjection"):
         part.linear("projector", part.hidden, fields.count("projection_dim", default=512), bias=False)
@@ -170,7 +129,15 @@ def read_clap(fields: Fields) -> Anatomy:
     """RoBERTa and a Swin over spectrograms, each with two matrices into the shared space."""
     if architecture_of(fields) not in (None, "ClapModel"):
         raise UnknownAnatomy(f"class '{architecture_of(fields)[:60]}' is not described yet")
-    defaults = {**BERT_TEXT, "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}
+    defaults = {  # RoBERTa's: the library's list has no class of CLAP's text
+        "vocab_size": 50265,
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "max_position_embeddings": 514,
+        "type_vocab_size": 1,
+    }
     text_fields, audio = over(nested(fields, "text_config"), defaults), nested(fields, "audio_config")
     text = text_encoder(text_fields, "bert")
     text.linear("pooler", text.hidden, text.hidden)
@@ -190,7 +157,7 @@ def read_clap(fields: Fields) -> Anatomy:
     said = {name: value for name, value in swin.items() if value is not None}
     tower = vision_tower(Fields(said, audio.where), "swin")[0]
     tower.norm(audio.count("num_mel_bins", default=64))
-    joint, projection = Part("projector", "projector"), fields.count("projection_dim", default=512)
+    joint, projection = Part("projector", "projector"), fields.size("projection_dim")
     for width in (text.hidden, tower.hidden):
         joint.linear("projector_up", width, projection)
         joint.linear("projector_down", projection, projection)
@@ -208,6 +175,6 @@ def read_clap(fields: Fields) -> Anatomy:
 def as_audio(part: Part) -> Part:
     """A vision tower that looks at spectrograms."""
     part.tensors = [replace(t, component="audio", tensor_class="audio-tower") for t in part.tensors]
-    part.attention = [replace(a, component="audio", kind="audio") for a in part.attention]
+    part.attention_layers = [replace(a, component="audio", kind="audio") for a in part.attention_layers]
     part.feed_forward = [replace(f, component="audio", kind="audio") for f in part.feed_forward]
     return part

@@ -9,14 +9,13 @@ Keys and gates of the tokens that do not fill an entry yet wait beside them: con
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count
+from pipeline.anatomy.towers.part import Part
 
 WINDOW, HEAVY, SPARSE = "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"
 KIND_OF_RATIO = {0: WINDOW, 4: SPARSE, 128: HEAVY}
@@ -87,29 +86,30 @@ def store_prediction_layers(decoder: Decoder, fields: Fields) -> int:
     targets = fields.items("dspark_target_layer_ids") or []
     if len(targets) > decoder.layers:
         raise ContradictoryConfig(f"{fields.where}.dspark_target_layer_ids names more layers than there are")
-    one = Decoder(fields, layers=len(targets) or min(count, 1))
+    one = decoder.ahead(len(targets) or min(count, 1))
     one.component = "mtp"
     attend(one, fields, [WINDOW] * one.layers)
     hyper_connections(one, fields)
     moe(one, fields)
     one.norm(one.layers, each=2)
     hyper_head(one, fields)
-    bias = one.layers * routed_experts(fields)
+    one.store("router bias buffers", one.layers * routed_experts(fields))
     if targets:
-        rank = fields.count("dspark_markov_rank")
-        one.linear("other", "draft_projection", 1, hidden, len(targets) * hidden)
-        one.norm(1, each=3)
-        one.linear("other", "markov", 1, decoder.vocab, rank, each=2)
-        one.vector("confidence", 1, rank)
-        decoder.store("draft stages", sum(t.element_count for t in one.tensors) + bias)
+        predict_by_draft(decoder, one, fields.count("dspark_markov_rank"))
     elif count:
         one.linear("other", "mtp_projection", 1, hidden, hidden, each=2)
         one.norm(1, each=3)
-        decoder.store("multi-token prediction layers", count * (sum(t.element_count for t in one.tensors) + bias))
-        decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * hidden)
-    times = 1 if targets else count
-    decoder.predicting = [replace(t, layer_count=times * t.layer_count) for t in one.tensors if times]
+        decoder.predict(one, count, projects=False, repeats_ends=True)
     return len(targets) or count
+
+
+def predict_by_draft(decoder: Decoder, one: Decoder, rank: int) -> None:
+    """The ends of a draft whose stages `one` holds: a projection of what they read, three norms, a Markov head and a confidence."""
+    one.linear("other", "draft_projection", 1, decoder.hidden, one.layers * decoder.hidden)
+    one.norm(1, each=3)
+    one.linear("other", "markov", 1, decoder.vocab, rank, each=2)
+    one.vector("confidence", 1, rank)
+    decoder.predict(one, projects=False, cause="draft stages")
 
 
 def attend(decoder: Decoder, fields: Fields, types: list[str]) -> None:
@@ -199,7 +199,7 @@ def tower(fields: Fields, text: int, *, vectors: int = 3) -> list[Part]:
     """A ViT with RMS norms, rotary positions and gated feed-forwards; two matrices from joined patches to the text's width,
     and vectors that start an image, end its rows and end it (and a fourth that pads)."""
     part, joint = Part("vision", "vision-tower"), Part("projector", "projector")
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     patch, side = fields.count("patch_size", default=14), fields.count("downsample_ratio", default=3)
     part.linear("patch_embedding", 3 * patch * patch, hidden)
     part.mixer(layers, hidden, fields.count("num_attention_heads"), fused=True)

@@ -8,13 +8,13 @@ layers after them read too. An n-gram layer has a table, [h·(s + 1), columns·w
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.deepseek_v4 import WINDOW, attend, hyper_connections, tower
+from pipeline.anatomy.families.deepseek_v4 import WINDOW, attend, hyper_connections, predict_by_draft, tower
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.reading import dropout, nested
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers.part import add_parts, nested
 
 MOST_RATIO = 4096  # tokens in one compressed entry
 
@@ -22,7 +22,7 @@ MOST_RATIO = 4096  # tokens in one compressed entry
 @family("deepseek_v41")
 def deepseek_v41(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
-    text = language_model(Fields({**inner.config, "architectures": None}, inner.where))
+    text = language_model(inner.but({"architectures": None}))
     vision = fields.inner("vision_config")
     return add_parts(fields, text, [] if vision is None else tower(vision, text.hidden_size))
 
@@ -112,20 +112,14 @@ def moe(decoder: Decoder, fields: Fields, experts: int, chosen: int) -> None:
 
 def store_draft(decoder: Decoder, fields: Fields) -> None:
     """The draft's stages: layers of window attention with experts of their own, and V4's Markov head and confidence."""
-    hidden, targets = decoder.hidden, layer_ids(fields, "dspark_target_layer_ids", decoder.layers)
+    targets = layer_ids(fields, "dspark_target_layer_ids", decoder.layers)
     if not targets:
         return
-    one = Decoder(fields, layers=len(targets))
+    one = decoder.ahead(len(targets))
     one.component = "mtp"
     attend(one, fields, [WINDOW] * one.layers)
     hyper_connections(one, fields)
     chosen = fields.count("dspark_num_experts_per_tok", "num_experts_per_tok")
     moe(one, fields, fields.count("dspark_n_routed_experts", "n_routed_experts"), chosen)
     one.norm(one.layers, each=2)
-    rank = fields.count("dspark_markov_rank")
-    one.linear("other", "draft_projection", 1, hidden, len(targets) * hidden)
-    one.norm(1, each=3)
-    one.linear("other", "markov", 1, decoder.vocab, rank, each=2)
-    one.vector("confidence", 1, rank)
-    decoder.store("draft stages", sum(t.element_count for t in one.tensors))
-    decoder.predicting = one.tensors
+    predict_by_draft(decoder, one, fields.count("dspark_markov_rank"))

@@ -6,13 +6,15 @@ which the model does not use.
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.latent import SPARSE
 from pipeline.anatomy.families.ocr import TEXT
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import read_sparse
+from pipeline.anatomy.reading import nested, ratio
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, ratio
+from pipeline.anatomy.towers.part import Part
 
 PROJECTOR = "downsample_mlp_gelu"
 
@@ -26,7 +28,7 @@ def deepseek_vl_v2(fields: Fields) -> Anatomy:
     if tag != "2D":
         raise UnknownAnatomy(f"{fields.where}.tile_tag is {tag[:40]!r}: its marks between tiles are not described yet")
     sparse = SPARSE["deepseek_v2"] if inner.flag("use_mla", default=True) else TEXT
-    text = read_sparse(Fields({**inner.config, "architectures": None}, inner.where), sparse)
+    text = read_sparse(inner.but({"architectures": None}), sparse)
     part = tower(vision)
     marks = projector(nested(fields, "projector_config", required=False), part.hidden)
     marks.vector(marks.hidden, "image_mark", count=2)
@@ -36,7 +38,7 @@ def deepseek_vl_v2(fields: Fields) -> Anatomy:
 
 
 def tower(fields: Fields) -> Part:
-    part, hidden, layers = Part("vision", "vision-tower"), fields.count("width"), layer_count(fields, "layers")
+    part, hidden, layers = Part("vision", "vision-tower"), fields.count("width"), fields.repeats("layers")
     heads, patch = fields.count("heads", default=16), fields.count("patch_size", default=16)
     width = int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part.conv(hidden, 3, patch, patch)
@@ -59,7 +61,7 @@ def projector(fields: Fields, inputs: int) -> Part:
     if kind != PROJECTOR:
         raise UnknownAnatomy(f"{fields.where}.projector_type is {kind[:40]!r}")
     part, width = Part("projector", "projector"), fields.count("n_embed", default=2048)
-    depth, side = layer_count(fields, "depth", default=2), fields.count("downsample_ratio", default=2)
+    depth, side = fields.repeats("depth", default=2), fields.count("downsample_ratio", default=2)
     inner = width * fields.count("mlp_ratio", default=1)
     part.linear("projector_up", inputs * side * side, inner)
     part.linear("projector_mid", inner, inner, count=max(depth - 2, 0))

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, store_prediction_layers
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.parts.mixers import gated_delta, kimi_delta, recurrent
 from pipeline.anatomy.reading import Heads, dropout, layer_types
@@ -21,7 +21,7 @@ EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 CHOSEN = ("num_experts_per_token", "num_experts_per_tok")
 SHARED = ("num_shared_experts", "n_shared_experts", 1)
 KIMI = Sparse(
-    Plain(), experts=(*EXPERTS, 256), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 1024),
+    Plain(), experts=EXPERTS, chosen=CHOSEN, width=("moe_intermediate_size",),
     layers=after_dense("first_k_dense_replace", 1), shared_count=SHARED, correction="buffer",
 )  # fmt: skip
 
@@ -29,14 +29,14 @@ KIMI = Sparse(
 def attend_gated(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
     """Ling: latent attention with a gate for each head; the layers that predict have it too."""
     layers = len(windows)
-    latent_attention(decoder, fields, layers, Latent(q_rank=None).read(fields, decoder.hidden))
+    latent_attention(decoder, fields, layers, Latent.read(fields, decoder.hidden))
     decoder.linear("attention", "attention_gate", layers, fields.count("num_attention_heads"), decoder.hidden)
 
 
 BAILING = Sparse(
-    Plain(), experts=(*EXPERTS, 512), chosen=(*CHOSEN, 8), width=("moe_intermediate_size", 768),
+    Plain(), experts=EXPERTS, chosen=CHOSEN, width=("moe_intermediate_size",),
     layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer", attend=attend_gated,
-    mtp=("num_nextn_predict_layers", 1),
+    predicts=True,
 )  # fmt: skip
 
 
@@ -60,14 +60,14 @@ def kimi_linear(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     attending = kimi_attending(fields, layers)
-    latent_attention(decoder, fields, attending, Latent(q_rank=None).read(fields, decoder.hidden))
+    latent_attention(decoder, fields, attending, Latent.read(fields, decoder.hidden))
     linear = fields.inner("linear_attn_config") or fields
     kimi_delta(
         decoder,
         layers - attending,
-        heads=linear.count("num_heads", "linear_num_heads", default=32),
-        dim=fields.count("linear_head_dim", default=128) if linear is fields else linear.count("head_dim", default=128),
-        kernel=linear.count("short_conv_kernel_size", "linear_conv_kernel_dim", default=4),
+        heads=linear.size("num_heads", "linear_num_heads"),
+        dim=fields.size("linear_head_dim") if linear is fields else linear.count("head_dim", default=128),
+        kernel=linear.size("short_conv_kernel_size", "linear_conv_kernel_dim"),
     )
     return with_experts(decoder, fields, KIMI)
 
@@ -78,11 +78,11 @@ def bailing_hybrid(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     types = layer_types(fields, layers, known=(LINEAR, FULL))
-    attending = types.count(FULL) if types is not None else layers // fields.count("layer_group_size", default=6)
+    attending = types.count(FULL) if types is not None else layers // fields.size("layer_group_size")
     attend_gated(decoder, fields, [None] * attending)
     heads = fields.count("linear_num_heads", "num_attention_heads")
-    dim = fields.count("linear_head_dim", "head_dim", default=128)
-    kernel = fields.count("linear_conv_kernel_dim", "short_conv_kernel_size", default=4)
+    dim = fields.size("linear_head_dim", "head_dim")
+    kernel = fields.size("linear_conv_kernel_dim", "short_conv_kernel_size")
     kimi_delta(decoder, layers - attending, heads=heads, dim=dim, kernel=kernel, full_rank=("decay", "gate"))
     store_prediction_layers(decoder, fields, BAILING)
     return with_experts(decoder, fields, BAILING)
@@ -123,7 +123,7 @@ def olmo_hybrid(fields: Fields) -> Anatomy:
         key_dim=key_dim,
         value_heads=fields.count("linear_num_value_heads", default=heads.count),
         value_dim=fields.count("linear_value_head_dim", default=2 * key_dim),
-        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        kernel=fields.size("linear_conv_kernel_dim"),
         fused=False,
     )
     decoder.mlp(layers, fields.count("intermediate_size"))
@@ -138,7 +138,7 @@ def minimax(fields: Fields) -> Anatomy:
     decoder.embed()
     types = layer_types(fields, layers, known=(LINEAR, FULL))
     attending = types.count(FULL) if types is not None else layers - layers // 2
-    heads = Heads.read(fields, hidden, kv_default=8)
+    heads = Heads.read(fields, hidden)
     decoder.attention(attending, heads)
     inner, others = heads.count * heads.dim, layers - attending
     decoder.linear("recurrent", "lightning_qkv", others, 3 * inner, hidden)
@@ -153,12 +153,12 @@ def minimax(fields: Fields) -> Anatomy:
         heads=heads.count,
         key=heads.dim,
         value=heads.dim,
-        chunk=fields.count("block_size", default=256),
+        chunk=fields.size("block_size"),
     )
     decoder.moe(
         layers,
-        fields.count("num_local_experts", "num_experts", default=8),
-        fields.count("num_experts_per_tok", default=2),
+        fields.size("num_local_experts", "num_experts"),
+        fields.size("num_experts_per_tok"),
         fields.count("intermediate_size"),
     )
     return ends(decoder, fields)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, AttentionLayer
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, divided, layer_count, ratio, sizes
+from pipeline.anatomy.towers.part import Part, divided
 
 
 def denoiser() -> Part:
@@ -59,13 +61,15 @@ def streams(
 def note(part: Part, layers: int, hidden: int, heads: int) -> None:
     if layers:
         dim = divided(hidden, heads, "denoiser width")
-        part.attention.append(AttentionLayer("denoiser", "bidirectional", layers, "denoiser", heads, heads, dim, dim))
+        part.attention_layers.append(
+            AttentionLayer("denoiser", "bidirectional", layers, "denoiser", heads, heads, dim, dim)
+        )
 
 
 @family("FluxTransformer2DModel", "flux")
 def read_flux(fields: Fields) -> Anatomy:
     hidden, heads, head_dim = width_of(fields)
-    layers, single = layer_count(fields, "num_layers"), layer_count(fields, "num_single_layers")
+    layers, single = fields.repeats("num_layers"), fields.repeats("num_single_layers")
     inputs, part = fields.count("in_channels"), denoiser()
     embed(part, 256, hidden)
     embed(part, fields.count("pooled_projection_dim", default=768), hidden)
@@ -99,7 +103,7 @@ def flux_blocks(part: Part, layers: int, single: int, hidden: int, heads: int, h
 def read_flux2(fields: Fields) -> Anatomy:
     """No biases, gated feed-forwards, one modulation for all blocks of a kind."""
     hidden, heads, head_dim = width_of(fields)
-    layers, single = layer_count(fields, "num_layers"), layer_count(fields, "num_single_layers")
+    layers, single = fields.repeats("num_layers"), fields.repeats("num_single_layers")
     inputs, part, sinusoids = (
         fields.count("in_channels"),
         denoiser(),
@@ -128,7 +132,7 @@ def read_flux2(fields: Fields) -> Anatomy:
 @family("QwenImageTransformer2DModel")
 def read_qwen_image(fields: Fields) -> Anatomy:
     hidden, heads, head_dim = width_of(fields)
-    layers, inputs, part = layer_count(fields, "num_layers"), fields.count("in_channels"), denoiser()
+    layers, inputs, part = fields.repeats("num_layers"), fields.count("in_channels"), denoiser()
     context = fields.count("joint_attention_dim", default=3584)
     embed(part, 256, hidden)
     part.embedding("time_embedding", 2 if fields.flag("use_additional_t_cond") else 0, hidden)
@@ -150,7 +154,7 @@ def read_qwen_image(fields: Fields) -> Anatomy:
 def read_sd3(fields: Fields) -> Anatomy:
     """Joint blocks, the last of which drops the text; some attend a second time to the image alone."""
     hidden, heads, head_dim = width_of(fields)
-    layers, part, patch = layer_count(fields, "num_layers"), denoiser(), fields.count("patch_size", default=2)
+    layers, part, patch = fields.repeats("num_layers"), denoiser(), fields.count("patch_size", default=2)
     dual = len({i for i in sizes(fields, "dual_attention_layers", ()) if i < layers})
     norm = head_dim if fields.text("qk_norm") == "rms_norm" else 0
     part.conv(hidden, fields.count("in_channels"), patch, patch)
@@ -178,7 +182,7 @@ def read_sd3(fields: Fields) -> Anatomy:
 @family("AuraFlowTransformer2DModel")
 def read_aura_flow(fields: Fields) -> Anatomy:
     hidden, heads, _ = width_of(fields)
-    joint, single = layer_count(fields, "num_mmdit_layers"), layer_count(fields, "num_single_dit_layers")
+    joint, single = fields.repeats("num_mmdit_layers"), fields.repeats("num_single_dit_layers")
     patch, part = fields.count("patch_size", default=2), denoiser()
     width = (8 * hidden // 3 + 255) // 256 * 256
     part.parameter(8 * hidden, "register_embedding")

@@ -6,11 +6,13 @@ values of the prompt and of finished canvases are cached as Gemma 4's are. Sourc
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.multimodal_woven import read_gemma4
+from pipeline.anatomy.families.gemma4_senses import read_gemma4
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, nested
+from pipeline.anatomy.towers.part import Part
 
 # What its layers are, whatever the config says: values are keys in full layers, experts stand beside every dense block.
 LAYERS = {
@@ -25,7 +27,7 @@ LAYERS = {
 
 @family("diffusion_gemma")
 def diffusion_gemma(fields: Fields) -> Anatomy:
-    if not fields.flag("tie_word_embeddings", default=True):
+    if not fields.flag("tie_word_embeddings"):
         raise UnknownAnatomy(f"{fields.where} does not tie encoder and decoder, which is not described")
     inner = nested(fields, "text_config")
     config = {**fields.config, "model_type": "gemma4", "audio_config": None, "architectures": None}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, note, width_of
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import ratio
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, layer_count, ratio
+from pipeline.anatomy.towers.part import Part
 
 
 def conditioned(part: Part, fields: Fields, hidden: int, layers: int, caption: int) -> None:
@@ -28,7 +29,7 @@ def read_pixart(fields: Fields) -> Anatomy:
     if fields.text("activation_fn", default="gelu-approximate") != "gelu-approximate":
         raise UnknownAnatomy(f"{fields.where}: this activation_fn is not described yet")
     hidden, heads, _ = width_of(fields)
-    layers, patch, part = layer_count(fields, "num_layers"), fields.count("patch_size", default=2), denoiser()
+    layers, patch, part = fields.repeats("num_layers"), fields.count("patch_size", default=2), denoiser()
     part.conv(hidden, fields.count("in_channels"), patch, patch)
     conditioned(part, fields, hidden, layers, fields.count("caption_channels"))
     bias, across = fields.flag("attention_bias", default=True), fields.count("cross_attention_dim", default=hidden)
@@ -49,7 +50,7 @@ def read_sana(fields: Fields) -> Anatomy:
     """Linear attention, and a feed-forward of convolutions with a gate."""
     hidden, heads, head_dim = width_of(fields)
     layers, patch, inputs = (
-        layer_count(fields, "num_layers"),
+        fields.repeats("num_layers"),
         fields.count("patch_size", default=1),
         fields.count("in_channels"),
     )
@@ -79,7 +80,7 @@ def read_sana(fields: Fields) -> Anatomy:
 @family("LTXVideoTransformer3DModel")
 def read_ltx(fields: Fields) -> Anatomy:
     hidden, heads, _ = width_of(fields)
-    layers, inputs, part = layer_count(fields, "num_layers"), fields.count("in_channels"), denoiser()
+    layers, inputs, part = fields.repeats("num_layers"), fields.count("in_channels"), denoiser()
     bias, out_bias = fields.flag("attention_bias", default=True), fields.flag("attention_out_bias", default=True)
     part.linear("patch_embedding", inputs, hidden)
     conditioned(part, fields, hidden, layers, fields.count("caption_channels", default=4096))
@@ -97,7 +98,7 @@ def read_ltx(fields: Fields) -> Anatomy:
 def read_lumina2(fields: Fields) -> Anatomy:
     """Grouped attention and four norms a layer; refiners for noise (modulated) and for text (not)."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
-    layers, refiners = layer_count(fields, "num_layers"), layer_count(fields, "num_refiner_layers", default=2)
+    layers, refiners = fields.repeats("num_layers"), fields.repeats("num_refiner_layers", default=2)
     patch, inputs, part = fields.count("patch_size", default=2), fields.count("in_channels", default=16), denoiser()
     kv_heads, caption, multiple = (
         fields.count("num_kv_heads", default=8),
@@ -129,7 +130,7 @@ def read_lumina2(fields: Fields) -> Anatomy:
 @family("PRXTransformer2DModel")
 def read_prx(fields: Fields) -> Anatomy:
     """Image tokens attend to themselves and to text whose keys and values each block projects."""
-    hidden, heads, layers = fields.count("hidden_size"), fields.count("num_heads"), layer_count(fields, "depth")
+    hidden, heads, layers = fields.count("hidden_size"), fields.count("num_heads"), fields.repeats("depth")
     pixels = fields.count("in_channels", default=16) * fields.count("patch_size", default=2) ** 2
     width, bottleneck, part = (
         int(hidden * ratio(fields, "mlp_ratio", 3.5)),

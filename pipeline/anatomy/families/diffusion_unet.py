@@ -5,8 +5,9 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, layer_count, sizes
+from pipeline.anatomy.towers.part import Part
 
 DOWN, UP = ("DownBlock2D", "CrossAttnDownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
 SPECIAL = ("dual_cross_attention", "only_cross_attention", "mid_block_only_cross_attention", "class_embeddings_concat")
@@ -63,8 +64,8 @@ def read_unet(fields: Fields) -> Anatomy:
         before = width
     part.norm(widths[0])
     part.conv(fields.count("out_channels", default=4), widths[0], 3, 3)
-    part.attention = unet.rows()
-    return finish(fields, part, widths[-1], sum(row.layer_count for row in part.attention))
+    part.attention_layers = unet.rows()
+    return finish(fields, part, widths[-1], sum(row.layer_count for row in part.attention_layers))
 
 
 def kinds(fields: Fields, name: str, default: list[str], known: tuple[str, ...]) -> list[str]:
@@ -83,14 +84,14 @@ class Unet:
     def __init__(self, fields: Fields, widths: list[int]):
         self.part: Part = denoiser()
         self.time = 4 * widths[0]
-        self.per_block = layer_count(fields, "layers_per_block", default=2)
+        self.per_block = fields.repeats("layers_per_block", default=2)
         self.context = fields.count("cross_attention_dim", default=1280)
         self.is_linear = fields.flag("use_linear_projection")
         depths = fields.raw("transformer_layers_per_block", default=1)
         self.depths = (
             sizes(fields, "transformer_layers_per_block")
             if isinstance(depths, list)
-            else [layer_count(fields, "transformer_layers_per_block", default=1)] * len(widths)
+            else [fields.repeats("transformer_layers_per_block", default=1)] * len(widths)
         )
         if len(self.depths) != len(widths) or max(self.depths) > 1000 or self.per_block > 100:
             raise ContradictoryConfig(f"{fields.where}.transformer_layers_per_block does not fit its blocks")

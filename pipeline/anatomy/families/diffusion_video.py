@@ -5,8 +5,8 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, flux_blocks, note, streams, width_of
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import ratio, sizes
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer
-from pipeline.anatomy.towers.part import layer_count, ratio, sizes
 
 
 @family("WanTransformer3DModel", "wan")
@@ -22,7 +22,7 @@ def read_wan(fields: Fields) -> Anatomy:
         hidden, heads, _ = width_of(fields)
         inputs, outputs = fields.count("in_channels", default=16), fields.count("out_channels", default=16)
         image, added = fields.count("image_dim", default=None), fields.count("added_kv_proj_dim", default=None)
-    layers, width = layer_count(fields, "num_layers"), fields.count("ffn_dim")
+    layers, width = fields.repeats("num_layers"), fields.count("ffn_dim")
     frames, high, wide = [*sizes(fields, "patch_size", (1, 2, 2), least=1), 1, 1, 1][:3]
     part = denoiser()
     part.conv(hidden, inputs, frames, high, wide)
@@ -54,11 +54,8 @@ def read_wan(fields: Fields) -> Anatomy:
 def read_hunyuan_video(fields: Fields) -> Anatomy:
     """Flux's blocks over video patches; a small refiner reads the text first."""
     hidden, heads, head_dim = width_of(fields)
-    layers, single = layer_count(fields, "num_layers"), layer_count(fields, "num_single_layers")
-    refiners, context = (
-        layer_count(fields, "num_refiner_layers", default=2),
-        fields.count("text_embed_dim", default=4096),
-    )
+    layers, single = fields.repeats("num_layers"), fields.repeats("num_single_layers")
+    refiners, context = (fields.repeats("num_refiner_layers", default=2), fields.count("text_embed_dim", default=4096))
     patch, frames, part = fields.count("patch_size", default=2), fields.count("patch_size_t", default=1), denoiser()
     width = int(hidden * ratio(fields, "mlp_ratio", 4.0))
     part.conv(hidden, fields.count("in_channels"), frames, patch, patch)
@@ -83,7 +80,7 @@ def read_hunyuan_video(fields: Fields) -> Anatomy:
 def read_mochi(fields: Fields) -> Anatomy:
     """Joint blocks with a narrower text stream, gated feed-forwards, a pooler over the text."""
     hidden, heads, head_dim = width_of(fields)
-    layers, text = layer_count(fields, "num_layers"), fields.count("pooled_projection_dim", default=1536)
+    layers, text = fields.repeats("num_layers"), fields.count("pooled_projection_dim", default=1536)
     context, patch, inputs = (
         fields.count("text_embed_dim", default=4096),
         fields.count("patch_size", default=2),
@@ -122,7 +119,7 @@ def read_mochi(fields: Fields) -> Anatomy:
 def read_cogvideox(fields: Fields) -> Anatomy:
     """One stream of text and video tokens; a learned table of positions only where they are not rotary and learned."""
     hidden, heads, head_dim = width_of(fields)
-    layers, time = layer_count(fields, "num_layers"), fields.count("time_embed_dim", default=512)
+    layers, time = fields.repeats("num_layers"), fields.count("time_embed_dim", default=512)
     patch, frames, inputs = (
         fields.count("patch_size", default=2),
         fields.count("patch_size_t", default=None),

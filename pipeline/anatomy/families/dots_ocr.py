@@ -5,10 +5,12 @@ Its code travels with its checkpoints (vLLM has a copy, model_executor/models/do
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, nested, pair
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, pair
+from pipeline.anatomy.towers.part import Part
 
 HEAD = "tie_word_embeddings"
 
@@ -26,7 +28,7 @@ def dots_ocr(fields: Fields) -> Anatomy:
 
 def tower(fields: Fields, text: int) -> list[Part]:
     part, joint = Part("vision", "vision-tower"), Part("projector", "projector")
-    hidden, layers = fields.count("embed_dim", default=1536), layer_count(fields, "num_hidden_layers", default=42)
+    hidden, layers = fields.count("embed_dim", default=1536), fields.repeats("num_hidden_layers", default=42)
     (high, wide), bias = pair(fields, "patch_size", 14), fields.flag("use_bias")
     part.conv(hidden, fields.count("num_channels", default=3), high, wide)
     part.norm(hidden, bias=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import SLIDING, window_of, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
@@ -12,7 +12,7 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 
 @family("muse_glimmer_assistant")
 def muse_glimmer_assistant(fields: Fields) -> Anatomy:
-    return read_draft(fields, fields, window_of(fields, default=2048))
+    return read_draft(fields, fields, window_of(fields))
 
 
 def draft_of(fields: Fields) -> Fields | None:
@@ -35,7 +35,7 @@ def read_draft(fields: Fields, inner: Fields, window: int | None) -> Anatomy:
         raise ContradictoryConfig(f"{inner.where}.target_layer_ids has {len(targets)} entries")
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
-    heads = Heads.read(fields, hidden, kv_default=8, dim_default=128)
+    heads = Heads.read(fields, hidden)
     has_norms = fields.text("model_type") != "llama"
     windows = windows_by_type(fields, layers, window, [SLIDING] * layers if window else None)
     decoder.attentions(windows, heads, bias=fields.flag("attention_bias"), qk_norm="head" if has_norms else None)

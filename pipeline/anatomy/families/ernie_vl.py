@@ -5,31 +5,25 @@ Source: transformers 5.23.0, models/ernie4_5_vl_moe.
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import after_dense
+from pipeline.anatomy.parts.frame import Plain, attend
+from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.part import Part
 
-TEXT = Plain(tied=True, kv_heads=4, qkv_bias=("use_bias", False), out_bias=("use_bias", False))
-VISION = {
-    "depth": 32,
-    "hidden_size": 1280,
-    "num_heads": 16,
-    "intermediate_size": 5120,
-    "patch_size": 14,
-    "in_channels": 3,
-}
+TEXT = Plain(qkv_bias="use_bias", out_bias="use_bias")
 
 
 @family("ernie4_5_vl_moe")
 def ernie4_5_vl_moe(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
-    head = {"tie_word_embeddings": fields.flag("tie_word_embeddings", default=True), "architectures": None}
-    text = language_model(Fields({**inner.config, **head}, inner.where))
-    return add_parts(fields, text, towers(over(nested(fields, "vision_config"), VISION), text.hidden_size))
+    head = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
+    text = language_model(inner.but(head))
+    return add_parts(fields, text, towers(nested(fields, "vision_config").filled(), text.hidden_size))
 
 
 def language_model(fields: Fields) -> Anatomy:
@@ -49,13 +43,13 @@ def language_model(fields: Fields) -> Anatomy:
         shared_here = 0 if kind else shared
         decoder.moe(routed, experts, chosen, width, shared_width=shared_here, shared_bias=bias)
         decoder.vector("router_correction", routed, experts, tensor_class="router")
-    return decoder.finish(tied=True)
+    return decoder.finish()
 
 
 def towers(fields: Fields, text: int) -> list[Part]:
     """A ViT with rotary positions; patches are joined in space and then in time before they enter the language model."""
     part, joint, hidden = Part("vision", "vision-tower"), Part("projector", "projector"), fields.count("hidden_size")
-    layers, patch = layer_count(fields, "depth"), fields.count("patch_size")
+    layers, patch = fields.repeats("depth"), fields.count("patch_size")
     part.linear("patch_embedding", fields.count("in_channels") * patch * patch, hidden, bias=False)
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_heads"), fused=True)
     part.norm(hidden)

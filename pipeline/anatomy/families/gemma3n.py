@@ -10,7 +10,7 @@ from collections import Counter
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import FULL, SLIDING, every, window_of
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
@@ -21,14 +21,14 @@ def gemma3n_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden, linear = decoder.layers, decoder.hidden, decoder.linear
     decoder.embed()
-    shared = fields.count("num_kv_shared_layers", default=15, least=0)
+    shared = fields.size("num_kv_shared_layers", least=0)
     if shared >= layers:
         raise ContradictoryConfig(f"{fields.where}: all {layers} layers read the cache of another")
     attend(decoder, fields, layers - shared)
     for width, count in Counter(widths(fields, layers)).items():
         decoder.mlp(count, width)
     decoder.norm(layers, each=4)
-    streams, rank = fields.count("altup_num_inputs", default=4), fields.count("laurel_rank", default=64)
+    streams, rank = fields.size("altup_num_inputs"), fields.size("laurel_rank")
     linear("other", "altup_correction", layers, streams, streams)
     linear("other", "altup_prediction", layers, streams * streams, streams)
     linear("other", "altup_router", layers, streams, hidden)
@@ -37,15 +37,15 @@ def gemma3n_text(fields: Fields) -> Anatomy:
     linear("other", "laurel_left", layers, rank, hidden)
     linear("other", "laurel_right", layers, hidden, rank)
     decoder.norm(layers, each=3)  # router, low-rank branch, per-layer input
-    inputs = fields.count("hidden_size_per_layer_input", default=256)
-    rows = fields.count("vocab_size_per_layer_input", default=262_144)
+    inputs = fields.size("hidden_size_per_layer_input")
+    rows = fields.size("vocab_size_per_layer_input")
     decoder.add("embedding", "per_layer_embedding", "embedding", 1, rows, layers * inputs)
     linear("other", "per_layer_model_projection", 1, layers * inputs, hidden)
     decoder.norm(1, inputs)
     linear("other", "per_layer_gate", layers, inputs, hidden)
     linear("other", "per_layer_projection", layers, hidden, inputs)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
@@ -59,10 +59,10 @@ def widths(fields: Fields, layers: int) -> list[int]:
 
 def attend(decoder: Decoder, fields: Fields, own: int) -> None:
     layers, hidden = decoder.layers, decoder.hidden
-    heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, hidden)
     bias = fields.flag("attention_bias")
     types = layer_types(fields, layers, known=(FULL, SLIDING)) or every(layers, 5)
-    window = window_of(fields, default=512)
+    window = window_of(fields)
     for (kind, owns), count in Counter((types[i], i < own) for i in range(layers)).items():
         reach = window if kind == SLIDING else None
         if owns:

@@ -8,7 +8,7 @@ from collections import Counter
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import FULL, SLIDING, every, looking_both_ways, window_of
 from pipeline.anatomy.reading import dropout, is_causal, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
@@ -30,10 +30,10 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
     decoder.embed()
     types = list(layer_types(fields, layers, known=(FULL, SLIDING)) or every(layers, 6))
     types[-1] = FULL
-    shared = fields.count("num_kv_shared_layers", default=0, least=0)
+    shared = fields.size("num_kv_shared_layers", least=0)
     if shared >= layers:
         raise ContradictoryConfig(f"{fields.where}: all {layers} layers read the cache of another")
-    window = looking_both_ways(window_of(fields, default=window), fields.raw("use_bidirectional_attention") == "all")
+    window = looking_both_ways(window_of(fields), fields.raw("use_bidirectional_attention") == "all")
     attend(decoder, fields, types, layers - shared, window)
     width = fields.count("intermediate_size")
     wide = shared if fields.flag("use_double_wide_mlp") else 0
@@ -44,7 +44,7 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
         moe(decoder, fields)
     inputs = fields.count("hidden_size_per_layer_input", default=per_layer, least=0) if per_layer else 0
     if inputs:
-        rows = fields.count("vocab_size_per_layer_input", default=262_144)
+        rows = fields.size("vocab_size_per_layer_input")
         decoder.add("embedding", "per_layer_embedding", "embedding", 1, rows, layers * inputs)
         decoder.linear("other", "per_layer_model_projection", 1, layers * inputs, hidden)
         decoder.norm(1, inputs)
@@ -52,7 +52,7 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
         decoder.linear("other", "per_layer_projection", layers, hidden, inputs)
         decoder.norm(layers)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
     decoder.store("layer scalars", layers)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
@@ -98,7 +98,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
 
 def layer_shape(fields: Fields, index: int, is_full: bool, same: bool) -> tuple[int, int]:
     """Head dimension and key-value heads: as `per_layer_config` says, or by the kind of layer."""
-    dim, kv_heads = fields.count("head_dim", default=256), fields.count("num_key_value_heads", default=4)
+    dim, kv_heads = fields.size("head_dim"), fields.size("num_key_value_heads")
     overrides = fields.inner("per_layer_config")
     if overrides is not None:  # its keys are layer numbers, zero-padded in files
         value = next((v for k, v in overrides.config.items() if str(k).isdecimal() and int(k) == index), None)

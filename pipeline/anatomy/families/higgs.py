@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.reading import Heads, dropout, head_kind
 from pipeline.anatomy.rows import Anatomy
 
@@ -18,9 +18,9 @@ def higgs_audio_v2(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
-    codes = fields.count("num_codebooks", default=8) * fields.count("codebook_size", default=1024)
+    codes = fields.size("num_codebooks") * fields.size("codebook_size")
     decoder.add("embedding", "audio_embedding", "embedding", 1, codes, hidden)
-    heads = Heads.read(fields, hidden, kv_default=8, dim_default=128)
+    heads = Heads.read(fields, hidden)
     decoder.attention(layers, heads, bias=fields.flag("attention_bias"))
     width, bias = fields.count("intermediate_size"), fields.flag("mlp_bias")
     decoder.mlp(layers, width, bias=bias)

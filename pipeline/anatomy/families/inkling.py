@@ -10,12 +10,13 @@ import math
 from dataclasses import replace
 from itertools import combinations, pairwise
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.reading import Heads, architecture_of, dropout, layer_types, nested
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, nested
+from pipeline.anatomy.towers.part import Part
 
 GLOBAL, LOCAL = "hybrid", "hybrid_sliding"
 LARGEST_PATCH = 4096  # pixels of a side, or frames
@@ -26,7 +27,7 @@ MOST_STEPS = 64  # of a tower
 def inkling(fields: Fields) -> Anatomy:
     inner, predicted = nested(fields, "text_config"), nested(fields, "mtp_config", required=False)
     name = architecture_of(fields) or ""
-    inner = Fields({**inner.config, "architectures": [name] if name.endswith("Model") else None}, inner.where)
+    inner = inner.but({"architectures": [name] if name.endswith("Model") else None})
     text = language_model(inner, predicted)
     if name.endswith("ForCausalLM"):
         return add_parts(fields, text, [])
@@ -51,7 +52,7 @@ def language_model(fields: Fields, predicted: Fields) -> Anatomy:
     first = fields.count("dense_mlp_idx", default=0, least=0)
     dense = kinds.count("dense") if kinds is not None else min(first, layers)
     # where a config has a width for dense layers, its other one is the experts'
-    width = fields.count("dense_intermediate_size", default=None) or fields.count("intermediate_size", default=24576)
+    width = fields.count("dense_intermediate_size", default=None) or fields.size("intermediate_size")
     feed_forward(decoder, dense, width)
     if dense < layers:
         experts(decoder, fields, layers - dense)
@@ -72,13 +73,10 @@ def by_ids(fields: Fields, layers: int, name: str) -> list[str]:
 
 
 def mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
-    hidden, window = decoder.hidden, fields.count("sliding_window_size", "sliding_window", default=512)
-    kernel = fields.count("sconv_kernel_size", "conv_kernel_size", default=4)
-    depth = fields.count("d_rel", default=16)
-    for kind, prefix, kv_default, reach in (
-        (GLOBAL, "", 8, fields.count("rel_extent", default=1024)),
-        (LOCAL, "swa_", 16, window),
-    ):
+    hidden, window = decoder.hidden, fields.size("sliding_window_size", "sliding_window")
+    kernel = fields.size("sconv_kernel_size", "conv_kernel_size")
+    depth = fields.size("d_rel")
+    for kind, prefix, kv_default, reach in ((GLOBAL, "", 8, fields.size("rel_extent")), (LOCAL, "swa_", 16, window)):
         layers = types.count(kind)
         count = fields.count(f"{prefix}num_attention_heads", default=64)
         kv_count = fields.count(f"{prefix}num_key_value_heads", default=kv_default)
@@ -108,9 +106,9 @@ def feed_forward(decoder: Decoder, layers: int, width: int) -> None:
 def experts(decoder: Decoder, fields: Fields, layers: int) -> None:
     named = "moe_intermediate_size" if fields.raw("dense_intermediate_size") is None else "intermediate_size"
     width = fields.count(named, default=3072)
-    shared = fields.count("n_shared_experts", default=2, least=0)
-    count = fields.count("n_routed_experts", "num_local_experts", default=256)
-    chosen = fields.count("num_experts_per_tok", default=6)
+    shared = fields.size("n_shared_experts", least=0)
+    count = fields.size("n_routed_experts", "num_local_experts")
+    chosen = fields.size("num_experts_per_tok")
     decoder.moe(layers, count, chosen, width, correction=True)
     decoder.feed_forward[-1] = replace(decoder.feed_forward[-1], shared_width=shared * width)
     decoder.parameter("router", "router", layers, shared * decoder.hidden)
@@ -132,13 +130,11 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, predicted: Fields,
         raise ContradictoryConfig(f"{fields.where} predicts with {count} layers, more than it has")
     named = predicted if predicted.raw("local_layer_ids") is not None else None
     types = by_ids(named, count, "local_layer_ids") if named else [GLOBAL] * count
-    ahead = Decoder(fields, layers=count)
+    ahead = decoder.ahead(count)
     mix(ahead, fields, types)
     feed_forward(ahead, count, width)
     ahead.norm(count, each=4)
-    ahead.linear("other", "mtp_projection", count, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = ahead.tensors
-    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
+    decoder.predict(ahead, steps=count)
 
 
 # ---- towers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.rows import Anatomy
 
 
@@ -16,8 +16,8 @@ def jetmoe(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
-    shared, dim = fields.count("num_key_value_heads", default=16), fields.count("kv_channels", "head_dim", default=128)
-    experts, chosen = fields.count("num_local_experts", default=8), fields.count("num_experts_per_tok", default=2)
+    shared, dim = fields.size("num_key_value_heads"), fields.size("kv_channels", "head_dim")
+    experts, chosen = fields.size("num_local_experts"), fields.size("num_experts_per_tok")
     decoder.linear("attention", "attention_kv", layers, 2 * shared * dim, hidden)
     decoder.linear("router", "router", layers, experts, hidden)
     decoder.add("expert", "expert_query", "expert", layers, shared * dim, hidden, experts)
@@ -33,5 +33,5 @@ def jetmoe(fields: Fields) -> Anatomy:
         value_head_dim=dim,
         elements_per_token=2 * shared * dim,
     )
-    decoder.moe(layers, experts, chosen, fields.count("intermediate_size", default=5632), router="linear")
-    return decoder.finish(tied=True)
+    decoder.moe(layers, experts, chosen, fields.size("intermediate_size"), router="linear")
+    return decoder.finish()

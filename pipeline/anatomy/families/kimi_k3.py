@@ -8,21 +8,23 @@ released files hold one decay for each element of a head and not one for each he
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.delta import kimi_attending
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.parts.mixers import kimi_delta
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested
+from pipeline.anatomy.towers.part import Part
 
 
 @family("kimi_k3")
 def kimi_k3(fields: Fields) -> Anatomy:
     inner = nested(fields, "text_config")
     tied = {"tie_word_embeddings": fields.flag("tie_word_embeddings")}
-    text = language_model(Fields({**inner.config, **tied, "architectures": None}, inner.where))
+    text = language_model(inner.but({**tied, "architectures": None}))
     vision = nested(fields, "vision_config")
     return add_parts(fields, text, [tower(vision), projector(vision, text.hidden_size)])
 
@@ -32,7 +34,10 @@ def language_model(fields: Fields) -> Anatomy:
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
     attending = kimi_attending(fields, layers)
-    latent = Latent().read(fields, hidden)
+    silent = (
+        {} if "q_lora_rank" in fields.config else {"q_lora_rank": 1536}
+    )  # as DeepSeek-V3's class, not as Kimi-Linear's
+    latent = Latent.read(fields.but(silent), hidden)
     latent_attention(decoder, fields, attending, latent)
     if fields.flag("mla_use_output_gate"):
         heads = fields.count("num_attention_heads")
@@ -88,7 +93,7 @@ def tower(fields: Fields) -> Part:
     for name, known in kinds.items():
         if fields.text(name, default=known) != known:
             raise UnknownAnatomy(f"{fields.where}.{name} is not '{known}'")
-    hidden, layers = fields.count("vt_hidden_size"), layer_count(fields, "vt_num_hidden_layers")
+    hidden, layers = fields.count("vt_hidden_size"), fields.repeats("vt_num_hidden_layers")
     heads, patch = fields.count("vt_num_attention_heads"), fields.count("patch_size", default=14)
     wide, bias = fields.count("qkv_hidden_size", default=hidden), fields.flag("linear_bias")
     part.conv(hidden, 3, patch, patch, bias=fields.flag("patch_embed_proj_bias"))

@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import MLP_BIAS, Plain
 from pipeline.anatomy.families.sparse import CHOSEN, ROUTED, WIDTH
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 BARE = Plain()
 
 DEEPSEEK_V3 = Sparse(
-    BARE, latent=Latent(), experts=(*ROUTED, 256), chosen=(*CHOSEN, 8), width=(*WIDTH, 2048),
-    layers=after_dense("first_k_dense_replace", 3), shared_count=("n_shared_experts", 1), correction="buffer",
-    mtp=("num_nextn_predict_layers", 1),
+    BARE, is_latent=True, experts=ROUTED, chosen=CHOSEN, width=WIDTH,
+    layers=after_dense("first_k_dense_replace", 3), shared_count=("n_shared_experts",), correction="buffer",
+    predicts=True,
 )  # fmt: skip
-DEEPSEEK_V32 = replace(DEEPSEEK_V3, latent=Latent(indexer_heads=64))
+DEEPSEEK_V32 = replace(DEEPSEEK_V3, is_indexed=True)
 
 
 def indexer_kinds(fields: Fields, layers: int) -> list[bool]:
@@ -43,7 +43,7 @@ def indexer_kinds(fields: Fields, layers: int) -> list[bool]:
 
 
 def attend_indexed(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
-    latent = Latent(q_rank=2048, nope=192, value=256, indexer_heads=32).read(fields, decoder.hidden)
+    latent = Latent.read(fields, decoder.hidden, indexed=True)
     layers = len(windows)
     own = sum(indexer_kinds(fields, layers)) if layers > 1 else layers  # one: a layer that predicts
     latent_attention(decoder, fields, own, latent)
@@ -52,25 +52,25 @@ def attend_indexed(decoder: Decoder, fields: Fields, windows: Sequence[int | Non
 
 SPARSE: dict[str, Sparse] = {
     "axk1": replace(
-        DEEPSEEK_V3, experts=(*ROUTED, 192), layers=after_dense("first_k_dense_replace", 1), sparse_norms=1, mtp=None,
+        DEEPSEEK_V3, experts=ROUTED, layers=after_dense("first_k_dense_replace", 1), sparse_norms=1, predicts=False,
         unused_norms=True,
     ),
     "deepseek_v2": replace(
-        DEEPSEEK_V3, frame=Plain(mlp_bias=MLP_BIAS), experts=(*ROUTED, 64), chosen=(*CHOSEN, None),
-        width=(*WIDTH, 1407), layers=after_dense("first_k_dense_replace", 0), shared_count=("n_shared_experts", 2),
-        correction=None, mtp=None,
+        DEEPSEEK_V3, frame=Plain(mlp_bias="mlp_bias"), experts=ROUTED, chosen=CHOSEN,
+        width=WIDTH, layers=after_dense("first_k_dense_replace", 0), shared_count=("n_shared_experts",),
+        correction=None, predicts=False,
     ),
     "deepseek_v3": DEEPSEEK_V3,
     "kimi_k2": DEEPSEEK_V3,
     "deepseek_v32": DEEPSEEK_V32,
     "glm4_moe_lite": replace(
-        DEEPSEEK_V3, latent=Latent(q_rank=768, nope=192, value=256), experts=(*ROUTED, 64), chosen=(*CHOSEN, 4),
-        width=(*WIDTH, 1536), layers=after_dense("first_k_dense_replace", 1),
+        DEEPSEEK_V3, experts=ROUTED, chosen=CHOSEN,
+        width=WIDTH, layers=after_dense("first_k_dense_replace", 1),
     ),
     "glm_moe_dsa": replace(DEEPSEEK_V3, attend=attend_indexed),
     "mistral4": replace(
-        DEEPSEEK_V3, latent=Latent(q_rank=1024, kv_rank=256, nope=64), experts=(*ROUTED, 128), chosen=(*CHOSEN, 4),
-        layers=after_dense("first_k_dense_replace", 0), correction=None, mtp=None,
+        DEEPSEEK_V3, experts=ROUTED, chosen=CHOSEN,
+        layers=after_dense("first_k_dense_replace", 0), correction=None, predicts=False,
     ),
 }  # fmt: skip
 
@@ -85,19 +85,10 @@ for _model_type, _sparse in SPARSE.items():
     _register(_model_type, _sparse)
 
 
-@family("youtu")
-def youtu(fields: Fields) -> Anatomy:
-    return _dense(fields, Latent())
-
-
-@family("minicpm3")
-def minicpm3(fields: Fields) -> Anatomy:
-    return _dense(fields, Latent(q_rank=768, kv_rank=256, nope=64, rope=32, value=None))
-
-
-def _dense(fields: Fields, latent: Latent) -> Anatomy:
+@family("youtu", "minicpm3")
+def read_dense(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    latent_attention(decoder, fields, decoder.layers, latent.read(fields, decoder.hidden))
+    latent_attention(decoder, fields, decoder.layers, Latent.read(fields, decoder.hidden))
     decoder.mlp(decoder.layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
-    return decoder.finish(tied=True)
+    return decoder.finish()

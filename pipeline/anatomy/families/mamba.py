@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import mamba, mamba2
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
@@ -25,7 +25,7 @@ def rank(fields: Fields, name: str, hidden: int) -> int:
 
 def heads_of_mamba2(fields: Fields, hidden: int, *, heads: str = "mamba_n_heads", dim: str = "mamba_d_head") -> tuple:
     count = fields.count(heads, default=128)
-    inner = fields.count("mamba_expand", default=2) * hidden
+    inner = fields.size("mamba_expand") * hidden
     given = fields.raw(dim)
     if given is None or given == "auto":
         return count, fields.divide(inner, count, "inner size")
@@ -40,16 +40,16 @@ def mamba_only(fields: Fields) -> Anatomy:
         decoder,
         decoder.layers,
         # a width that the config states is the class's, whatever it says of `expand`
-        inner=fields.count("intermediate_size", default=fields.count("expand", default=2) * decoder.hidden),
-        state=fields.count("state_size", default=16),
-        kernel=fields.count("conv_kernel", default=4),
+        inner=fields.count("intermediate_size", default=fields.size("expand") * decoder.hidden),
+        state=fields.size("state_size"),
+        kernel=fields.size("conv_kernel"),
         rank=rank(fields, "time_step_rank", decoder.hidden),
-        conv_bias=fields.flag("use_conv_bias", default=True),
+        conv_bias=fields.flag("use_conv_bias"),
         bias=fields.flag("use_bias"),
     )
     decoder.norm(decoder.layers)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
     return decoder.build()
 
 
@@ -57,20 +57,20 @@ def mamba_only(fields: Fields) -> Anatomy:
 def mamba2_only(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    heads, dim = fields.count("num_heads", default=128), fields.count("head_dim", default=64)
-    if heads * dim != fields.count("expand", default=2) * decoder.hidden:
+    heads, dim = fields.size("num_heads"), fields.size("head_dim")
+    if heads * dim != fields.size("expand") * decoder.hidden:
         raise ContradictoryConfig(f"{fields.where}: {heads} heads of {dim} are not the expanded hidden size")
     mamba2(
         decoder,
         decoder.layers,
         heads=heads,
         dim=dim,
-        state=fields.count("state_size", default=128),
-        groups=fields.count("n_groups", default=8),
-        kernel=fields.count("conv_kernel", default=4),
-        conv_bias=fields.flag("use_conv_bias", default=True),
+        state=fields.size("state_size"),
+        groups=fields.size("n_groups"),
+        kernel=fields.size("conv_kernel"),
+        conv_bias=fields.flag("use_conv_bias"),
         bias=fields.flag("use_bias"),
-        chunk=fields.count("chunk_size", default=256),
+        chunk=fields.size("chunk_size"),
     )
     decoder.norm(decoder.layers)
     decoder.norm(1)
@@ -83,26 +83,26 @@ def jamba(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
-    period, offset = fields.count("attn_layer_period", default=8), fields.count("attn_layer_offset", default=4, least=0)
+    period, offset = fields.size("attn_layer_period"), fields.size("attn_layer_offset", least=0)
     attending = sum(i % period == offset for i in range(layers))
-    decoder.attention(attending, Heads.read(fields, hidden, kv_default=8))
+    decoder.attention(attending, Heads.read(fields, hidden))
     mamba(
         decoder,
         layers - attending,
-        inner=fields.count("mamba_expand", default=2) * hidden,
-        state=fields.count("mamba_d_state", default=16),
-        kernel=fields.count("mamba_d_conv", default=4),
+        inner=fields.size("mamba_expand") * hidden,
+        state=fields.size("mamba_d_state"),
+        kernel=fields.size("mamba_d_conv"),
         rank=rank(fields, "mamba_dt_rank", hidden),
-        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        conv_bias=fields.flag("mamba_conv_bias"),
         bias=fields.flag("mamba_proj_bias"),
         has_norms=True,
     )
-    experts, width = fields.count("num_experts", default=16), fields.count("intermediate_size")
-    period = fields.count("expert_layer_period", default=2)
-    offset = fields.count("expert_layer_offset", default=1, least=0)
+    experts, width = fields.size("num_experts"), fields.count("intermediate_size")
+    period = fields.size("expert_layer_period")
+    offset = fields.size("expert_layer_offset", least=0)
     routed = sum(i % period == offset for i in range(layers)) if experts > 1 else 0
     if routed:
-        decoder.moe(routed, experts, fields.count("num_experts_per_tok", default=2), width)
+        decoder.moe(routed, experts, fields.size("num_experts_per_tok"), width)
     decoder.mlp(layers - routed, width)
     return decoder.finish()
 
@@ -114,12 +114,12 @@ def mix_mamba2(decoder: Decoder, fields: Fields, layers: int, *, kind: str = "re
         layers,
         heads=heads,
         dim=dim,
-        state=fields.count("mamba_d_state", default=256),
-        groups=fields.count("mamba_n_groups", default=1),
-        kernel=fields.count("mamba_d_conv", default=4),
-        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        state=fields.size("mamba_d_state"),
+        groups=fields.size("mamba_n_groups"),
+        kernel=fields.size("mamba_d_conv"),
+        conv_bias=fields.flag("mamba_conv_bias"),
         bias=fields.flag("mamba_proj_bias"),
-        chunk=fields.count("mamba_chunk_size", default=256),
+        chunk=fields.size("mamba_chunk_size"),
         kind=kind,
     )
 
@@ -136,7 +136,7 @@ def bamba(fields: Fields) -> Anatomy:
         listed = fields.items("attn_layer_indices") or []
         attending = sum(i in listed for i in range(layers))
     bias = fields.flag("attention_bias")
-    decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
+    decoder.attention(attending, Heads.read(fields, decoder.hidden), bias=bias)
     mix_mamba2(decoder, fields, layers - attending)
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
     return decoder.finish()
@@ -149,25 +149,25 @@ def falcon_h1(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     bias = fields.flag("attention_bias")
-    decoder.attention(layers, Heads.read(fields, decoder.hidden, kv_default=8), bias=bias)
-    heads = fields.count("mamba_n_heads", default=128)
+    decoder.attention(layers, Heads.read(fields, decoder.hidden), bias=bias)
+    heads = fields.size("mamba_n_heads")
     if "mamba_d_ssm" in fields.config and fields.raw("mamba_d_ssm") is None:
         inner = fields.count("mamba_expand", default=2) * decoder.hidden
     else:
-        inner = fields.count("mamba_d_ssm", default=1024)
+        inner = fields.size("mamba_d_ssm")
     mamba2(
         decoder,
         layers,
         heads=heads,
         dim=fields.divide(inner, heads, "inner size"),
-        state=fields.count("mamba_d_state", default=256),
-        groups=fields.count("mamba_n_groups", default=1),
-        kernel=fields.count("mamba_d_conv", default=4),
-        conv_bias=fields.flag("mamba_conv_bias", default=True),
+        state=fields.size("mamba_d_state"),
+        groups=fields.size("mamba_n_groups"),
+        kernel=fields.size("mamba_d_conv"),
+        conv_bias=fields.flag("mamba_conv_bias"),
         bias=fields.flag("mamba_proj_bias"),
         out_bias=fields.flag("projectors_bias"),
         has_norm=fields.flag("mamba_rms_norm"),
-        chunk=fields.count("mamba_chunk_size", default=256),
+        chunk=fields.size("mamba_chunk_size"),
     )
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
     return decoder.finish()
@@ -184,10 +184,10 @@ def granite_hybrid(fields: Fields) -> Anatomy:
     decoder.attention(attending, Heads.read(fields, decoder.hidden), bias=bias)
     if attending < layers:
         mix_mamba2(decoder, fields, layers - attending)
-    shared = fields.count("shared_intermediate_size", default=1024)
-    experts = fields.count("num_local_experts", "num_experts", default=8, least=0)
+    shared = fields.size("shared_intermediate_size")
+    experts = fields.size("num_local_experts", "num_experts", least=0)
     if experts:
-        chosen, width = fields.count("num_experts_per_tok", default=2), fields.count("intermediate_size")
+        chosen, width = fields.size("num_experts_per_tok"), fields.count("intermediate_size")
         decoder.moe(layers, experts, chosen, width, shared_width=shared, shared_fused=True)
     else:
         decoder.mlp(layers, shared, fused=True)

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, nested, pair, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, over, pair, sizes
+from pipeline.anatomy.towers.part import Part
 
-HEADS = {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 72}
-VISION = {**HEADS, "intermediate_size": 4304, "num_hidden_layers": 25, "patch_size": 14, "num_channels": 3}
-ADAPTER = {**HEADS, "intermediate_size": 18944, "text_hidden_size": 3584}
 TEXT = {
     "hidden_size": 4096,
     "intermediate_size": 12288,
@@ -27,10 +26,10 @@ TEXT = {
 
 @family("molmo2")
 def molmo2(fields: Fields) -> Anatomy:
-    inner = over(nested(fields, "text_config"), TEXT)
+    inner = nested(fields, "text_config").filled()
     text = molmo2_text(inner, fields)
-    vision = over(nested(fields, "vision_config", required=False), VISION)
-    return add_parts(fields, text, [tower(vision), adapter(over(nested(fields, "adapter_config"), ADAPTER))])
+    vision = nested(fields, "vision_config", required=False).filled()
+    return add_parts(fields, text, [tower(vision), adapter(nested(fields, "adapter_config").filled())])
 
 
 def molmo2_text(inner: Fields, fields: Fields) -> Anatomy:
@@ -38,12 +37,12 @@ def molmo2_text(inner: Fields, fields: Fields) -> Anatomy:
     kind = inner.text("qk_norm_type", default="qwen3")
     if kind not in kinds:
         raise UnknownAnatomy(f"{inner.where}.qk_norm_type is {kind[:40]!r}")
-    plain = replace(BIASED, kv_heads=8, head_dim=128, qk_norm=kinds[kind], out_bias=False)
+    plain = replace(BIASED, qk_norm=kinds[kind], out_bias=False)
     own = {"architectures": None, "tie_word_embeddings": False}
     name = architecture_of(fields) or ""
     if name.endswith("Model"):
         own["architectures"] = [name]
-    text = read_plain(Fields({**inner.config, **own}, inner.where), plain)
+    text = read_plain(inner.but(own), plain)
     more = inner.count("additional_vocab_size", default=128, least=0)
     rows = [replace(t, out_features=t.out_features + more) if t.role == "embedding" else t for t in text.tensors]
     return replace(text, tensors=tuple(rows))
@@ -59,7 +58,7 @@ def shape(fields: Fields) -> dict:
 
 def tower(fields: Fields) -> Part:
     part, hidden = Part("vision", "vision-tower"), fields.count("hidden_size")
-    layers, patch = layer_count(fields, "num_hidden_layers"), fields.count("patch_size")
+    layers, patch = fields.repeats("num_hidden_layers"), fields.count("patch_size")
     high, wide = pair(fields, "image_size", 378)
     rows = fields.count("num_position_embeddings", default=(high // patch) * (wide // patch))
     part.parameter(rows * hidden, "position_embedding")

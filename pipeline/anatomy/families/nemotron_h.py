@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
@@ -53,19 +53,19 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
     hidden = decoder.hidden
     decoder.norm(len(kinds))
     if attending := kinds.count("attention"):
-        decoder.attention(attending, Heads.read(fields, hidden, kv_default=8, dim_default=128))
+        decoder.attention(attending, Heads.read(fields, hidden))
     if recurring := kinds.count("mamba"):
         mamba2(
             decoder,
             recurring,
-            heads=fields.count("mamba_num_heads", default=128),
-            dim=fields.count("mamba_head_dim", default=64),
-            state=fields.count("ssm_state_size", default=128),
-            groups=fields.count("mamba_n_groups", "n_groups", default=8),
-            kernel=fields.count("mamba_d_conv", "conv_kernel", default=4),
-            conv_bias=fields.flag("mamba_conv_bias", "use_conv_bias", default=True),
+            heads=fields.size("mamba_num_heads"),
+            dim=fields.size("mamba_head_dim"),
+            state=fields.size("ssm_state_size"),
+            groups=fields.size("mamba_n_groups", "n_groups"),
+            kernel=fields.size("mamba_d_conv", "conv_kernel"),
+            conv_bias=fields.flag("mamba_conv_bias", "use_conv_bias"),
             bias=fields.flag("use_bias"),
-            chunk=fields.count("chunk_size", "mamba_chunk_size", default=128),
+            chunk=fields.size("chunk_size", "mamba_chunk_size"),
         )
     bias = fields.flag("mlp_bias")
     if dense := kinds.count("mlp"):
@@ -74,10 +74,10 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
         latent = fields.count("moe_latent_size", default=None)
         decoder.moe(
             routed,
-            fields.count("n_routed_experts", default=8),
-            fields.count("num_experts_per_tok", default=2),
-            fields.count("moe_intermediate_size", default=7688),
-            shared_width=fields.count("moe_shared_expert_intermediate_size", default=7688, least=0),
+            fields.size("n_routed_experts"),
+            fields.size("num_experts_per_tok"),
+            fields.size("moe_intermediate_size"),
+            shared_width=fields.size("moe_shared_expert_intermediate_size", least=0),
             gated=False,
             expert_inner=latent,
             correction=True,
@@ -90,13 +90,13 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
 
 def store_prediction_layers(decoder: Decoder, fields: Fields) -> None:
     """Each is a few blocks, a projection of two streams [h, 2h] and three norms."""
-    count = fields.repeats("num_nextn_predict_layers", default=0, least=0)
+    count = fields.times("num_nextn_predict_layers", least=0)
     if count == 0:
         return
     kinds = kinds_of(fields, "mtp_layers_block_type", "mtp_hybrid_override_pattern") or ["attention", "moe"]
-    one = Decoder(fields, layers=len(kinds))
+    one = decoder.ahead(len(kinds))
     blocks(one, fields, kinds)
     one.norm(1, each=3)
-    elements = sum(tensor.element_count for tensor in one.tensors) + 2 * decoder.hidden**2
-    decoder.store("multi-token prediction layers", count * elements)
-    decoder.store("router bias of prediction layers", count * one.stored_extra.get("router bias buffers", 0))
+    bias = one.stored_extra.pop("router bias buffers", 0)
+    decoder.predict(one, count, listed=False)
+    decoder.store("router bias of prediction layers", count * bias)

@@ -6,13 +6,15 @@ no use for here. The language model keeps every token of the prompt and a window
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.reading import nested, pair, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, add_parts, divided, layer_count, nested, over, pair, sizes
-from pipeline.anatomy.towers.vision import LARGE_CLIP, vision_tower
+from pipeline.anatomy.towers import vision_tower
+from pipeline.anatomy.towers.part import Part, divided
 
 REFERENCE = "reference_sliding_attention"
 TEXT = Sparse(
@@ -28,13 +30,10 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     if kinds != {REFERENCE}:
         raise UnknownAnatomy(f"{inner.where} has layers of kinds other than '{REFERENCE}'")
     tied = {"tie_word_embeddings": fields.flag("tie_word_embeddings"), "architectures": None}
-    text = read_sparse(Fields({**inner.config, **tied}, inner.where), TEXT)
+    text = read_sparse(inner.but(tied), TEXT)
     width = text.hidden_size
-    pixels, features = (
-        nested(vision, "sam_config"),
-        over(nested(vision, "encoder_config"), LARGE_CLIP | {"image_size": 224}),
-    )
-    first = vision_tower(Fields({**pixels.config, "model_type": "sam_vision_model"}, pixels.where))[0]
+    pixels, features = (nested(vision, "sam_config"), nested(vision, "encoder_config").filled())
+    first = vision_tower(pixels.but({"model_type": "sam_vision_model"}))[0]
     for outputs in sizes(pixels, "downsample_channels", (512, 1024), least=1):
         first.conv(outputs, first.hidden, 3, 3, bias=False)
         first.hidden = outputs
@@ -43,7 +42,7 @@ def unlimited_ocr(fields: Fields) -> Anatomy:
     second.parameter(hidden, "class_embedding")
     second.embedding("position_embedding", (image[0] // high) * (image[1] // wide) + 1, hidden)
     second.norm(hidden)
-    layers, heads = layer_count(features, "num_hidden_layers"), features.count("num_attention_heads")
+    layers, heads = features.repeats("num_hidden_layers"), features.count("num_attention_heads")
     divided(hidden, heads, "vision width")
     second.block(layers, hidden, features.count("intermediate_size"), heads)
     joint = Part("projector", "projector")

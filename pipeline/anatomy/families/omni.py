@@ -8,58 +8,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.codecs import halved, ratios
-from pipeline.anatomy.families.multimodal_woven import read_thinker
 from pipeline.anatomy.families.plain import BIASED, read_plain
+from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.parts.experts import Sparse, read_sparse
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import Anatomy, Tensor
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over
+from pipeline.anatomy.towers import audio_tower, vision_tower
+from pipeline.anatomy.towers.part import Part
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
 QK = replace(BIASED, qk_norm="head")
 TALKER = Sparse(
-    replace(QK, kv_heads=2), experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 384), shared_width=("shared_expert_intermediate_size", None),
+    QK, experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 8),
+    width=("moe_intermediate_size", 384), shared_width=("shared_expert_intermediate_size",),
     shared_gate=True,
 )  # fmt: skip
-TALKER_TEXT = {
-    "vocab_size": 3072,
-    "hidden_size": 1024,
-    "intermediate_size": 2048,
-    "num_hidden_layers": 20,
-    "num_attention_heads": 16,
-}
-PREDICTOR = {
-    "vocab_size": 2048,
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 5,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-}
-WAVE = {
-    "codebook_size": 2048,
-    "hidden_size": 1024,
-    "intermediate_size": 3072,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 16,
-    "decoder_dim": 1536,
-    "num_quantizers": 16,
-    "sliding_window": 72,
-}
 
 
 @family("qwen3_omni_moe")
 def qwen3_omni_moe(fields: Fields) -> Anatomy:
     head = {"model_type": "qwen3_omni_moe_thinker", "architectures": None}
     inner = nested(fields, "thinker_config")
-    thinker = read_thinker(Fields({**inner.config, **head}, inner.where))
-    if not fields.flag("enable_audio_output", default=True):
+    thinker = read_thinker(inner.but(head))
+    if not fields.flag("enable_audio_output"):
         leave_parts(fields.config)  # what speaks is not built
         return add_parts(fields, thinker, [])
     config = nested(fields, "talker_config", required=False)
@@ -78,18 +54,16 @@ def spoken(anatomy: Anatomy, *, copies: int = 1, window: int | None = None) -> P
 
     part.tensors = [named(tensor) for tensor in anatomy.tensors]
     shape = {"mechanism": "sliding", "kind": "sliding", "window_tokens": window} if window else {}
-    part.attention = [replace(layer, component=SPOKEN, **shape) for layer in anatomy.attention]
+    part.attention_layers = [replace(layer, component=SPOKEN, **shape) for layer in anatomy.attention]
     part.feed_forward = [replace(layer, component=SPOKEN) for layer in anatomy.feed_forward]
     return part
 
 
 def talker(config: Fields, thinker: Anatomy) -> list[Part]:
-    inner = over(nested(config, "text_config", required=False), TALKER_TEXT)
-    text = read_sparse(
-        Fields({**inner.config, "architectures": None, "tie_word_embeddings": False}, inner.where), TALKER
-    )
+    inner = nested(config, "text_config", required=False).filled()
+    text = read_sparse(inner.but({"architectures": None, "tie_word_embeddings": False}), TALKER)
     projector, width = Part("projector", "projector"), inner.count("intermediate_size")
-    heard = config.count("thinker_hidden_size", default=2048)
+    heard = config.size("thinker_hidden_size")
     projector.linear("projector_up", heard, width, count=2)  # of words, and of what the thinker made of the rest
     projector.linear("projector_down", width, text.hidden_size, count=2)
     return [spoken(text), projector]
@@ -97,16 +71,16 @@ def talker(config: Fields, thinker: Anatomy) -> list[Part]:
 
 def predictor(inner: Fields) -> Part:
     """All codes of a frame but the first, one after the other: each has its own embedding and its own head."""
-    inner = over(inner, PREDICTOR)
-    text = read_plain(Fields({**inner.config, "architectures": None, "tie_word_embeddings": False}, inner.where), QK)
+    inner = inner.filled()
+    text = read_plain(inner.but({"architectures": None, "tie_word_embeddings": False}), QK)
     codes = inner.count("num_code_groups", default=32)
     return spoken(text, copies=codes - 1, window=codes)
 
 
 def wave(fields: Fields) -> Part:
     """A small transformer over frames, then convolutions that raise the rate, each with half the channels of the last."""
-    fields = over(fields, WAVE)
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    fields = fields.filled()
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     part = Part("audio", "audio-tower")
     part.embedding("audio_embedding", fields.count("codebook_size") * fields.count("num_quantizers"), hidden)
     part.mixer(
@@ -143,3 +117,19 @@ def wave(fields: Fields) -> Part:
     part.vector(width, "scale", count=2)
     part.conv(1, width, 7)
     return part
+
+
+@family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
+def read_thinker(fields: Fields) -> Anatomy:
+    """The half of an Omni model that sees, hears and writes; the talker is another model."""
+    older = fields.text("model_type") == "qwen2_5_omni_thinker"
+    stem = "qwen2_5_omni" if older else "qwen3_omni_moe"
+    text = language_model(fields, Plan("", f"{stem}_text"))
+    parts = []
+    for name, read, kind in (
+        ("vision_config", vision_tower, f"{stem}_vision_encoder"),
+        ("audio_config", audio_tower, f"{stem}_audio_encoder"),
+    ):
+        inner = nested(fields, name)
+        parts += read(inner.but({"model_type": kind}), kind)
+    return add_parts(fields, text, parts)

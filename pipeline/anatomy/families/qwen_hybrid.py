@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import gated_delta
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy
@@ -39,11 +39,11 @@ def mix(
     gated_delta(
         decoder,
         recurring,
-        key_heads=fields.count("linear_num_key_heads", default=16),
-        key_dim=fields.count("linear_key_head_dim", default=128),
-        value_heads=fields.count("linear_num_value_heads", default=32),
-        value_dim=fields.count("linear_value_head_dim", default=128),
-        kernel=fields.count("linear_conv_kernel_dim", default=4),
+        key_heads=fields.size("linear_num_key_heads"),
+        key_dim=fields.size("linear_key_head_dim"),
+        value_heads=fields.size("linear_num_value_heads"),
+        value_dim=fields.size("linear_value_head_dim"),
+        kernel=fields.size("linear_conv_kernel_dim"),
         fused=fused,
     )
 
@@ -55,8 +55,8 @@ def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chose
         layers,
         fields.count("num_experts", default=experts),
         fields.count("num_experts_per_tok", default=chosen),
-        fields.count("moe_intermediate_size", default=512),
-        shared_width=fields.count("shared_expert_intermediate_size", default=512),
+        fields.size("moe_intermediate_size"),
+        shared_width=fields.size("shared_expert_intermediate_size"),
         shared_gate=True,
     )
 
@@ -65,15 +65,14 @@ def prediction_layer(decoder: Decoder, fields: Fields, heads: Heads, *, experts:
     """One layer of attention after a projection of two streams [h, 2h], and three norms more; the ends are shared."""
     if fields.count("mtp_num_hidden_layers", default=1, least=0) != 1:
         return
-    one = Decoder(fields, layers=1)
+    one = decoder.ahead()
     mix(one, fields, 1, 0, heads, fused=False)
     if experts:
         sparse(one, fields, 1, experts=experts, chosen=chosen)
     else:
         one.mlp(1, fields.count("intermediate_size"))
     one.norm(1, each=5)
-    elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
-    decoder.store("multi-token prediction layers", elements)
+    decoder.predict(one, listed=False)
 
 
 @family("qwen3_next")
@@ -81,10 +80,10 @@ def qwen3_next(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, layers)
     mix(decoder, fields, attending, layers - attending, heads, fused=True)
-    step = fields.count("decoder_sparse_step", default=1)
+    step = fields.size("decoder_sparse_step")
     only = {i for i in fields.items("mlp_only_layers") or [] if isinstance(i, int)}
     routed = sum((i + 1) % step == 0 and i not in only for i in range(layers))
     sparse(decoder, fields, routed, experts=512, chosen=10)
@@ -98,7 +97,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
 def qwen3_5_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, decoder.layers)
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     decoder.mlp(decoder.layers, fields.count("intermediate_size"))
@@ -110,7 +109,7 @@ def qwen3_5_text(fields: Fields) -> Anatomy:
 def qwen3_5_moe_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, decoder.hidden)
     attending = attention_layers(fields, decoder.layers)
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     sparse(decoder, fields, decoder.layers, experts=256, chosen=8)

@@ -11,7 +11,7 @@ from collections import Counter
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.parts.windows import upper_layers
 from pipeline.anatomy.reading import Heads, dropout
@@ -37,7 +37,7 @@ def chatglm(fields: Fields) -> Anatomy:
     """ChatGLM2 and later. The rotary frequencies, half of half a head, are stored once."""
     if fields.raw("padded_vocab_size") is None:
         raise UnknownAnatomy("config has no padded_vocab_size")
-    fields = Fields({**fields.config, "vocab_size": fields.count("padded_vocab_size")}, fields.where)
+    fields = fields.but({"vocab_size": fields.count("padded_vocab_size")})
     decoder = Decoder(fields)
     decoder.embed()
     count = fields.count("num_attention_heads")
@@ -51,7 +51,7 @@ def chatglm(fields: Fields) -> Anatomy:
     decoder.store("rotary frequencies", dim // 4)
     architectures = fields.raw("architectures")
     if architectures == ["ChatGLMModel"]:  # the name of the model with its head
-        decoder.fields = Fields({**fields.config, "architectures": None}, fields.where)
+        decoder.fields = fields.but({"architectures": None})
     return decoder.finish()
 
 
@@ -61,8 +61,8 @@ def deepseek(fields: Fields) -> Anatomy:
         fields,
         Sparse(
             BIASED,
-            experts=("n_routed_experts", None),
-            chosen=("num_experts_per_tok", None),
+            experts=("n_routed_experts",),
+            chosen=("num_experts_per_tok",),
             layers=after_dense("first_k_dense_replace", 0),
             shared_count=("n_shared_experts", 0),
         ),
@@ -79,13 +79,11 @@ def mimo(fields: Fields) -> Anatomy:
     width = fields.count("intermediate_size")
     decoder.attentions(upper_layers(fields, layers), heads, bias=bias, out_bias=False)
     decoder.mlp(layers, width)
-    one = Decoder(fields, layers=1)
+    one = decoder.ahead()
     one.attention(1, heads, bias=bias, out_bias=False)
     one.mlp(1, width)
     one.norm(1, each=5)
-    size = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
-    predicted = fields.repeats("num_nextn_predict_layers", default=0, least=0)
-    decoder.store("multi-token prediction layers", predicted * size)
+    decoder.predict(one, fields.repeats("num_nextn_predict_layers", default=0), listed=False)
     return decoder.finish()
 
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.reading import nested, over, pair
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, assemble, divided, layer_count, nested, over, pair
+from pipeline.anatomy.towers.part import Part, divided
 
-BACKBONE = {
-    "hidden_size": 1024, "intermediate_size": 4736, "num_hidden_layers": 32, "num_attention_heads": 16,
-    "num_channels": 3, "patch_size": 14, "pretrain_image_size": 336,
-}  # fmt: skip
 TEXT = {
     "vocab_size": 49408, "hidden_size": 1024, "intermediate_size": 4096, "projection_dim": 512,
     "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32,
@@ -29,8 +27,8 @@ DETR = {"hidden_size": 256, "num_attention_heads": 8, "intermediate_size": 2048}
 def sam3_video(fields: Fields) -> Anatomy:
     detector, tracker = nested(fields, "detector_config"), nested(fields, "tracker_config")
     vision, text = nested(detector, "vision_config"), over(nested(detector, "text_config"), TEXT)
-    tower = backbone(over(nested(vision, "backbone_config"), BACKBONE))
-    width = vision.count("fpn_hidden_size", default=256)
+    tower = backbone(nested(vision, "backbone_config").filled())
+    width = vision.size("fpn_hidden_size")
     leave_parts(tracker.config)  # it follows what the detector's tower sees
     for name in ("geometry_encoder_config", "detr_encoder_config", "detr_decoder_config", "mask_decoder_config"):
         if nested(detector, name, required=False).count("hidden_size", default=256) != width:
@@ -43,7 +41,7 @@ def sam3_video(fields: Fields) -> Anatomy:
         fields,
         parts,
         hidden=tower.hidden,
-        layers=tower.layers + layer_count(text, "num_hidden_layers"),
+        layers=tower.layers + text.repeats("num_hidden_layers"),
         vocab_size=text.count("vocab_size"),
         architecture="Sam3VideoModel",
         stored_extra={"position frequencies": 2 * width},
@@ -54,7 +52,7 @@ def backbone(fields: Fields) -> Part:
     part, hidden, layers = (
         Part("vision", "vision-tower"),
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
     )
     (high, wide), image = pair(fields, "patch_size"), pair(fields, "pretrain_image_size")
     part.parameter((image[0] // high) * (image[1] // wide) * hidden, "position_embedding")
@@ -80,7 +78,7 @@ def text_encoder(fields: Fields) -> Part:
     part, hidden = Part("text"), fields.count("hidden_size")
     part.embedding("embedding", fields.count("vocab_size"), hidden)
     part.embedding("position_embedding", fields.count("max_position_embeddings"), hidden)
-    layers = layer_count(fields, "num_hidden_layers")
+    layers = fields.repeats("num_hidden_layers")
     part.block(layers, hidden, fields.count("intermediate_size"), fields.count("num_attention_heads"))
     part.norm(hidden)
     part.linear("projector", hidden, fields.count("projection_dim"), bias=False)
@@ -94,8 +92,8 @@ def mlp(part: Part, *widths: int, count: int = 1) -> None:
 
 def stack(part: Part, fields: Fields, width: int, *, layers: int, crosses: int) -> None:
     """Layers of DETR: attention among themselves, `crosses` times to something else, a feed-forward, a norm for each."""
-    fields = over(fields, DETR)
-    count, heads = layer_count(fields, "num_layers", default=layers), fields.count("num_attention_heads")
+    fields = fields.filled()
+    count, heads = fields.repeats("num_layers", default=layers), fields.count("num_attention_heads")
     for _ in range(1 + crosses):
         part.mixer(count, width, heads)
     part.mlp(count, width, fields.count("intermediate_size"))
@@ -127,7 +125,7 @@ def detect(fields: Fields, text: Fields, width: int) -> Part:
     mlp(part, 2 * width, width, width)
     mlp(part, 2, width, heads, count=2)
     part.norm(width, count=2)
-    stages = layer_count(masks, "num_upsampling_stages", default=3)
+    stages = masks.repeats("num_upsampling_stages", default=3)
     part.conv(width, width, 3, 3, count=stages)
     part.norm(width, count=stages)
     mlp(part, width, width, width, width)
@@ -143,9 +141,9 @@ def detect(fields: Fields, text: Fields, width: int) -> Part:
 
 def track(fields: Fields, part: Part, width: int) -> Part:
     """What prompts and memories become, masks from them, and a memory of each frame in a quarter of the width."""
-    memory = fields.count("memory_encoder_output_channels", default=64)
+    memory = fields.size("memory_encoder_output_channels")
     part.embedding("memory_embedding", 3, width)
-    part.embedding("memory_embedding", fields.count("num_maskmem", default=7) + 1, memory)
+    part.embedding("memory_embedding", fields.size("num_maskmem") + 1, memory)
     prompts = nested(fields, "prompt_encoder_config", required=False)
     channels = prompts.count("mask_input_channels", default=16)
     small = divided(channels, 4, "mask_input_channels")
@@ -156,11 +154,11 @@ def track(fields: Fields, part: Part, width: int) -> Part:
     part.norm(channels)
     part.embedding("prompt_embedding", prompts.count("num_point_embeddings", default=4) + 2, width)
     mask_decoder(nested(fields, "mask_decoder_config", required=False), part, width)
-    layers = layer_count(fields, "memory_attention_num_layers", default=4)
-    heads = fields.count("memory_attention_num_attention_heads", default=1)
+    layers = fields.times("memory_attention_num_layers")
+    heads = fields.size("memory_attention_num_attention_heads")
     part.mixer(layers, width, heads)
     part.mixer(layers, width, heads, kv_inputs=memory)
-    part.mlp(layers, width, fields.count("memory_attention_feed_forward_hidden_size", default=2048))
+    part.mlp(layers, width, fields.size("memory_attention_feed_forward_hidden_size"))
     part.norm(width, layers=layers, count=3)
     part.norm(width)
     inputs = 1
@@ -170,7 +168,7 @@ def track(fields: Fields, part: Part, width: int) -> Part:
         inputs = outputs
     part.conv(width, inputs, 1, 1)
     part.conv(width, width, 1, 1)
-    fusers = layer_count(fields, "memory_fuser_num_layers", default=2)
+    fusers = fields.times("memory_fuser_num_layers")
     part.vector(width, layers=fusers)
     part.conv(width, 1, 7, 7, layers=fusers)
     part.norm(width, layers=fusers)
@@ -187,7 +185,7 @@ def mask_decoder(fields: Fields, part: Part, width: int) -> None:
     """Attention both ways between tokens and image, of half the width; a small network for each mask."""
     masks, layers = (
         fields.count("num_multimask_outputs", default=3) + 1,
-        layer_count(fields, "num_hidden_layers", default=2),
+        fields.repeats("num_hidden_layers", default=2),
     )
     heads, rate = fields.count("num_attention_heads", default=8), fields.count("attention_downsample_rate", default=2)
     narrow = {"head_dim": divided(divided(width, rate, "tracker width"), heads, "tracker width"), "outputs": width}

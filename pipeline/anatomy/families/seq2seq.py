@@ -6,28 +6,27 @@ encoder's output (`cross`, whose elements_per_token count encoder tokens).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from pipeline.anatomy.class_defaults import of_class
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
-from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
+from pipeline.anatomy.reading import architecture_of, dropout, label_count, nested
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part
 
 
 @family("t5", "mt5", "umt5", "longt5")
 def read_t5(fields: Fields) -> Anatomy:
     """transformers 5 ties the head of this family whatever the config says; checkpoints may hold a separate one."""
     model_type = fields.text("model_type")
-    fields = over(fields, of_class(model_type, {"vocab_size": 32128}))
-    hidden, layers = fields.count("d_model"), layer_count(fields, "num_layers")
-    decoder_layers = layer_count(fields, "num_decoder_layers", default=layers)
-    heads, head_dim = fields.count("num_heads"), fields.count("d_kv", default=64)
-    width, vocabulary = fields.count("d_ff"), fields.count("vocab_size")
+    hidden, layers = fields.count("d_model"), fields.repeats("num_layers")
+    decoder_layers = fields.repeats("num_decoder_layers", default=layers)
+    heads, head_dim = fields.count("num_heads"), fields.size("d_kv")
+    width, vocabulary = fields.count("d_ff"), fields.size("vocab_size")
     kind = fields.text("feed_forward_proj", default="gated-gelu" if model_type in ("mt5", "umt5") else "relu")
     gated = fields.flag("is_gated_act", default=kind.startswith("gated"))  # said by itself it goes before the name
-    buckets = fields.count("relative_attention_num_buckets", default=32)
+    buckets = fields.size("relative_attention_num_buckets")
     encoder, decoder = Part("encoder"), Part("decoder")
     encoder.embedding("embedding", vocabulary, hidden)
     default = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5", "longt5": "LongT5"}[model_type] + "ForConditionalGeneration"
@@ -53,7 +52,7 @@ def read_t5(fields: Fields) -> Anatomy:
         encoder.linear("head", hidden, label_count(fields))
     elif architecture.endswith("ForQuestionAnswering"):
         decoder.linear("head", hidden, label_count(fields))
-    rate = dropout(fields, "dropout_rate", default=0.1)
+    rate = dropout(fields, "dropout_rate")
     return assemble(
         fields,
         [encoder, decoder],
@@ -80,36 +79,25 @@ class Plan:
     """Where a family departs from BART."""
 
     prefix: str
-    vocabulary: int = 50265
-    positions: int | None = 1024  # rows of the position table by default; None where positions are computed
+    has_positions: bool = True  # a table of them; else they are computed
     offset: int = 0  # rows of the table before the first position
     embedding_norm: bool = True
     final_norm: bool = False
-    sizes: dict = field(default_factory=dict)  # class defaults that differ from BART's
     ties_causal_head: bool = True
 
 
-LARGE = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096}
-BASE = {"encoder_attention_heads": 12, "decoder_attention_heads": 12, "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072}
-SMALL = {"encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
-HUGE = {
-    "encoder_attention_heads": 32,
-    "decoder_attention_heads": 32,
-    "encoder_ffn_dim": 10240,
-    "decoder_ffn_dim": 10240,
-}
 PLANS = {
     "bart": Plan("Bart", offset=2),
     "mbart": Plan("MBart", offset=2, final_norm=True),
-    "plbart": Plan("PLBart", 50005, offset=2, sizes=BASE),
-    "mvp": Plan("Mvp", 50267, offset=2),
+    "plbart": Plan("PLBart", offset=2),
+    "mvp": Plan("Mvp", offset=2),
     "led": Plan("LED"),
-    "blenderbot": Plan("Blenderbot", 8008, 128, embedding_norm=False, final_norm=True, sizes=HUGE),
-    "blenderbot-small": Plan("BlenderbotSmall", 50265, 512, sizes=SMALL),
-    "bigbird_pegasus": Plan("BigBirdPegasus", 96103, 4096, ties_causal_head=False),
-    "marian": Plan("Marian", 58101, embedding_norm=False),
+    "blenderbot": Plan("Blenderbot", embedding_norm=False, final_norm=True),
+    "blenderbot-small": Plan("BlenderbotSmall"),
+    "bigbird_pegasus": Plan("BigBirdPegasus", ties_causal_head=False),
+    "marian": Plan("Marian", embedding_norm=False),
     "pegasus": Plan("Pegasus", embedding_norm=False, final_norm=True),
-    "m2m_100": Plan("M2M100", 128112, None, embedding_norm=False, final_norm=True),
+    "m2m_100": Plan("M2M100", has_positions=False, embedding_norm=False, final_norm=True),
 }
 
 
@@ -117,26 +105,25 @@ PLANS = {
 def read_bart(fields: Fields) -> Anatomy:
     model_type = fields.text("model_type")
     plan = PLANS[model_type]
-    fields = over(fields, {**LARGE, **plan.sizes})
-    hidden, vocabulary = fields.count("d_model"), fields.count("vocab_size", default=plan.vocabulary)
-    depth = {part: layer_count(fields, f"{part}_layers") for part in ("encoder", "decoder")}
+    fields = fields.filled(WIDTH_AND_DEPTH)
+    hidden, vocabulary = fields.count("d_model"), fields.count("vocab_size")
+    depth = {part: fields.repeats(f"{part}_layers") for part in ("encoder", "decoder")}
     default = plan.prefix + ("MTModel" if model_type == "marian" else "ForConditionalGeneration")
     architecture = architecture_of(fields) or default
     parts = {"encoder": Part("encoder"), "decoder": Part("decoder")}
     if architecture.endswith("ForCausalLM"):
         del parts["encoder"]
-    positions = fields.count("max_position_embeddings", default=plan.positions or 1024)
+    positions = fields.size("max_position_embeddings", otherwise=1024)
     shared = next(iter(parts.values()))
     shared.embedding("embedding", vocabulary, hidden)
     decoder_vocabulary = fields.count("decoder_vocab_size", default=vocabulary)
-    if model_type == "marian" and not fields.flag("share_encoder_decoder_embeddings", default=True) and len(parts) == 2:
+    if model_type == "marian" and not fields.flag("share_encoder_decoder_embeddings") and len(parts) == 2:
         parts["decoder"].embedding("embedding", decoder_vocabulary, hidden)
     for name, part in parts.items():
         layers, heads = depth[name], fields.count(f"{name}_attention_heads")
         width = fields.count(f"{name}_ffn_dim")
-        if plan.positions:
-            rows = fields.count(f"max_{name}_position_embeddings", default=16384 if name == "encoder" else 1024)
-            rows = rows if model_type == "led" else positions + plan.offset
+        if plan.has_positions:
+            rows = fields.count(f"max_{name}_position_embeddings") if model_type == "led" else positions + plan.offset
             part.embedding("position_embedding", rows, hidden)
         bias = fields.flag("use_bias") if model_type == "bigbird_pegasus" else True
         mechanism = "full" if name == "decoder" else "bidirectional"
@@ -155,16 +142,13 @@ def read_bart(fields: Fields) -> Anatomy:
     has_head = not architecture.endswith(("ForSequenceClassification", "ForQuestionAnswering")) and not (
         architecture.endswith("Model") and not architecture.endswith("MTModel")
     )
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     tied = tied and (plan.ties_causal_head or not architecture.endswith("ForCausalLM"))
-    if len(parts) == 2 and not fields.flag(
-        "tie_word_embeddings", default=True
-    ):  # the shared table and one for each side
+    if len(parts) == 2 and not fields.flag("tie_word_embeddings"):  # the shared table and one for each side
         for part in parts.values():
             part.embedding("embedding", vocabulary, hidden)
     if has_head and not tied:
         parts["decoder"].linear("head", hidden, decoder_vocabulary, bias=False)
-    rate = of_class(model_type, {"attention_dropout": 0.0})["attention_dropout"]
     return assemble(
         fields,
         list(parts.values()),
@@ -174,8 +158,8 @@ def read_bart(fields: Fields) -> Anatomy:
         vocab_size=vocabulary,
         is_head_tied=has_head and tied,
         max_context_tokens=fields.count("max_decoder_position_embeddings", default=positions),
-        hidden_dropout=dropout(fields, "dropout", default=0.1),
-        attention_dropout=dropout(fields, "attention_dropout", default=rate),
+        hidden_dropout=dropout(fields, "dropout"),
+        attention_dropout=dropout(fields, "attention_dropout"),
         stored_extra={
             "final logits bias": vocabulary,
             "version marks of encoder and decoder": 2,  # fairseq's, which the class ignores on loading
@@ -185,25 +169,14 @@ def read_bart(fields: Fields) -> Anatomy:
     )
 
 
-GEMMA2 = {
-    "vocab_size": 256000,
-    "hidden_size": 2304,
-    "intermediate_size": 9216,
-    "num_hidden_layers": 26,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 4,
-    "head_dim": 256,
-}
-
-
 @family("t5gemma")
 def read_t5gemma(fields: Fields) -> Anatomy:
     """Gemma-2 layers on both sides; the decoder's gain a cross-attention with two norms of its own."""
     parts, layers_in_all = [], 0
     for name in ("encoder", "decoder"):
-        inner = over(nested(fields, name), GEMMA2)
+        inner = nested(fields, name).filled()
         part = Part(name)
-        hidden, layers = inner.count("hidden_size"), layer_count(inner, "num_hidden_layers")
+        hidden, layers = inner.count("hidden_size"), inner.repeats("num_hidden_layers")
         heads, bias = inner.count("num_attention_heads"), inner.flag("attention_bias")
         shape = {"kv_heads": inner.count("num_key_value_heads"), "head_dim": inner.count("head_dim"), "bias": bias}
         part.embedding("embedding", inner.count("vocab_size"), hidden)
@@ -218,11 +191,11 @@ def read_t5gemma(fields: Fields) -> Anatomy:
         part.norm(hidden, layers=layers, count=6 if is_decoder else 4, bias=False)
         part.norm(hidden, bias=False)
         if is_decoder:
-            source = over(nested(fields, "encoder"), GEMMA2).count("hidden_size")
+            source = nested(fields, "encoder").filled().count("hidden_size")
             part.mixer(layers, hidden, heads, mechanism="cross", kind="cross", kv_inputs=source, **shape)
         parts.append(part)
         layers_in_all += layers
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     if not tied:
         parts[1].linear("head", hidden, inner.count("vocab_size"), bias=False)
     return assemble(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import rg_lru, short_convolution
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
@@ -15,19 +15,14 @@ from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 def lfm2_mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     attending = types.count("full_attention")
-    decoder.attention(attending, Heads.read(fields, decoder.hidden, kv_default=8), qk_norm="head")
-    short_convolution(
-        decoder,
-        len(types) - attending,
-        fields.count("conv_L_cache", default=3),
-        bias=fields.flag("conv_bias"),
-    )
+    decoder.attention(attending, Heads.read(fields, decoder.hidden), qk_norm="head")
+    short_convolution(decoder, len(types) - attending, fields.size("conv_L_cache"), bias=fields.flag("conv_bias"))
 
 
 def lfm2_ends(decoder: Decoder, fields: Fields) -> Anatomy:
     decoder.norm(decoder.layers, each=2)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_embedding", "tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_embedding", "tie_word_embeddings"))
     return decoder.build()
 
 
@@ -50,13 +45,13 @@ def lfm2(fields: Fields) -> Anatomy:
 def lfm2_width(fields: Fields) -> int:
     """Two thirds of what the config says, times a factor, rounded up to a multiple."""
     width = fields.count("block_ff_dim", "intermediate_size")
-    if not fields.flag("block_auto_adjust_ff_dim", default=True):
+    if not fields.flag("block_auto_adjust_ff_dim"):
         return width
     width = int(2 * width / 3)
     if "block_ffn_dim_multiplier" in fields.config and fields.raw("block_ffn_dim_multiplier") is None:
         return width
-    multiple = fields.count("block_multiple_of", default=256)
-    width = int(min(fields.number("block_ffn_dim_multiplier", default=1.0), 1e6) * width)
+    multiple = fields.size("block_multiple_of")
+    width = int(min(fields.number("block_ffn_dim_multiplier"), 1e6) * width)
     return multiple * -(-width // multiple)
 
 
@@ -69,16 +64,16 @@ def lfm2_moe(fields: Fields) -> Anatomy:
     if types is None:
         raise UnknownAnatomy(f"{fields.where} has no layer_types")
     lfm2_mix(decoder, fields, types)
-    dense = min(layers, fields.count("num_dense_layers", default=2, least=0))
+    dense = min(layers, fields.size("num_dense_layers", least=0))
     if dense:
         decoder.mlp(dense, fields.count("intermediate_size"))
     if dense < layers:
         decoder.moe(
             layers - dense,
-            fields.count("num_experts", default=32),
-            fields.count("num_experts_per_tok", default=4),
-            fields.count("moe_intermediate_size", default=1792),
-            correction=fields.flag("use_expert_bias", default=True),
+            fields.size("num_experts"),
+            fields.size("num_experts_per_tok"),
+            fields.size("moe_intermediate_size"),
+            correction=fields.flag("use_expert_bias"),
         )
     return lfm2_ends(decoder, fields)
 
@@ -94,12 +89,12 @@ def recurrent_gemma(fields: Fields) -> Anatomy:
     if any(kind not in ("recurrent", "attention") for kind in kinds):
         raise UnknownAnatomy(f"{fields.where}.block_types has a kind that is neither recurrent nor attention")
     attending = kinds.count("attention")
-    window = fields.count("attention_window_size", default=2048)
+    window = fields.size("attention_window_size")
     bias = fields.flag("attention_bias")
     decoder.attention(attending, heads, window=window, bias=bias, out_bias=True)
     width = fields.count("lru_width", default=hidden)
     fields.divide(width, heads.count, "recurrent width")
-    kernel = fields.count("conv1d_width", default=4)
+    kernel = fields.size("conv1d_width")
     rg_lru(decoder, layers - attending, width=width, heads=heads.count, kernel=kernel)
     decoder.mlp(layers, fields.count("intermediate_size") // 2, bias=True)
-    return decoder.finish(tied=True)
+    return decoder.finish()

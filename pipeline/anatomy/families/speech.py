@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
-from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
+from pipeline.anatomy.reading import architecture_of, dropout, has_head, label_count, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.audio import TOWERS, audio_tower, whisper_encoder
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
+from pipeline.anatomy.towers import audio_tower, types_that_hear
+from pipeline.anatomy.towers.audio import whisper_encoder
+from pipeline.anatomy.towers.part import Part
 
-MOONSHINE = {
-    "vocab_size": 32768,
-    "intermediate_size": 1152,
-    "encoder_num_hidden_layers": 6,
-    "decoder_num_hidden_layers": 6,
-    "encoder_num_attention_heads": 8,
-    "decoder_num_attention_heads": 8,
-}
 BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
 
 
-@family(*TOWERS)
+@family(*types_that_hear())
 def read_audio_encoder(fields: Fields) -> Anatomy:
     fields.count("hidden_size", "d_model")
     name = architecture_of(fields) or ""
@@ -58,8 +52,8 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
 @family("whisper")
 def read_whisper(fields: Fields) -> Anatomy:
     """Every request holds keys and values of 30 seconds of sound (1,500 positions), whatever its length."""
-    hidden, layers = fields.count("d_model"), layer_count(fields, "decoder_layers")
-    vocabulary = fields.count("vocab_size", default=51865)
+    hidden, layers = fields.count("d_model"), fields.repeats("decoder_layers")
+    vocabulary = fields.size("vocab_size")
     name = architecture_of(fields) or "WhisperForConditionalGeneration"
     encoder, decoder = Part("encoder"), Part("decoder")
     fields = over(
@@ -73,8 +67,8 @@ def read_whisper(fields: Fields) -> Anatomy:
     )
     whisper_encoder(encoder, fields)
     heads, width = fields.count("decoder_attention_heads"), fields.count("decoder_ffn_dim")
-    positions = fields.count("max_target_positions", default=448)
-    tied = fields.flag("tie_word_embeddings", default=True)
+    positions = fields.size("max_target_positions")
+    tied = fields.flag("tie_word_embeddings")
     decoder.embedding("embedding", vocabulary, hidden)
     decoder.embedding("position_embedding", positions, hidden)
     decoder.block(layers, hidden, width, heads, key_bias=False, mechanism="full", kind="decoder")
@@ -88,7 +82,7 @@ def read_whisper(fields: Fields) -> Anatomy:
         parts, depth = [decoder], layers
     elif name.endswith("ForAudioClassification"):
         parts, depth = [encoder], encoder.layers
-        inner = fields.count("classifier_proj_size", default=256)
+        inner = fields.size("classifier_proj_size")
         encoder.linear("pooler", hidden, inner)
         encoder.linear("head", inner, label_count(fields))
     return assemble(
@@ -100,8 +94,8 @@ def read_whisper(fields: Fields) -> Anatomy:
         vocab_size=vocabulary,
         is_head_tied=tied and decoder in parts and not name.endswith("Model"),
         max_context_tokens=positions,
-        hidden_dropout=dropout(fields, "dropout", default=0.0),
-        attention_dropout=dropout(fields, "attention_dropout", default=0.0),
+        hidden_dropout=dropout(fields, "dropout"),
+        attention_dropout=dropout(fields, "attention_dropout"),
         stored_extra={"head stored again": vocabulary * hidden},
     )
 
@@ -109,16 +103,13 @@ def read_whisper(fields: Fields) -> Anatomy:
 @family("speech_to_text")
 def read_speech_to_text(fields: Fields) -> Anatomy:
     """A Transformer whose encoder reads filter banks through two gated convolutions; positions are computed."""
-    hidden, vocabulary = fields.count("d_model"), fields.count("vocab_size", default=10000)
+    hidden, vocabulary = fields.count("d_model"), fields.size("vocab_size")
     parts, layers_in_all = [], 0
     for name, default_layers in (("encoder", 12), ("decoder", 6)):
-        part, layers = Part(name), layer_count(fields, f"{name}_layers", default=default_layers)
+        part, layers = Part(name), fields.repeats(f"{name}_layers", default=default_layers)
         heads, width = fields.count(f"{name}_attention_heads", default=4), fields.count(f"{name}_ffn_dim", default=2048)
         if name == "encoder":
-            channels, inputs = (
-                fields.count("conv_channels", default=1024),
-                fields.count("input_feat_per_channel", default=80),
-            )
+            channels, inputs = (fields.size("conv_channels"), fields.size("input_feat_per_channel"))
             kernels = fields.items("conv_kernel_sizes") or [5, 5]
             for i, kernel in enumerate(kernels[:10]):
                 kernel = Fields({"conv_kernel_sizes": kernel}).count("conv_kernel_sizes")
@@ -132,7 +123,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
         part.norm(hidden)
         parts.append(part)
         layers_in_all += layers
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     parts[-1].linear("head", hidden, 0 if tied else vocabulary, bias=False)
     return assemble(
         fields,
@@ -141,7 +132,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
         layers=layers_in_all,
         vocab_size=vocabulary,
         is_head_tied=tied,
-        max_context_tokens=fields.count("max_target_positions", default=1024),
+        max_context_tokens=fields.size("max_target_positions"),
     )
 
 
@@ -149,7 +140,7 @@ def read_speech_to_text(fields: Fields) -> Anatomy:
 def read_moonshine(fields: Fields) -> Anatomy:
     """Three convolutions over the waveform; layers without biases but in the feed-forward; rotary positions."""
     hidden = fields.count("hidden_size")
-    fields = over(fields, MOONSHINE)
+    fields = fields.filled(WIDTH_AND_DEPTH)
     width, bias = fields.count("intermediate_size"), fields.flag("attention_bias")
     encoder, decoder = Part("encoder"), Part("decoder")
     encoder.conv(hidden, 1, 127, bias=False)
@@ -160,7 +151,7 @@ def read_moonshine(fields: Fields) -> Anatomy:
     depth = 0
     for part in (encoder, decoder):
         name = part.component
-        layers, heads = layer_count(fields, f"{name}_num_hidden_layers"), fields.count(f"{name}_num_attention_heads")
+        layers, heads = fields.repeats(f"{name}_num_hidden_layers"), fields.count(f"{name}_num_attention_heads")
         shape = {
             "kv_heads": fields.count(f"{name}_num_key_value_heads", default=heads),
             "bias": bias,
@@ -173,7 +164,7 @@ def read_moonshine(fields: Fields) -> Anatomy:
         part.norm(hidden, layers=layers, count=3 if part is decoder else 2, bias=False)
         part.norm(hidden, bias=False)
         depth += layers
-    tied = fields.flag("tie_word_embeddings", default=True)
+    tied = fields.flag("tie_word_embeddings")
     decoder.linear("head", hidden, 0 if tied else fields.count("vocab_size"), bias=False)
     return assemble(
         fields,

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.windows import window_of, windows_by_type
-from pipeline.anatomy.reading import Heads, dropout
+from pipeline.anatomy.reading import Heads, dropout, ratio
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers.part import Part, add_parts, layer_count, ratio
+from pipeline.anatomy.towers.part import Part
 
 SPARSE = Sparse(
     Plain(), experts=("moe_num_experts", "num_experts", "n_routed_experts", 288),
@@ -30,7 +31,7 @@ SPARSE = Sparse(
 def step3p7(fields: Fields) -> Anatomy:
     inner = fields.inner("text_config") or fields
     own = {"architectures": None, "tie_word_embeddings": fields.flag("tie_word_embeddings")}
-    text = language_model(Fields({**inner.config, **own}, inner.where))
+    text = language_model(inner.but(own))
     vision = fields.inner("vision_config") or Fields({}, f"{fields.where}.vision_config")
     part, joint = tower(vision), Part("projector", "projector")
     bias = fields.flag("projector_bias")
@@ -44,8 +45,8 @@ def language_model(fields: Fields) -> Anatomy:
     decoder.embed()
     types = fields.items("layer_types")
     if types is not None:  # older files list the prediction layers' too
-        fields = Fields({**fields.config, "layer_types": types[:layers]}, fields.where)
-    windows = windows_by_type(fields, layers, window_of(fields, default=512))
+        fields = fields.but({"layer_types": types[:layers]})
+    windows = windows_by_type(fields, layers, window_of(fields, 512))
     attend(decoder, fields, windows)
     routed = sum(SPARSE.layers(fields, layers))
     if routed < layers:
@@ -53,12 +54,12 @@ def language_model(fields: Fields) -> Anatomy:
     SPARSE.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):
-        one = Decoder(fields, layers=1)
-        attend(one, fields, [window_of(fields, default=512)])
+        one = decoder.ahead()
+        attend(one, fields, [window_of(fields, 512)])
         one.mlp(1, fields.count("intermediate_size"))
         one.norm(1, each=5)
-        elements = sum(t.element_count for t in one.tensors) + 2 * hidden**2 + decoder.vocab * hidden
-        decoder.store("multi-token prediction layers", count * elements)
+        one.linear("head", "head", 1, decoder.vocab, hidden)
+        decoder.predict(one, count, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
@@ -78,7 +79,7 @@ def attend(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> N
 def tower(fields: Fields) -> Part:
     """Layers scaled by learned vectors, then two convolutions that halve each side and double the width."""
     part, hidden = Part("vision", "vision-tower"), fields.count("width", "hidden_size", default=1536)
-    layers = layer_count(fields, "layers", "num_hidden_layers", default=47)
+    layers = fields.repeats("layers", "num_hidden_layers", default=47)
     patch, image = fields.count("patch_size", default=14), fields.count("image_size", default=728)
     part.conv(hidden, fields.count("num_channels", default=3), patch, patch, bias=False)
     part.embedding("position_embedding", (image // patch) ** 2, hidden)

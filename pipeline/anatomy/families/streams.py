@@ -10,11 +10,11 @@ from math import isqrt
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.latent import indexer_kinds
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.families.qwen_hybrid import LINEAR, mix, sparse
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.parts.mixers import convolution, kimi_delta, recurrent
 from pipeline.anatomy.reading import Heads, dropout, layer_types
@@ -36,23 +36,22 @@ def qwen4_exp_text(fields: Fields) -> Anatomy:
     decoder.embed()
     attending = attending_layers(fields, layers, fields.count("full_attention_interval", default=4))
     layers_with_streams(decoder, fields, attending)
-    streams = fields.count("hc_count", default=4)
+    streams = fields.size("hc_count")
     ngram_embeddings(decoder, fields, streams)
     decoder.head(tied=fields.flag("tie_word_embeddings"))
     if fields.count("mtp_num_hidden_layers", default=0, least=0) == 1:  # attends, behind [h, 2h] and two norms
-        one = Decoder(fields, layers=1)
+        one = decoder.ahead()
         layers_with_streams(one, fields, 1)
         one.norm(1)
         one.norm(1, streams * hidden)
-        elements = sum(tensor.element_count for tensor in one.tensors) + 2 * hidden**2
-        decoder.store("multi-token prediction layers", elements)
+        decoder.predict(one, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def layers_with_streams(decoder: Decoder, fields: Fields, attending: int) -> None:
     """As many layers as the decoder has; what mixes the streams stands before every part of a layer, and at the end."""
     layers, hidden = decoder.layers, decoder.hidden
-    heads = Heads.read(fields, hidden, kv_default=2, dim_default=256)
+    heads = Heads.read(fields, hidden)
     index_heads = fields.count("indexer_n_heads", default=None)
     cached = None
     if index_heads is not None:
@@ -62,7 +61,7 @@ def layers_with_streams(decoder: Decoder, fields: Fields, attending: int) -> Non
         cached = 2 * heads.kv_count * heads.dim + keys * dim
     mix(decoder, fields, attending, layers - attending, heads, fused=False, cached=cached)
     sparse(decoder, fields, layers, experts=512, chosen=10)
-    streams, rank = fields.count("hc_count", default=4), fields.count("hc_lowrank", default=320)
+    streams, rank = fields.size("hc_count"), fields.size("hc_lowrank")
     for count, injects in ((2 * layers, True), (1, False)):
         decoder.norm(count, streams * hidden)
         decoder.linear("other", "stream_mix", count, rank, streams * hidden)
@@ -79,12 +78,12 @@ def ngram_embeddings(decoder: Decoder, fields: Fields, streams: int) -> None:
     if not reading:
         return
     width = fields.count("ple_embed_dim", default=decoder.hidden)
-    size, kernel = fields.count("ngram_size", default=3), fields.count("ple_conv_kernel_size", default=4)
-    heads = (size - 1) * fields.count("heads_per_ngram", default=8)
-    base = fields.count("ngram_vocab_size_base", default=20_000_000)
+    size, kernel = fields.size("ngram_size"), fields.size("ple_conv_kernel_size")
+    heads = (size - 1) * fields.size("heads_per_ngram")
+    base = fields.size("ngram_vocab_size_base")
     if not 0 < heads * reading <= 1000:
         raise ContradictoryConfig(f"{fields.where} describes {heads * reading} n-gram tables")
-    divisor = fields.count("make_ngram_vocab_size_divisible_by", default=128)
+    divisor = fields.size("make_ngram_vocab_size_divisible_by")
     primes = primes_from(base, heads * reading)
     for i in range(reading):
         rows = sum(primes[i * heads : (i + 1) * heads])
@@ -113,9 +112,9 @@ def primes_from(start: int, count: int) -> list[int]:
 
 
 GLM5 = Sparse(
-    Plain(), experts=("n_routed_experts", "num_experts", 288), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 2048), layers=after_dense("first_k_dense_replace", 3),
-    shared_count=("n_shared_experts", 1), correction="buffer",
+    Plain(), experts=("n_routed_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("moe_intermediate_size",), layers=after_dense("first_k_dense_replace", 3),
+    shared_count=("n_shared_experts",), correction="buffer",
 )  # fmt: skip
 
 
@@ -132,11 +131,11 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     kimi_delta(
         decoder,
         layers - attending,
-        heads=linear.count("num_heads", default=fields.count("linear_num_heads", default=64)),
-        dim=linear.count("head_dim", default=fields.count("linear_head_dim", default=128)),
-        kernel=linear.count("short_conv_kernel_size", default=fields.count("linear_conv_kernel_dim", default=4)),
+        heads=linear.count("num_heads", default=fields.size("linear_num_heads")),
+        dim=linear.count("head_dim", default=fields.size("linear_head_dim")),
+        kernel=linear.count("short_conv_kernel_size", default=fields.size("linear_conv_kernel_dim")),
     )
-    streams = fields.count("hc_mult", default=4)
+    streams = fields.size("hc_mult")
     mixed = streams * streams + 2 * streams
     decoder.parameter("other", "hyper_connection", layers, mixed * streams * hidden, 2)
     decoder.vector("hyper_connection", layers, mixed + 3, 2, tensor_class="other")
@@ -146,19 +145,18 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     GLM5.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]
-        one = Decoder(fields, layers=1)
+        one = decoder.ahead()
         attend_pooled(one, fields, 1, 0)
         GLM5.sparse_layers(one, fields, 1)
         one.norm(1, each=5)
-        elements = sum(t.element_count for t in one.tensors) + one.stored_extra.get("router bias buffers", 0)
-        decoder.store("multi-token prediction layers", count * (elements + 2 * hidden**2))
+        decoder.predict(one, count, listed=False)
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def attend_pooled(decoder: Decoder, fields: Fields, own: int, shared: int) -> None:
     """Latent attention; an indexer in `own` layers scores pools of `index_kpool` keys."""
-    latent = Latent(rope=0, nope=256, value=256, indexer_heads=32).read(fields, decoder.hidden)
-    pool = fields.count("index_kpool", default=16)
+    latent = Latent.read(fields, decoder.hidden, indexed=True)
+    pool = fields.size("index_kpool")
     latent_attention(decoder, fields, own, latent, pools_keys=True)
     latent_attention(decoder, fields, shared, latent, with_indexer=False)
     decoder.parameter("attention", "indexer_pool", own, latent.indexer_dim * (pool + decoder.hidden))

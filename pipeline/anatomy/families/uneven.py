@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, named
+from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.windows import FULL, SLIDING, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
@@ -25,10 +25,10 @@ def llama4_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
+    heads = Heads.read(fields, decoder.hidden)
     types = layer_types(fields, layers, known=(CHUNKED, FULL))
     if types is None:
-        interval = fields.count("no_rope_layer_interval", default=4)
+        interval = fields.size("no_rope_layer_interval")
         ropes = fields.items("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(layers)]
         if len(ropes) != layers:
             raise ContradictoryConfig(f"{fields.where}.no_rope_layers has {len(ropes)} entries for {layers} layers")
@@ -40,27 +40,27 @@ def llama4_text(fields: Fields) -> Anatomy:
     decoder.attention(layers - chunked, heads, bias=bias)
     decoder.attention(chunked, heads, bias=bias, window=chunk, mechanism="chunked")
     width = fields.count("intermediate_size")
-    step = fields.count("interleave_moe_layer_step", default=1)
+    step = fields.size("interleave_moe_layer_step")
     listed = fields.items("moe_layers")
     routed = range(step - 1, layers, step) if listed is None else {i for i in listed if isinstance(i, int)}
     routed = sum(i in routed for i in range(layers))
     if routed:
         decoder.moe(
             routed,
-            fields.count("num_local_experts", default=16),
-            fields.count("num_experts_per_tok", default=1),
+            fields.size("num_local_experts"),
+            fields.size("num_experts_per_tok"),
             width,
             shared_width=width,
             router="linear-subclass",
         )
     if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size_mlp", default=16384))
+        decoder.mlp(layers - routed, fields.size("intermediate_size_mlp"))
     return decoder.finish()
 
 
 LAGUNA = Sparse(
-    Plain(), experts=("num_experts", 256), chosen=("num_experts_per_tok", 8), width=("moe_intermediate_size", 512),
-    layers=after_dense("first_k_dense_replace", 1), shared_width=("shared_expert_intermediate_size", 512),
+    Plain(), experts=("num_experts",), chosen=("num_experts_per_tok",), width=("moe_intermediate_size",),
+    layers=after_dense("first_k_dense_replace", 1), shared_width=("shared_expert_intermediate_size",),
     correction="parameter",
 )  # fmt: skip
 
@@ -71,9 +71,9 @@ def laguna(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    shape = Heads.read(fields, decoder.hidden, kv_default=8, dim_default=128)
+    shape = Heads.read(fields, decoder.hidden)
     counts = fields.items("num_attention_heads_per_layer", length=layers) or [shape.count] * layers
-    window = fields.count("sliding_window", default=512, least=0) or None
+    window = fields.size("sliding_window", least=0) or None
     windows = windows_by_type(fields, layers, window)
     gating = fields.raw("gating", default=True)
     bias = fields.flag("attention_bias")
@@ -110,8 +110,8 @@ def listed_frequencies(first: int):
 
 
 MIMO = Sparse(
-    Plain(), experts=("n_routed_experts", "num_experts", 256), chosen=("num_experts_per_tok", 8),
-    width=("moe_intermediate_size", 2048), layers=listed_frequencies(1), correction="buffer",
+    Plain(), experts=("n_routed_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("moe_intermediate_size",), layers=listed_frequencies(1), correction="buffer",
 )  # fmt: skip
 
 
@@ -124,10 +124,10 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    shape = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=192)
-    value = fields.count("v_head_dim", default=128)
+    shape = Heads.read(fields, decoder.hidden)
+    value = fields.size("v_head_dim")
     window = fields.count("sliding_window_size", default=0, least=0) + 1
-    window = window if window > 1 else fields.count("sliding_window", default=129)
+    window = window if window > 1 else fields.size("sliding_window")
     types = layer_types(fields, layers, known=(SLIDING, FULL))
     types = types or [FULL if i == 0 or (i + 1) % 6 == 0 else SLIDING for i in range(layers)]
     bias = fields.flag("attention_bias")
@@ -136,21 +136,19 @@ def mimo_v2_flash(fields: Fields) -> Anatomy:
     decoder.attention(types.count(FULL), full, bias=bias, out_bias=False)
     decoder.attention(types.count(SLIDING), sliding, bias=bias, out_bias=False, window=window)
     decoder.vector("attention_sink", types.count(SLIDING), shape.count, tensor_class="attention")
-    ahead = Decoder(fields, layers=fields.repeats("num_nextn_predict_layers", default=3, least=0))
+    ahead = decoder.ahead(fields.repeats("num_nextn_predict_layers", default=3, least=0))
     ahead.attention(ahead.layers, sliding, bias=bias, out_bias=False, window=window)
     ahead.vector("attention_sink", ahead.layers, shape.count, tensor_class="attention")
-    ahead.mlp(ahead.layers, fields.count("intermediate_size", default=16384))
+    ahead.mlp(ahead.layers, fields.size("intermediate_size"))
     ahead.norm(ahead.layers, each=5)
-    ahead.linear("other", "mtp_projection", ahead.layers, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = ahead.tensors
-    decoder.store("multi-token prediction layers", sum(t.element_count for t in ahead.tensors))
+    decoder.predict(ahead, steps=ahead.layers)
     return sparse_layers(decoder, fields, MIMO, flash=False)
 
 
 MINIMAX_M3 = Sparse(
-    Plain(), experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 4),
-    width=("intermediate_size", None), dense_width=("dense_intermediate_size", 12288), layers=listed_frequencies(0),
-    shared_width=("shared_intermediate_size", 3072), shared_fused=True, correction="buffer",
+    Plain(), experts=("num_local_experts", "num_experts"), chosen=("num_experts_per_tok",),
+    width=("intermediate_size",), dense_width=("dense_intermediate_size",), layers=listed_frequencies(0),
+    shared_width=("shared_intermediate_size",), shared_fused=True, correction="buffer",
 )  # fmt: skip
 
 
@@ -160,15 +158,15 @@ def minimax_m3_vl_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     layers = decoder.layers
     decoder.embed()
-    heads = Heads.read(fields, decoder.hidden, kv_default=4, dim_default=128)
+    heads = Heads.read(fields, decoder.hidden)
     legacy = fields.inner("sparse_attention_config") or Fields({}, fields.where)
     types = layer_types(fields, layers, known=("minimax_m3_sparse", FULL))
     if types is not None:
         sparse = types.count("minimax_m3_sparse")
     else:
         sparse = sum(value == 1 for value in legacy.items("sparse_attention_freq", length=layers) or [])
-    dim = legacy.count("sparse_index_dim", default=fields.count("index_head_dim", default=128))
-    count = legacy.count("sparse_num_index_heads", default=fields.count("index_n_heads", default=4))
+    dim = legacy.count("sparse_index_dim", default=fields.size("index_head_dim"))
+    count = legacy.count("sparse_num_index_heads", default=fields.size("index_n_heads"))
     decoder.attention(layers - sparse, heads, qk_norm="head")
     decoder.attention(sparse, heads, qk_norm="head", cached=2 * heads.kv_count * heads.dim + dim)
     decoder.linear("attention", "indexer_q", sparse, count * dim, decoder.hidden)
@@ -213,7 +211,7 @@ def mllama_text(fields: Fields) -> Anatomy:
     listed = fields.items("cross_attention_layers")
     listed = [3, 8, 13, 18, 23, 28, 33, 38] if listed is None else listed
     crossing = sum(i in listed for i in range(layers))
-    heads = Heads.read(fields, hidden, kv_default=8)
+    heads = Heads.read(fields, hidden)
     decoder.attention(layers - crossing, heads)
     decoder.attention(crossing, heads, qk_norm="head", mechanism="cross")
     decoder.vector("cross_gate", crossing, 1, 2, tensor_class="attention")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.towers.vision_beside_vit
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
-from pipeline.anatomy.towers.vision import TOWERS, vision_tower
+from pipeline.anatomy.towers import types_that_see, vision_tower
+from pipeline.anatomy.towers.part import Part
 
 # Bare classes that end in a dense layer over the class token.
 POOLED = ("ViTModel", "DeiTModel", "VivitModel")
@@ -16,7 +16,9 @@ POOLED = ("ViTModel", "DeiTModel", "VivitModel")
 SIZES = ("hidden_size", "embed_dim", "hidden_sizes", "depths")
 
 
-@family(*(name for name in TOWERS if name not in ("llava_clip", "phi3_clip", "idefics_vision", "fuyu_patches")))
+@family(
+    *(name for name in types_that_see() if name not in ("llava_clip", "phi3_clip", "idefics_vision", "fuyu_patches"))
+)
 def read_vision(fields: Fields) -> Anatomy:
     if fields.raw(*SIZES) is None:
         raise UnknownAnatomy(f"{fields.where} has no hidden_size")
@@ -55,21 +57,12 @@ def read_sam(fields: Fields) -> Anatomy:
     if vision is None:
         raise UnknownAnatomy(f"{fields.where} has no vision_config")
     parts = vision_tower(vision, "sam_vision_model")
-    prompts = over(fields.inner("prompt_encoder_config") or Fields({}), {"hidden_size": 256, "mask_input_channels": 16})
-    masks = over(
-        fields.inner("mask_decoder_config") or Fields({}),
-        {
-            "hidden_size": 256,
-            "mlp_dim": 2048,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 8,
-            "num_multimask_outputs": 3,
-        },
-    )
+    prompts = nested(fields, "prompt_encoder_config", required=False).filled()
+    masks = nested(fields, "mask_decoder_config", required=False).filled()
     prompt, mask = Part("prompt-encoder"), Part("decoder")
     width, channels = prompts.count("hidden_size"), prompts.count("mask_input_channels")
     # One table of random frequencies, shared with the image encoder.
-    tables = 1 if fields.flag("tie_word_embeddings", default=True) else 2
+    tables = 1 if fields.flag("tie_word_embeddings") else 2
     prompt.parameter(vision.count("num_pos_feats", default=width // 2) * 2, "position_embedding", count=tables)
     prompt.conv(channels // 4, 1, 2, 2)
     prompt.conv(channels, channels // 4, 2, 2)
@@ -82,7 +75,7 @@ def read_sam(fields: Fields) -> Anatomy:
     return assemble(
         fields,
         [*parts, prompt, mask],
-        hidden=over(vision, {"hidden_size": 768}).count("hidden_size"),
+        hidden=vision.filled().count("hidden_size"),
         layers=tower.layers,
         stored_extra={"shared positions stored again": width},
     )
@@ -90,7 +83,7 @@ def read_sam(fields: Fields) -> Anatomy:
 
 def mask_decoder(part: Part, fields: Fields) -> None:
     """Two-way attention between tokens and image, at half the width across; upscaling; a small network per mask."""
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     narrow = hidden // fields.count("attention_downsample_rate", default=2)
     tokens = fields.count("num_multimask_outputs") + 1
     heads = fields.count("num_attention_heads")
@@ -108,7 +101,7 @@ def mask_decoder(part: Part, fields: Fields) -> None:
     part.norm(hidden // 4)
     part.linear("head_transform", hidden, hidden, count=2 * tokens)
     part.linear("head", hidden, hidden // 8, count=tokens)
-    depth, inner = layer_count(fields, "iou_head_depth", default=3), fields.count("iou_head_hidden_dim", default=256)
+    depth, inner = fields.repeats("iou_head_depth", default=3), fields.count("iou_head_hidden_dim", default=256)
     part.linear("head_transform", hidden, inner)
     part.linear("head_transform", inner, inner, count=max(depth - 2, 0))
     part.linear("head", inner, tokens)

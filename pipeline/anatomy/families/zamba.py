@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
@@ -22,32 +22,32 @@ def zamba2(fields: Fields) -> Anatomy:
     types = layer_types(fields, layers, "layers_block_type", known=("mamba", "linear_attention", "hybrid"))
     if types is None:
         raise UnknownAnatomy(f"{fields.where} has no layers_block_type")
-    calls, blocks = types.count("hybrid"), fields.repeats("num_mem_blocks", default=1, least=1)
+    calls, blocks = types.count("hybrid"), fields.times("num_mem_blocks", least=1)
     bias = fields.flag("add_bias_linear")
-    heads = fields.count("n_mamba_heads", default=8)
+    heads = fields.size("n_mamba_heads")
     mamba2(
         decoder,
         layers,
         heads=heads,
-        dim=fields.divide(fields.count("mamba_expand", default=2) * hidden, heads, "inner size"),
-        state=fields.count("mamba_d_state", default=64),
-        groups=fields.count("mamba_ngroups", default=1),
-        kernel=fields.count("mamba_d_conv", default=4),
+        dim=fields.divide(fields.size("mamba_expand") * hidden, heads, "inner size"),
+        state=fields.size("mamba_d_state"),
+        groups=fields.size("mamba_ngroups"),
+        kernel=fields.size("mamba_d_conv"),
         conv_bias=True,  # whatever use_conv_bias says
         bias=bias,
-        chunk=fields.count("chunk_size", default=256),
+        chunk=fields.size("chunk_size"),
     )
     decoder.norm(layers)
     linear("other", "shared_block_out", calls, hidden, hidden)
     if calls:
         shared_blocks(decoder, fields, min(blocks, calls), calls)
     decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=True))
+    decoder.head(tied=fields.flag("tie_word_embeddings"))
     return decoder.build(attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def shared_blocks(decoder: Decoder, fields: Fields, blocks: int, calls: int) -> None:
-    hidden, linear, rank = decoder.hidden, decoder.linear, fields.count("adapter_rank", default=128)
+    hidden, linear, rank = decoder.hidden, decoder.linear, fields.size("adapter_rank")
     count = fields.count("num_attention_heads")
     kv_count = fields.count("num_key_value_heads", default=count)
     wide = 2 * hidden

@@ -9,38 +9,40 @@ Source: the config and modeling files of transformers 5.23.0.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pipeline.anatomy.families.plain import Plain, attend, flag
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.parts.frame import Plain, attend, flag
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy
 
-Named = tuple  # names of a field in turn, then the class default (None: the config must say it)
+Named = tuple[str | int, ...]  # names of a field in turn, and what holds where no class has it
 Layers = Callable[[Fields, int], list[bool]]
 Attend = Callable[[Decoder, Fields, Sequence[int | None]], None]
 
 
-def named(fields: Fields, names: Named, least: int = 1, *, is_repeated: bool = False) -> int:
-    *spelled, default = names
-    read = fields.repeats if is_repeated else fields.count
-    return read(*spelled, least=least) if default is None else read(*spelled, default=default, least=least)
+def named(fields: Fields, names: Named, least: int = 1) -> int:
+    """What the config says, or its class; the feed-forward's own width shapes the whole, and has to be said."""
+    if names[0] == "intermediate_size":
+        return fields.count(*names, least=least)
+    *spelled, otherwise = names if isinstance(names[-1], int) else (*names, None)
+    return fields.size(*spelled, least=least, otherwise=otherwise)
 
 
 def every_layer(fields: Fields, layers: int) -> list[bool]:
     return [True] * layers
 
 
-def after_dense(name: str, default: int) -> Layers:
+def after_dense(name: str, otherwise: int | None = None) -> Layers:
     """Experts after the first dense layers; `mlp_layer_types` overrules where it is listed."""
 
     def sparse(fields: Fields, layers: int) -> list[bool]:
         types = layer_types(fields, layers, "mlp_layer_types", known=("dense", "sparse"))
         if types is not None:
             return [kind == "sparse" for kind in types]
-        first = fields.count(name, default=default, least=0)
+        first = fields.size(name, least=0, otherwise=otherwise)
         step = fields.count("moe_layer_freq", default=1) if isinstance(fields.raw("moe_layer_freq"), int) else 1
         return [i >= first and i % step == 0 for i in range(layers)]
 
@@ -51,7 +53,7 @@ def stepped(*dense: int) -> Layers:
     """Qwen: every `decoder_sparse_step`-th layer but those in `mlp_only_layers`."""
 
     def sparse(fields: Fields, layers: int) -> list[bool]:
-        step = fields.count("decoder_sparse_step", default=1)
+        step = fields.size("decoder_sparse_step")
         listed = fields.items("mlp_only_layers")
         only = set(dense) if listed is None else {i for i in listed if isinstance(i, int)}
         return [i not in only and (i + 1) % step == 0 for i in range(layers)]
@@ -64,9 +66,10 @@ class Sparse:
     frame: Plain
     experts: Named
     chosen: Named
-    width: Named = ("moe_intermediate_size", None)
-    dense_width: Named = ("intermediate_size", None)
-    latent: Latent | None = None
+    width: Named = ("moe_intermediate_size",)
+    dense_width: Named = ("intermediate_size",)
+    is_latent: bool = False
+    is_indexed: bool = False
     attend: Attend | None = None
     layers: Layers = every_layer
     shared_count: Named | None = None  # that many experts' width
@@ -79,15 +82,16 @@ class Sparse:
     expert_bias: bool = False
     sparse_norms: int = 0  # more norms in layers with experts
     unused_norms: bool = False  # checkpoints hold the norm of sparse layers in dense ones too, where nothing reads it
-    mtp: Named | None = None  # the field that counts multi-token prediction layers
-    mtp_dense: bool = False
-    mtp_norms: int = 3  # beyond those of a layer
+    predicts: bool = False  # released files hold layers that predict further tokens
+    predicts_dense: bool = False  # with a feed-forward in place of experts
+    predicting_norms: int = 3  # of such a layer beyond those of a layer
 
     def mix(self, decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> None:
         if self.attend is not None:
             self.attend(decoder, fields, windows)
-        elif self.latent is not None:
-            latent_attention(decoder, fields, len(windows), self.latent.read(fields, decoder.hidden))
+        elif self.is_latent:
+            latent = Latent.read(fields, decoder.hidden, indexed=self.is_indexed)
+            latent_attention(decoder, fields, len(windows), latent)
         else:
             attend(decoder, fields, self.frame, list(windows))
 
@@ -135,31 +139,22 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
     if frame.norms:
         decoder.norm(layers, each=frame.norms)
         decoder.norm(1)
-    decoder.head(tied=fields.flag("tie_word_embeddings", default=frame.tied), bias=flag(fields, frame.head_bias))
-    if sparse.mtp is not None:
+    decoder.head(tied=fields.flag("tie_word_embeddings", default=frame.ties), bias=flag(fields, frame.head_bias))
+    if sparse.predicts:
         store_prediction_layers(decoder, fields, sparse)
-    return decoder.build(
-        has_flash_attention=frame.flash,
-        attention_dropout=dropout(fields, "attention_dropout", default=frame.attention_dropout),
-    )
+    return decoder.build(has_flash_attention=frame.flash, attention_dropout=dropout(fields, "attention_dropout"))
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:
-    """Elements of the multi-token prediction layers: each a layer of the model, a projection of two streams [h, 2h]
-    and three norms; some checkpoints (DeepSeek-V3, GLM-4.5) repeat the embedding and the head in each."""
-    count = named(fields, sparse.mtp, least=0, is_repeated=True)
+    """Each a layer of the model, a projection of two streams and three norms."""
+    count = fields.repeats("num_nextn_predict_layers", default=1)  # files of a config that is silent hold one
     if count == 0:
         return
-    one = Decoder(fields, norm_kind=sparse.frame.norm_kind, norm_bias=sparse.frame.norm_bias, layers=1)
+    one = decoder.ahead()
     sparse.mix(one, fields, [None])
-    if sparse.mtp_dense:
+    if sparse.predicts_dense:
         one.mlp(1, named(fields, sparse.dense_width))
     else:
         sparse.sparse_layers(one, fields, 1)
-    one.norm(1, each=sparse.frame.norms + sparse.mtp_norms)
-    elements = sum(t.element_count for t in one.tensors) + 2 * decoder.hidden**2
-    elements += one.stored_extra.get("router bias buffers", 0)
-    one.linear("other", "mtp_projection", 1, decoder.hidden, 2 * decoder.hidden)
-    decoder.predicting = [replace(t, layer_count=count * t.layer_count) for t in one.tensors]
-    decoder.store("multi-token prediction layers", count * elements)
-    decoder.store("embedding and head of prediction layers", count * 2 * decoder.vocab * decoder.hidden)
+    one.norm(1, each=sparse.frame.norms + sparse.predicting_norms)
+    decoder.predict(one, count, repeats_ends=True)

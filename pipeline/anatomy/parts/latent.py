@@ -12,37 +12,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 
 
 @dataclass(frozen=True)
 class Latent:
-    """Class defaults of the sizes, and which parts the family has."""
+    """The sizes of one layer's latent attention."""
 
-    q_rank: int | None = 1536
-    kv_rank: int = 512
-    nope: int = 128
-    rope: int = 64
-    value: int | None = 128  # None: hidden size by heads
-    bias: str = "attention_bias"
-    indexer_heads: int = 0  # default of index_n_heads; 0: no indexer
-    indexer_dim: int = 128
-    output_gate: bool = False
+    q_rank: int | None  # None: queries come from the hidden state at once
+    kv_rank: int
+    nope: int
+    rope: int
+    value: int
+    indexer_heads: int = 0  # 0: no indexer
+    indexer_dim: int = 0
 
-    def read(self, fields: Fields, hidden: int) -> Latent:
-        heads = fields.count("num_attention_heads")
-        value = self.value or fields.divide(hidden, heads, "hidden size")
-        q_rank = fields.count("q_lora_rank", default=None if "q_lora_rank" in fields.config else self.q_rank)
-        return Latent(
-            q_rank=q_rank,
-            kv_rank=fields.count("kv_lora_rank", default=self.kv_rank),
-            nope=fields.count("qk_nope_head_dim", default=self.nope),
-            rope=fields.count("qk_rope_head_dim", default=self.rope, least=0),
-            value=fields.count("v_head_dim", default=value),
-            bias=self.bias,
-            indexer_heads=fields.count("index_n_heads", default=self.indexer_heads) if self.indexer_heads else 0,
-            indexer_dim=fields.count("index_head_dim", default=self.indexer_dim),
-            output_gate=self.output_gate,
+    @classmethod
+    def read(cls, fields: Fields, hidden: int, *, indexed: bool = False) -> Latent:
+        by_class = None if "q_lora_rank" in fields.config else fields.by_class("q_lora_rank")
+        return cls(
+            q_rank=fields.count("q_lora_rank", default=by_class),
+            kv_rank=fields.size("kv_lora_rank"),
+            nope=fields.size("qk_nope_head_dim"),
+            rope=fields.size("qk_rope_head_dim", least=0),
+            value=fields.size("v_head_dim")
+            if fields.raw("v_head_dim") or fields.by_class("v_head_dim")
+            else fields.divide(hidden, fields.count("num_attention_heads"), "hidden size"),
+            indexer_heads=fields.size("index_n_heads") if indexed else 0,
+            indexer_dim=fields.size("index_head_dim") if indexed else 0,
         )
 
 
@@ -60,7 +57,7 @@ def latent_attention(
     `pools_keys`: the indexer scores pools of keys, which it forms anew at every step: it keeps key, gate and a flag of every token.
     """
     hidden, heads = decoder.hidden, fields.count("num_attention_heads")
-    bias = fields.flag(latent.bias)
+    bias = fields.flag("attention_bias")
     query = heads * (latent.nope + latent.rope)
     if latent.q_rank is None:
         decoder.linear("attention", "attention_q", layers, query, hidden)

@@ -7,7 +7,7 @@ Shapes are [out, in] with h the hidden size; a depthwise convolution has channel
 
 from __future__ import annotations
 
-from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.decoder import Decoder
 
 DELTA_CHUNK = 64  # tokens that gated delta nets solve at once, whatever the config says
 

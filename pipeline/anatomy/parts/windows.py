@@ -14,14 +14,19 @@ from pipeline.anatomy.rows import UnknownAnatomy
 
 Windows = Callable[[Fields, int], list[int | None]]
 SLIDING, FULL = "sliding_attention", "full_attention"
+QWEN = 4096  # tokens: what its classes take once `use_sliding_window` is said; their default is not to use any
 
 
-def window_of(fields: Fields, *names: str, default: int | None = None) -> int | None:
-    """The sliding window in tokens; None where the config says null or 0. `default` only where the field is missing."""
-    names = names or ("sliding_window",)
-    if not any(name in fields.config for name in names):
-        return default
-    return fields.count(*names, default=None, least=0) or None
+def window_of(fields: Fields, otherwise: int | None = None) -> int | None:
+    """The sliding window in tokens; None where the config says null or 0. Where it says nothing the class's, or `otherwise`."""
+    if "sliding_window" not in fields.config:
+        return fields.by_class("sliding_window") or otherwise
+    return stated_window(fields)
+
+
+def stated_window(fields: Fields) -> int | None:
+    """None also where the config says nothing: of classes that assume a window which files that have one state."""
+    return fields.count("sliding_window", default=None, least=0) or None
 
 
 def windows_by_type(
@@ -56,38 +61,38 @@ def whole_context(fields: Fields, layers: int) -> list[int | None]:
 
 def one_window(fields: Fields, layers: int) -> list[int | None]:
     """The same window everywhere. A config without the field states no window: then every token counts."""
-    return [window_of(fields)] * layers
+    return [stated_window(fields)] * layers
 
 
 def window_if_used(fields: Fields, layers: int) -> list[int | None]:
     """Qwen3-MoE: the same window everywhere, with `use_sliding_window` only."""
-    return [window_of(fields, default=4096) if fields.flag("use_sliding_window") else None] * layers
+    return [window_of(fields, QWEN) if fields.flag("use_sliding_window") else None] * layers
 
 
 def upper_layers(fields: Fields, layers: int) -> list[int | None]:
     """Qwen: with `use_sliding_window`, the layers from `max_window_layers` on; `layer_types` overrules."""
-    return _upper(fields, layers, window_of(fields, default=4096) if fields.flag("use_sliding_window") else None, 28)
+    return _upper(fields, layers, window_of(fields, QWEN) if fields.flag("use_sliding_window") else None)
 
 
 def upper_layers_always(fields: Fields, layers: int) -> list[int | None]:
     """dots.llm1: the layers from `max_window_layers` on, without a switch."""
-    return _upper(fields, layers, window_of(fields, default=4096), 62)
+    return _upper(fields, layers, window_of(fields))
 
 
-def _upper(fields: Fields, layers: int, window: int | None, default: int) -> list[int | None]:
-    first = fields.count("max_window_layers", default=default, least=0)
+def _upper(fields: Fields, layers: int, window: int | None) -> list[int | None]:
+    first = fields.size("max_window_layers", least=0, otherwise=28)
     types = [SLIDING if window and i >= first else FULL for i in range(layers)]
     return windows_by_type(fields, layers, window, types)
 
 
-def last_of_period(period: int, window: int, name: str = "sliding_window_pattern") -> Windows:
+def last_of_period(period: int, name: str = "sliding_window_pattern") -> Windows:
     """Sliding layers with a full one at the end of each period; without a window all are full.
 
     The field `name` may state another period, or spell it as in LLLG.
     """
 
     def windows(fields: Fields, layers: int) -> list[int | None]:
-        size = window_of(fields, default=window)
+        size = window_of(fields)
         types = None
         if size and fields.raw("layer_types") is None:
             types = _pattern(fields, layers, period, name)
@@ -96,54 +101,50 @@ def last_of_period(period: int, window: int, name: str = "sliding_window_pattern
     return windows
 
 
-def first_of_period(period: int, window: int) -> Windows:
+def first_of_period(period: int) -> Windows:
     """A full layer at the start of each period, then sliding ones."""
 
     def windows(fields: Fields, layers: int) -> list[int | None]:
         types = [SLIDING if i % period else FULL for i in range(layers)]
-        return windows_by_type(fields, layers, window_of(fields, default=window), types)
+        return windows_by_type(fields, layers, window_of(fields), types)
 
     return windows
 
 
-def last_of_period_backwards(period: int, window: int) -> Windows:
+def last_of_period_backwards(period: int) -> Windows:
     """The last layer is full, and every `period`-th counted back from it."""
 
     def windows(fields: Fields, layers: int) -> list[int | None]:
         types = [SLIDING if (layers - 1 - i) % period else FULL for i in range(layers)]
-        return windows_by_type(fields, layers, window_of(fields, default=window), types)
+        return windows_by_type(fields, layers, window_of(fields), types)
 
     return windows
 
 
-def listed_or_all(window: int | None) -> Windows:
+def listed_or_all(fields: Fields, layers: int) -> list[int | None]:
     """What `layer_types` lists; without it every layer slides where there is a window."""
-
-    def windows(fields: Fields, layers: int) -> list[int | None]:
-        size = window_of(fields, default=window)
-        return windows_by_type(fields, layers, size, [SLIDING if size else FULL] * layers)
-
-    return windows
+    size = window_of(fields)
+    return windows_by_type(fields, layers, size, [SLIDING if size else FULL] * layers)
 
 
-def listed(window: int | None) -> Windows:
+def listed(fields: Fields, layers: int) -> list[int | None]:
     """What `layer_types` lists; without it every layer reads the whole context."""
-    return lambda fields, layers: windows_by_type(fields, layers, window_of(fields, default=window))
+    return windows_by_type(fields, layers, window_of(fields))
 
 
 def flint_windows(fields: Fields, layers: int) -> list[int | None]:
     """Full in the first two layers, every fourth and the last."""
     types = [FULL if i < 2 or i % 4 == 1 or i == layers - 1 else SLIDING for i in range(layers)]
-    return windows_by_type(fields, layers, window_of(fields, default=513), types)
+    return windows_by_type(fields, layers, window_of(fields), types)
 
 
 def layers_without_rope(fields: Fields, layers: int) -> list[int | None]:
     """SmolLM3: with `use_sliding_window` the layers without rotary positions slide."""
-    window = window_of(fields) if fields.flag("use_sliding_window") else None
-    interval = fields.count("no_rope_layer_interval", default=4)
+    window = stated_window(fields) if fields.flag("use_sliding_window") else None
+    interval = fields.size("no_rope_layer_interval")
     ropes = fields.items("no_rope_layers", length=layers) or [int((i + 1) % interval != 0) for i in range(layers)]
     types = [SLIDING if window and not rope else FULL for rope in ropes]
-    return windows_by_type(fields, layers, window or window_of(fields), types)
+    return windows_by_type(fields, layers, window or stated_window(fields), types)
 
 
 def _pattern(fields: Fields, layers: int, period: int, name: str) -> list[str]:

@@ -1,26 +1,12 @@
-"""Audio towers: Whisper's encoder and its relatives, the convolutional front of Wav2Vec 2.0, Gemma's conformer.
-
-`audio_tower(fields)` reads a tower by the `model_type` of its own config, as it stands alone or inside another model.
-"""
+"""Audio towers: Whisper's encoder and its relatives, the convolutional front of Wav2Vec 2.0, Gemma's conformer."""
 
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, Towers, layer_count, over, registered, sizes
-
-TOWERS: Towers = {}
-tower = registered(TOWERS)
-
-
-def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:
-    """The tower this config describes; `default` is the kind that a parent builds where its config does not say."""
-    kind = fields.text("model_type") or default
-    kind = kind if kind in TOWERS else default
-    if kind not in TOWERS:
-        raise UnknownAnatomy(f"audio tower '{str(kind)[:60]}' is not described yet")
-    return TOWERS[kind](Fields({**fields.config, "model_type": kind}, fields.where))
-
+from pipeline.anatomy.towers import hearing
+from pipeline.anatomy.towers.part import Part
 
 WHISPER = {
     "voxtral_encoder": {
@@ -47,14 +33,14 @@ WHISPER["audioflamingo3_encoder"] = WHISPER["voxtral_encoder"]
 WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
 
 
-@tower(*WHISPER)
+@hearing(*WHISPER)
 def whisper_tower(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
-    whisper_encoder(part, over(fields, {"num_mel_bins": 128, **WHISPER[fields.text("model_type")]}))
+    whisper_encoder(part, fields.filled())
     # Positions are computed; there are two learned marks, and a projection.
     if fields.text("model_type") == "qwen2_5_omni_audio_encoder":
         part.tensors = [t for t in part.tensors if t.role != "position_embedding"]
-        outputs = fields.count("output_dim", default=3584)
+        outputs = fields.size("output_dim")
         part.embedding("mark_embedding", 2, outputs)
         projection = Part("projector", "projector")
         projection.linear("projector", part.hidden, outputs)
@@ -62,16 +48,13 @@ def whisper_tower(fields: Fields) -> list[Part]:
     return [part]
 
 
-@tower("qwen3_omni_moe_audio_encoder")
+@hearing("qwen3_omni_moe_audio_encoder")
 def qwen3_omni_audio(fields: Fields) -> list[Part]:
     """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
-    fields = over(
-        fields,
-        {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584},
-    )
+    fields = fields.filled()
     hidden, layers, channels = (
         fields.count("d_model"),
-        layer_count(fields, "encoder_layers"),
+        fields.repeats("encoder_layers"),
         fields.count("downsample_hidden_size"),
     )
     part, bins = Part("audio", "audio-tower"), fields.count("num_mel_bins")
@@ -91,30 +74,23 @@ def qwen3_omni_audio(fields: Fields) -> list[Part]:
 def whisper_encoder(part: Part, fields: Fields) -> None:
     """Two convolutions over mel bins, a table of positions, layers whose keys have no bias, a norm."""
     hidden = fields.count("d_model", "hidden_size")
-    layers = layer_count(fields, "encoder_layers", "num_hidden_layers")
+    layers = fields.repeats("encoder_layers", "num_hidden_layers")
     heads, width = (
         fields.count("encoder_attention_heads", "num_attention_heads"),
         fields.count("encoder_ffn_dim", "intermediate_size"),
     )
-    part.conv(hidden, fields.count("num_mel_bins", default=80), 3)
+    part.conv(hidden, fields.size("num_mel_bins"), 3)
     part.conv(hidden, hidden, 3)
-    part.embedding("position_embedding", fields.count("max_source_positions", default=1500), hidden)
+    part.embedding("position_embedding", fields.size("max_source_positions"), hidden)
     part.block(layers, hidden, width, heads, key_bias=False)
     part.norm(hidden)
     part.hidden, part.layers = hidden, layers
 
 
-@tower("voxtral_realtime_encoder")
+@hearing("voxtral_realtime_encoder")
 def voxtral_realtime(fields: Fields) -> list[Part]:
-    defaults = {
-        "hidden_size": 1280,
-        "intermediate_size": 5120,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "head_dim": 64,
-    }
-    fields = over(fields, {**defaults, "num_mel_bins": 128, "sliding_window": 750})
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    fields = fields.filled()
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part = Part("audio", "audio-tower")
     part.conv(hidden, fields.count("num_mel_bins"), 3)
@@ -131,19 +107,16 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
     part.mlp(layers, hidden, width, gated=True, bias=False)
     part.vector(hidden, "bias", layers=layers)
     part.norm(hidden, count=2 * layers + 1, bias=False)
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)
 
 
-@tower("gemma4_audio")
+@hearing("gemma4_audio")
 def gemma4_audio(fields: Fields) -> list[Part]:
     """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
-    fields = over(
-        fields, {"hidden_size": 1024, "num_hidden_layers": 12, "num_attention_heads": 8, "output_proj_dims": 1536}
-    )
+    fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
-        layer_count(fields, "num_hidden_layers"),
+        fields.repeats("num_hidden_layers"),
         fields.count("num_attention_heads"),
     )
     part, outputs = Part("audio", "audio-tower"), fields.count("output_proj_dims")
@@ -160,29 +133,21 @@ def gemma4_audio(fields: Fields) -> list[Part]:
         part.mlp(layers, hidden, 4 * hidden, bias=False)
     part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
     part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.count("conv_kernel_size", default=5), bias=False, layers=layers)
+    part.conv(hidden, 1, fields.size("conv_kernel_size"), bias=False, layers=layers)
     part.norm(hidden, layers=layers, count=9, bias=False)
     part.linear("projector", hidden, outputs)
-    part.hidden, part.layers = outputs, layers
-    return [part]
+    return part.finished(outputs, layers)
 
 
-WAV2VEC = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "vocab_size": 32,
-}
 CONVOLUTIONS = ((512,) * 7, (10, 3, 3, 3, 3, 2, 2))
 SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (10, 3, 1, 3, 1, 3, 1, 3, 1, 2, 1, 2, 1))
 
 
-@tower("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
+@hearing("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
 def wav2vec(fields: Fields) -> list[Part]:
     """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
-    kind, fields = fields.text("model_type"), over(fields, WAV2VEC)
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    kind, fields = fields.text("model_type"), fields.filled()
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     channels, kernels = SQUEEZED if kind == "sew" else CONVOLUTIONS
     channels, kernels = sizes(fields, "conv_dim", channels, least=1), sizes(fields, "conv_kernel", kernels, least=1)
@@ -191,7 +156,7 @@ def wav2vec(fields: Fields) -> list[Part]:
     part = Part("audio", "audio-tower")
     if fields.flag("add_adapter"):
         raise UnknownAnatomy(f"{fields.where}: adapters over the encoder are not described yet")
-    every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm", default="group") == "layer"
+    every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm") == "layer"
     for i, (outputs, kernel) in enumerate(zip(channels, kernels, strict=True)):
         part.conv(outputs, channels[i - 1] if i else 1, kernel, bias=fields.flag("conv_bias"))
         part.norm(outputs if every_norm or not i else 0)
@@ -211,26 +176,22 @@ def wav2vec(fields: Fields) -> list[Part]:
         head_dim = fields.divide(hidden, heads, "hidden_size")
         part.vector(heads, layers=layers)
         part.linear("attention_gate", head_dim, 8, layers=layers)
-        part.embedding("position_embedding", fields.count("num_buckets", default=320), heads)
-    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+        part.embedding("position_embedding", fields.size("num_buckets"), heads)
+    if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
     if kind == "sew":
-        part.linear("upsample", hidden, hidden * fields.count("squeeze_factor", default=2))
-    part.hidden, part.layers = hidden, layers
-    return [part]
+        part.linear("upsample", hidden, hidden * fields.size("squeeze_factor"))
+    return part.finished(hidden, layers)
 
 
 def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
     """A grouped convolution, its weight split into direction and length (two tensors), or several plain ones."""
-    inner = fields.divide(hidden, fields.count("num_conv_pos_embedding_groups", default=16), "hidden_size")
+    inner = fields.divide(hidden, fields.size("num_conv_pos_embedding_groups"), "hidden_size")
     if kind == "data2vec-audio":
-        count, kernel = (
-            layer_count(fields, "num_conv_pos_embeddings", default=5),
-            fields.count("conv_pos_kernel_size", default=19),
-        )
+        count, kernel = (fields.times("num_conv_pos_embeddings"), fields.size("conv_pos_kernel_size"))
         part.conv(hidden, inner, kernel, count=count)
         return
-    kernel = fields.count("num_conv_pos_embeddings", default=128)
+    kernel = fields.size("num_conv_pos_embeddings")
     part.conv(hidden, inner, kernel)
     if fields.flag("conv_pos_batch_norm"):
         part.norm(hidden)
@@ -238,12 +199,11 @@ def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
         part.vector(kernel)
 
 
-@tower("wav2vec2-bert")
+@hearing("wav2vec2-bert")
 def wav2vec_bert(fields: Fields) -> list[Part]:
     """A conformer over mel features with relative keys."""
-    defaults = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
-    fields = over(fields, {**defaults, "feature_projection_input_dim": 160})
-    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    fields = fields.filled()
+    hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     part, inputs = Part("audio", "audio-tower"), fields.count("feature_projection_input_dim")
     if fields.flag("add_adapter"):
@@ -254,11 +214,7 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     silent = "none" if fields.is_null("position_embeddings_type") else "relative_key"
     kind = fields.text("position_embeddings_type", default=silent)
     if kind == "relative_key":
-        rows = (
-            fields.count("left_max_position_embeddings", default=64)
-            + fields.count("right_max_position_embeddings", default=8)
-            + 1
-        )
+        rows = fields.size("left_max_position_embeddings") + fields.size("right_max_position_embeddings") + 1
         part.embedding("position_embedding", rows, hidden // heads, layers=layers)
     elif kind == "relative":
         part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
@@ -267,9 +223,8 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     part.mlp(layers, hidden, width)
     part.conv(2 * hidden, hidden, 1, bias=False, layers=layers)
     part.conv(hidden, hidden, 1, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.count("conv_depthwise_kernel_size", default=31), bias=False, layers=layers)
+    part.conv(hidden, 1, fields.size("conv_depthwise_kernel_size"), bias=False, layers=layers)
     part.norm(hidden, layers=layers, count=6)
-    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+    if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
-    part.hidden, part.layers = hidden, layers
-    return [part]
+    return part.finished(hidden, layers)

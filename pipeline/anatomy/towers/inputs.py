@@ -12,26 +12,23 @@ from dataclasses import replace
 from math import prod
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.towers.images import (
     activation,
     alone,
-    cut,
     gemma4,
-    llama4,
     llava,
-    mllama,
     packed,
     pairs,
     patches,
     pixtral,
     pooled,
     squares,
-    tiled,
     vision,
 )
-from pipeline.anatomy.towers.part import sizes
 from pipeline.anatomy.towers.shapes import plain, shape_of
+from pipeline.anatomy.towers.tiles import cut, llama4, mllama, tiled
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
 
 
@@ -73,8 +70,8 @@ def blip(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def whisper(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """Thirty seconds at a time: two frames of features make one of the encoder's positions."""
     shape = shape_of(anatomy, "encoder")
-    bins, each = fields.count("num_mel_bins", default=80), fields.count("max_source_positions", default=1500)
-    named = fields.text("activation_function", default="gelu")
+    bins, each = fields.size("num_mel_bins"), fields.size("max_source_positions")
+    named = fields.text("activation_function")
     facts = {"tokens_each": each, "output_elements": shape.hidden, "input_elements": 2 * bins}
     return [plain(anatomy, "encoder", named, reader="cross-attention", stem_elements=4 * shape.hidden, **facts)]
 
@@ -87,9 +84,9 @@ def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     if samples > LARGEST_SIZE:
         raise ContradictoryConfig(f"{fields.where}.conv_stride makes one token of {samples} samples")
     first = channels[0] * samples // strides[0]
-    copies = 3 if fields.text("feat_extract_norm", default="group") == "layer" else 2
+    copies = 3 if fields.text("feat_extract_norm") == "layer" else 2
     facts = {"grid": "context", "stem_elements": copies * first, "input_elements": samples}
-    return [plain(anatomy, "audio", fields.text("hidden_act", default="gelu"), reader="none", **facts)]
+    return [plain(anatomy, "audio", fields.text("hidden_act"), reader="none", **facts)]
 
 
 # ---- encoders of text

@@ -6,8 +6,9 @@ Arguments: the whole config, the tower's config, the tower's parts, and the widt
 from __future__ import annotations
 
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.reading import nested
 from pipeline.anatomy.rows import ContradictoryConfig
-from pipeline.anatomy.towers.part import Part, layer_count, over
+from pipeline.anatomy.towers.part import Part
 
 
 def projector() -> Part:
@@ -43,7 +44,7 @@ def vipllava(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
 def mistral3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part, hidden, bias = projector(), tower[0].hidden, fields.flag("multimodal_projector_bias")
     part.norm(hidden, bias=False)
-    part.linear("projector_merge", hidden * fields.count("spatial_merge_size", default=2) ** 2, hidden, bias=False)
+    part.linear("projector_merge", hidden * fields.size("spatial_merge_size") ** 2, hidden, bias=False)
     part.linear("projector_up", hidden * feature_layers(fields), text, bias=bias)
     part.linear("projector_down", text, text, bias=bias)
     return part
@@ -68,25 +69,16 @@ def paligemma(fields: Fields, vision: Fields, tower: list[Part], text: int) -> P
 
 def idefics3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part = projector()
-    part.linear("projector", tower[0].hidden * fields.count("scale_factor", default=2) ** 2, text, bias=False)
+    part.linear("projector", tower[0].hidden * fields.size("scale_factor") ** 2, text, bias=False)
     return part
 
 
 def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
-    inner = over(
-        fields.inner("perceiver_config") or Fields({}, fields.where),
-        {
-            "resampler_n_latents": 64,
-            "resampler_depth": 3,
-            "resampler_n_heads": 16,
-            "resampler_head_dim": 96,
-            "num_key_value_heads": 4,
-        },
-    )
+    inner = nested(fields, "perceiver_config", required=False).filled()
     language = fields.inner("text_config")
-    part, layers = projector(), layer_count(inner, "resampler_depth")
-    width = language.count("intermediate_size", default=14336) if language else 14336
+    part, layers = projector(), inner.repeats("resampler_depth")
+    width = language.size("intermediate_size") if language else 14336
     part.linear("projector_up", tower[0].hidden, width, bias=False, count=2)
     part.linear("projector_down", width, text, bias=False)
     part.parameter(inner.count("resampler_n_latents") * text, "latents")
@@ -116,12 +108,12 @@ def kimi(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
 
 def llama4(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part = projector()
-    part.linear("projector", vision.count("vision_output_dim", default=7680), text, bias=False)
+    part.linear("projector", vision.size("vision_output_dim"), text, bias=False)
     return part
 
 
 def internvl(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    ratio = fields.number("downsample_ratio", default=0.5)
+    ratio = fields.number("downsample_ratio")
     if not 0.001 < ratio <= 1:
         raise ContradictoryConfig(f"{fields.where}.downsample_ratio is {ratio}, outside 0 to 1")
     part, joined = projector(), tower[0].hidden * int(1 / ratio) ** 2
@@ -134,8 +126,8 @@ def internvl(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
 def minicpm(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """A window merger inside the tower (attention and a wide pair of matrices), then one or more outside it."""
     part, hidden = projector(), tower[0].hidden
-    joined, times = 4 * hidden, layer_count(fields, "merger_times", default=1)
-    inner = 4 * over(vision, {"intermediate_size": 3072}).count("intermediate_size")
+    joined, times = 4 * hidden, fields.times("merger_times")
+    inner = 4 * vision.filled().count("intermediate_size")
     part.linear("attention", hidden, hidden, count=4)
     part.norm(hidden)
     part.norm(joined)
@@ -149,8 +141,8 @@ def minicpm(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
 
 
 def muse_glimmer(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    part, inner = projector(), fields.count("projector_hidden_size", default=4096)
-    part.linear("projector_merge", fields.count("out_hidden_size", default=6144), inner, bias=False)
+    part, inner = projector(), fields.size("projector_hidden_size")
+    part.linear("projector_merge", fields.size("out_hidden_size"), inner, bias=False)
     part.linear("projector_up", inner, inner, bias=False)
     part.linear("projector_down", inner, text, bias=False)
     return part
@@ -158,7 +150,7 @@ def muse_glimmer(fields: Fields, vision: Fields, tower: list[Part], text: int) -
 
 def paddleocr(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part, hidden = projector(), tower[0].hidden
-    joined = hidden * vision.count("spatial_merge_size", default=2) ** 2
+    joined = hidden * vision.size("spatial_merge_size") ** 2
     part.norm(hidden)
     part.linear("projector_up", joined, joined)
     part.linear("projector_down", joined, text)
@@ -166,18 +158,18 @@ def paddleocr(fields: Fields, vision: Fields, tower: list[Part], text: int) -> P
 
 
 def lfm2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    part, bias = projector(), fields.flag("projector_bias", default=True)
-    joined = tower[0].hidden * fields.count("downsample_factor", default=2) ** 2
-    inner = fields.count("projector_hidden_size", default=2560)
-    part.norm(joined if fields.flag("projector_use_layernorm", default=True) else 0)
+    part, bias = projector(), fields.flag("projector_bias")
+    joined = tower[0].hidden * fields.size("downsample_factor") ** 2
+    inner = fields.size("projector_hidden_size")
+    part.norm(joined if fields.flag("projector_use_layernorm") else 0)
     part.linear("projector_up", joined, inner, bias=bias)
     part.linear("projector_down", inner, text, bias=bias)
     return part
 
 
 def cohere2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    part, inner = projector(), fields.count("alignment_intermediate_size", default=36864)
-    part.linear("projector_up", tower[0].hidden * fields.count("downsample_factor", default=2) ** 2, inner)
+    part, inner = projector(), fields.size("alignment_intermediate_size")
+    part.linear("projector_up", tower[0].hidden * fields.size("downsample_factor") ** 2, inner)
     part.linear("projector_down", inner // 2, text)
     return part
 

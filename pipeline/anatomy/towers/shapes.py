@@ -42,10 +42,5 @@ def plain(anatomy: Anatomy, component: str, activation: str, **facts) -> Tower:
     shape = shape_of(anatomy, component)
     facts = {"reader": "language-model", "grid": "fixed", "hidden_tensors": 4, "rotary_tensors": 0} | facts
     return Tower(
-        component,
-        hidden_size=shape.hidden,
-        width=shape.width,
-        is_gated=shape.is_gated,
-        activation=activation,
-        **facts,
+        component, hidden_size=shape.hidden, width=shape.width, is_gated=shape.is_gated, activation=activation, **facts
     )

@@ -6,24 +6,15 @@ what the family's other classes would add stands in `stored_extra`, so that a pu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from pipeline.anatomy.class_defaults import of_class
+from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
-from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import dropout
+from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
+from pipeline.anatomy.reading import architecture_of, dropout, label_count, sizes
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, over
+from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.relative_positions import disentangled
-
-BERT = {
-    "vocab_size": 30522,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
 
 
 @dataclass(frozen=True)
@@ -33,7 +24,6 @@ class Plan:
     default_class: str  # the class of a config that names none
     has_pooler: bool = True  # the bare model ends in a dense layer over the first token
     classifies: str = "pooled"  # sequence classification on the pooler, or on its own dense layer
-    defaults: dict[str, Any] = field(default_factory=dict)
     has_positions: bool = True
     first_position: int = 0  # RoBERTa counts positions from the padding index + 1: that many rows are never used
     layers: str = "bert"  # bert | gated | pre-norm
@@ -43,120 +33,45 @@ class Plan:
     transforms_head: bool = True  # the masked-language-model head has a dense layer and a norm before the vocabulary
 
 
-ROBERTA = Plan("RobertaForMaskedLM", classifies="dense", first_position=2, defaults=BERT)
+ROBERTA = Plan("RobertaForMaskedLM", classifies="dense", first_position=2)
 PLANS = {
-    "bert": Plan("BertModel", defaults=BERT),
-    "ernie": Plan("ErnieModel", defaults={**BERT, "task_type_vocab_size": 3}),
-    "layoutlm": Plan("LayoutLMModel", always_pools=True, defaults={**BERT, "max_2d_position_embeddings": 1024}),
-    "lilt": Plan(
-        "LiltModel",
-        classifies="dense",
-        defaults={**BERT, "max_2d_position_embeddings": 1024, "channel_shrink_ratio": 4},
-    ),
-    "bros": Plan("BrosModel", defaults={**BERT, "dim_bbox": 8}),
-    "big_bird": Plan(
-        "BigBirdModel",
-        classifies="dense",
-        always_pools=True,
-        defaults={**BERT, "vocab_size": 50358, "max_position_embeddings": 4096},
-    ),
-    "tapas": Plan(
-        "TapasModel",
-        defaults={**BERT, "max_position_embeddings": 1024, "type_vocab_sizes": [3, 256, 256, 2, 256, 256, 10]},
-    ),
-    "splinter": Plan("SplinterModel", has_pooler=False, defaults=BERT),
-    "bert-generation": Plan(
-        "BertGenerationEncoder",
-        has_pooler=False,
-        transforms_head=False,
-        defaults={**BERT, "vocab_size": 50358, "type_vocab_size": 0},
-    ),
-    "roformer": Plan(
-        "RoFormerModel",
-        has_pooler=False,
-        classifies="dense",
-        defaults={**BERT, "vocab_size": 50000, "max_position_embeddings": 1536, "embedding_size": None},
-    ),
-    "roberta": replace(ROBERTA, defaults={**BERT, "vocab_size": 50265}),
-    "roberta-prelayernorm": replace(
-        ROBERTA,
-        default_class="RobertaPreLayerNormForMaskedLM",
-        layers="pre-norm",
-        defaults={**BERT, "vocab_size": 50265},
-    ),
+    "bert": Plan("BertModel"),
+    "ernie": Plan("ErnieModel"),
+    "layoutlm": Plan("LayoutLMModel", always_pools=True),
+    "lilt": Plan("LiltModel", classifies="dense"),
+    "bros": Plan("BrosModel"),
+    "big_bird": Plan("BigBirdModel", classifies="dense", always_pools=True),
+    "tapas": Plan("TapasModel"),
+    "splinter": Plan("SplinterModel", has_pooler=False),
+    "bert-generation": Plan("BertGenerationEncoder", has_pooler=False, transforms_head=False),
+    "roformer": Plan("RoFormerModel", has_pooler=False, classifies="dense"),
+    "roberta": replace(ROBERTA),
+    "roberta-prelayernorm": replace(ROBERTA, default_class="RobertaPreLayerNormForMaskedLM", layers="pre-norm"),
     "xlm-roberta": replace(ROBERTA, default_class="XLMRobertaModel"),
-    "xlm-roberta-xl": replace(
-        ROBERTA,
-        default_class="XLMRobertaXLModel",
-        layers="pre-norm",
-        norms_embeddings=False,
-        defaults={**BERT, "vocab_size": 250880, "max_position_embeddings": 514, "type_vocab_size": 1},
-    ),
+    "xlm-roberta-xl": replace(ROBERTA, default_class="XLMRobertaXLModel", layers="pre-norm", norms_embeddings=False),
     "camembert": replace(ROBERTA, default_class="CamembertForMaskedLM"),
     "data2vec-text": replace(ROBERTA, default_class="Data2VecTextForMaskedLM"),
-    "jina_embeddings_v3": Plan(
-        "JinaEmbeddingsV3Model",
-        classifies="dense",
-        has_positions=False,
-        defaults={**BERT, "vocab_size": 250002, "max_position_embeddings": 8194, "type_vocab_size": 1},
-    ),
-    "distilbert": Plan(
-        "DistilBertModel",
-        unties_bias=False,
-        has_pooler=False,
-        classifies="dense",
-        defaults={**BERT, "type_vocab_size": 0},
-    ),
-    "electra": Plan(
-        "ElectraModel",
-        unties_bias=False,
-        has_pooler=False,
-        classifies="dense",
-        defaults={**BERT, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
-    ),
-    "mpnet": Plan("MPNetModel", classifies="dense", defaults={**BERT, "vocab_size": 30527, "type_vocab_size": 0}),
-    "deberta-v2": Plan(
-        "DebertaV2Model",
-        has_pooler=False,
-        classifies="dense",
-        defaults={
-            **BERT,
-            "vocab_size": 128100,
-            "num_attention_heads": 24,
-            "intermediate_size": 6144,
-            "type_vocab_size": 0,
-        },
-    ),
-    "nomic_bert": Plan(
-        "NomicBertModel",
-        has_pooler=False,
-        has_positions=False,
-        layers="gated",
-        defaults={**BERT, "vocab_size": 30528, "max_position_embeddings": 2048},
-    ),
-    "gte": Plan(
-        "GteModel",
-        unties_bias=False,
-        has_pooler=False,
-        has_positions=False,
-        layers="gated",
-        defaults={**BERT, "vocab_size": 250048, "max_position_embeddings": 8192, "type_vocab_size": 1},
-    ),
+    "jina_embeddings_v3": Plan("JinaEmbeddingsV3Model", classifies="dense", has_positions=False),
+    "distilbert": Plan("DistilBertModel", unties_bias=False, has_pooler=False, classifies="dense"),
+    "electra": Plan("ElectraModel", unties_bias=False, has_pooler=False, classifies="dense"),
+    "mpnet": Plan("MPNetModel", classifies="dense"),
+    "deberta-v2": Plan("DebertaV2Model", has_pooler=False, classifies="dense"),
+    "nomic_bert": Plan("NomicBertModel", has_pooler=False, has_positions=False, layers="gated"),
+    "gte": Plan("GteModel", unties_bias=False, has_pooler=False, has_positions=False, layers="gated"),
 }
 
 
 @family(*PLANS)
 def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
-    rates = {"attention_probs_dropout_prob": None, "hidden_dropout_prob": None}
-    fields = over(fields, of_class(fields.text("model_type"), plan.defaults | rates))
+    fields = fields.filled(WIDTH_AND_DEPTH)
     hidden = fields.count("hidden_size", "dim", "n_embd")
-    layers = layer_count(fields, "num_hidden_layers", "n_layers", "n_layer")
+    layers = fields.repeats("num_hidden_layers", "n_layers", "n_layer")
     part = Part("text")
     embeddings(part, fields, plan, hidden)
     body(part, fields, plan, hidden, layers)
     before_head, architecture = part.element_count, architecture_of(fields) or plan.default_class
-    embedding_size = fields.count("embedding_size", default=hidden)
+    embedding_size = fields.known("embedding_size") or hidden
     tied = fields.flag("tie_word_embeddings", default=True)
     has_vocabulary = head(part, fields, plan, architecture, hidden, embedding_size, tied)
     positions = fields.count("max_position_embeddings")
@@ -180,8 +95,8 @@ def read_encoder(fields: Fields) -> Anatomy:
         architecture=architecture,
         vocab_size=fields.count("vocab_size"),
         is_head_tied=has_vocabulary and tied,
-        hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout", default=0.1),
-        attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout", default=0.1),
+        hidden_dropout=dropout(fields, "hidden_dropout_prob", "dropout"),
+        attention_dropout=dropout(fields, "attention_probs_dropout_prob", "attention_dropout"),
         max_context_tokens=max(positions - plan.first_position, 1),
         stored_extra=extra,
     )
@@ -201,7 +116,7 @@ def task_adapters(fields: Fields, part: Part) -> int:
 
 def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
     """Words, positions, segments and a norm; what layouts and tables add to them."""
-    width = fields.count("embedding_size", default=hidden)
+    width = fields.known("embedding_size") or hidden
     positions = fields.count("max_position_embeddings")
     model_type = fields.text("model_type")
     part.embedding("embedding", fields.count("vocab_size"), width)
@@ -210,10 +125,10 @@ def embeddings(part: Part, fields: Fields, plan: Plan, hidden: int) -> None:
     elif plan.has_positions and fields.flag("position_biased_input", default=True) and not _has_slopes(fields):
         part.embedding("position_embedding", positions, width)
     if model_type == "tapas":
-        for rows in fields.items("type_vocab_sizes"):
-            part.embedding("segment_embedding", Fields({"type_vocab_sizes": rows}).count("type_vocab_sizes"), width)
+        for rows in sizes(fields, "type_vocab_sizes", least=1):
+            part.embedding("segment_embedding", rows, width)
     else:
-        part.embedding("segment_embedding", fields.count("type_vocab_size", least=0), width)
+        part.embedding("segment_embedding", fields.size("type_vocab_size", least=0, otherwise=0), width)
     part.norm(width if plan.norms_embeddings else 0)
     if model_type == "layoutlm":
         part.embedding("position_embedding", fields.count("max_2d_position_embeddings"), width, count=4)
@@ -260,7 +175,7 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
     is_decoder = fields.flag("is_decoder")
     crosses = is_decoder and fields.flag("add_cross_attention")
     mechanism = "full" if is_decoder else "bidirectional"
-    bias = fields.flag("use_bias", default=True) if model_type == "big_bird" else True
+    bias = fields.flag("use_bias") if model_type == "big_bird" else True
     kind = "full" if is_decoder else None
     part.block(layers, hidden, width, heads, mechanism=mechanism, kind=kind, bias=bias, output_bias=True)
     if crosses:
@@ -269,7 +184,7 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
     if plan.layers == "pre-norm":
         part.norm(hidden)
     if model_type == "mpnet":
-        part.embedding("position_embedding", fields.count("relative_attention_num_buckets", default=32), heads)
+        part.embedding("position_embedding", fields.size("relative_attention_num_buckets"), heads)
     if model_type == "lilt":
         narrow = hidden // fields.count("channel_shrink_ratio")
         part.linear("attention_layout", narrow, narrow, layers=layers, count=4)
@@ -303,9 +218,7 @@ def head(
     elif architecture.endswith(("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM", "Decoder")):
         if plan.transforms_head:
             inner = (
-                hidden
-                if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy", default=True)
-                else embedding_size
+                hidden if fields.text("model_type") == "deberta-v2" and not fields.flag("legacy") else embedding_size
             )
             part.linear("head_transform", hidden, inner)
             part.norm(inner)

@@ -11,29 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.anatomy.fields import Fields, no_more_rows
+from pipeline.anatomy.builder import Builder, merge_kinds, merge_tensors, within_reason
+from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.context import context_tokens
-from pipeline.anatomy.reading import Heads, architecture, dropout, head_kind, label_count, layer_count
+from pipeline.anatomy.reading import Heads, architecture_of, dropout, head_kind, label_count, layer_count
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, FeedForwardLayer, Tensor
-from pipeline.base.bounds import LARGEST_TOTAL
 
 DEEP_VALUES = {"deep value": 1, "deep value of steps": 2}  # outputs of reward heads with a layer of their own
-MOST_CACHED = 10**12  # elements of one layer, per token or per sequence
+PREDICTION = "multi-token prediction layers"
 
 
-class Decoder:
+class Decoder(Builder):
     """Collects the rows of one model that generates text."""
 
     def __init__(self, fields: Fields, *, norm_kind: str = "rms", norm_bias: bool | None = None, layers=None):
+        super().__init__("text")
         self.fields = fields
-        self.component = "text"
         self.hidden = fields.count("hidden_size", "n_embd", "d_model", "n_embed")
         self.layers = layer_count(fields) if layers is None else layers
         self.norm_kind = norm_kind
         self.norm_bias = (norm_kind == "layer") if norm_bias is None else norm_bias
-        self.tensors: list[Tensor] = []
-        self.attention_layers: list[AttentionLayer] = []
-        self.feed_forward: list[FeedForwardLayer] = []
         self.vocab: int | None = None
         self.is_head_tied = False
         self.stored_extra: dict[str, int] = {}
@@ -42,9 +39,7 @@ class Decoder:
     # single tensors
 
     def add(self, tensor_class, role, operator, layers, out, inner=None, each=1):
-        if layers > 0 and each > 0 and out > 0 and inner != 0:
-            no_more_rows(self.tensors, f"the {self.component}")
-            self.tensors.append(Tensor(self.component, tensor_class, role, operator, layers, each, out, inner))
+        self.place(tensor_class, role, operator, out, inner, layers=layers, count=each)
 
     def linear(self, tensor_class, role, layers, out, inner, *, bias=False, each=1, operator="linear"):
         self.add(tensor_class, role, operator, layers, out, inner, each)
@@ -252,13 +247,13 @@ class Decoder:
             self.linear("head", "head_transform", 1, width, width, bias=True)
             self.linear("head", "head", 1, DEEP_VALUES[kind], width, bias=True)
 
-    def ends(self, *, tied: bool = False):
-        """Two norms in each layer and one at the end, and the head; `tied` is the class default of `tie_word_embeddings`."""
+    def ends(self, *, tied: bool | None = None):
+        """Two norms in each layer and one at the end, and the head; `tied` where neither config nor class says it."""
         self.norm(self.layers, each=2)
         self.norm(1)
         self.head(tied=self.fields.flag("tie_word_embeddings", default=tied))
 
-    def finish(self, *, tied: bool = False, **facts) -> Anatomy:
+    def finish(self, *, tied: bool | None = None, **facts) -> Anatomy:
         """The usual ends, and the anatomy."""
         self.ends(tied=tied)
         return self.build(attention_dropout=dropout(self.fields, "attention_dropout"), **facts)
@@ -266,6 +261,33 @@ class Decoder:
     def store(self, cause: str, elements: int):
         if elements:
             self.stored_extra[cause] = self.stored_extra.get(cause, 0) + elements
+
+    def ahead(self, layers: int = 1) -> Decoder:
+        """An empty decoder like this one, for the layers that predict further tokens."""
+        return Decoder(self.fields, norm_kind=self.norm_kind, norm_bias=self.norm_bias, layers=layers)
+
+    def predict(
+        self,
+        ahead: Decoder,
+        times: int = 1,
+        *,
+        steps: int = 1,
+        listed: bool = True,
+        repeats_ends: bool = False,
+        projects: bool = True,
+        cause: str = PREDICTION,
+    ):
+        """What checkpoints hold to predict further tokens, and nothing loads: `times` what `ahead` collected, the buffers of its
+        routers, and for each of its `steps` a projection of two streams [h, 2h]. `listed`: its tensors are known one by one.
+        `repeats_ends`: each holds the embedding and the head again (DeepSeek-V3, GLM-4.5)."""
+        if projects:
+            ahead.linear("other", "mtp_projection", steps, self.hidden, 2 * self.hidden)
+        elements = ahead.element_count + ahead.stored_extra.get("router bias buffers", 0)
+        self.store(cause, times * elements)
+        if listed:
+            self.predicting = [replace(t, layer_count=times * t.layer_count) for t in ahead.tensors if times]
+        if repeats_ends:
+            self.store("embedding and head of prediction layers", times * steps * 2 * self.vocab * self.hidden)
 
     def build(self, **facts) -> Anatomy:
         allowed, trained = context_tokens(self.fields)
@@ -275,7 +297,7 @@ class Decoder:
         facts.setdefault("attention_dropout", dropout(self.fields, "attention_dropout", "attn_pdrop"))
         anatomy = Anatomy(
             model_type=self.fields.text("model_type") or "unknown",
-            architecture=architecture(self.fields),
+            architecture=architecture_of(self.fields),
             hidden_size=self.hidden,
             layer_count=self.layers,
             vocab_size=self.vocab,
@@ -288,33 +310,4 @@ class Decoder:
             predicting=tuple(self.predicting),
             **facts,
         )
-        if anatomy.parameter_count > LARGEST_TOTAL:
-            raise ContradictoryConfig(f"{self.fields.where} describes more than 10^15 parameters")
-        for layer in anatomy.attention:
-            if max(layer.elements_per_token, layer.state_elements, layer.conv_state_elements) > MOST_CACHED:
-                raise ContradictoryConfig(f"{self.fields.where} describes a cache of more than 10^12 elements a layer")
-        return anatomy
-
-
-def merge_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Tensors alike in all but the layers they occur in, as one row."""
-    layers: dict[tuple, int] = {}
-    for t in tensors:
-        alike = (t.component, t.tensor_class, t.role, t.operator, t.per_layer_count, t.out_features, t.in_features)
-        layers[alike] = layers.get(alike, 0) + t.layer_count
-    return tuple(Tensor(*place, count, each, out, into) for (*place, each, out, into), count in layers.items())
-
-
-def merge_kinds(groups: Sequence) -> tuple:
-    """Groups of layers alike in all but their number, as one; kinds that repeat are numbered: full, full-2."""
-    layers: dict = {}
-    for group in groups:
-        alike = replace(group, layer_count=0)
-        layers[alike] = layers.get(alike, 0) + group.layer_count
-    used: dict[str, int] = {}
-    merged = []
-    for alike, count in layers.items():
-        used[alike.kind] = number = used.get(alike.kind, 0) + 1
-        kind = alike.kind if number == 1 else f"{alike.kind}-{number}"
-        merged.append(replace(alike, kind=kind, layer_count=count))
-    return tuple(merged)
+        return within_reason(self.fields, anatomy)

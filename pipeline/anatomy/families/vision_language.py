@@ -10,75 +10,39 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.reading import architecture_of, nested, over
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import projectors as p
-from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, nested, over
-from pipeline.anatomy.towers.vision import vision_tower
+from pipeline.anatomy.towers import vision_tower
+from pipeline.anatomy.towers.part import Part
 
-# What a nested config need not repeat: transformers writes only what differs from these class defaults.
-LLAMA = {
-    "hidden_size": 4096,
-    "intermediate_size": 11008,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "vocab_size": 32000,
-}
-QWEN2 = {**LLAMA, "intermediate_size": 22016, "vocab_size": 151936}
-GEMMA = {
-    "hidden_size": 3072,
-    "intermediate_size": 24576,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 16,
-    "vocab_size": 256000,
-}
-GEMMA2 = {
-    "hidden_size": 2304,
-    "intermediate_size": 9216,
-    "num_hidden_layers": 26,
-    "num_attention_heads": 8,
-    "vocab_size": 256000,
-}
-QWEN3_5 = {**LLAMA, "intermediate_size": 12288, "num_attention_heads": 16, "vocab_size": 248320}
-TEXT_DEFAULTS: dict[str, dict[str, Any]] = {
-    "llama": LLAMA,
-    "mistral": {**LLAMA, "intermediate_size": 14336},
-    "qwen2": QWEN2,
-    "qwen3": QWEN2,
-    "gemma": GEMMA,
-    "gemma2": GEMMA2,
-    "gemma3_text": {**GEMMA2, "vocab_size": 262208},
-    "gemma4_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
-    "gemma4_unified_text": {**GEMMA2, "num_hidden_layers": 30, "vocab_size": 262144},
-    "qwen2_vl_text": {
-        **QWEN2,
-        "hidden_size": 8192,
-        "intermediate_size": 29568,
-        "num_hidden_layers": 80,
-        "num_attention_heads": 64,
-    },
-    "qwen3_5_text": QWEN3_5,
-}
-TEXT_DEFAULTS["voxtral_realtime_text"] = {
-    "hidden_size": 3072,
-    "intermediate_size": 9216,
-    "num_hidden_layers": 26,
-    "num_attention_heads": 32,
-    "head_dim": 128,
-    "vocab_size": 131072,
-}
-TEXT_DEFAULTS["qwen2_5_vl_text"] = {**TEXT_DEFAULTS["qwen2_vl_text"], "vocab_size": 152064}
-TEXT_DEFAULTS["qwen3_omni_moe_text"] = {
-    "hidden_size": 2048,
-    "intermediate_size": 18944,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 28,
-    "vocab_size": 3584,
-}
-TEXT_DEFAULTS["hunyuan_vl_text"] = {**LLAMA, "vocab_size": 290943, "tie_word_embeddings": True}
+# Language models of which nested configs may leave any size to the class: transformers writes only what differs from it. Files of the
+# others say them all.
+MAY_BE_SILENT = frozenset(
+    [
+        "llama",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "gemma4_text",
+        "gemma4_unified_text",
+        "qwen2_vl_text",
+        "qwen2_5_vl_text",
+        "qwen3_5_text",
+        "qwen3_omni_moe_text",
+        "hunyuan_vl_text",
+        "voxtral_realtime_text",
+    ]
+)
+# What checkpoints that leave it out have, where the class takes something else: more rows, heads that share the hidden size.
+UNLIKE_THEIR_CLASS = {"qwen2_vl_text": {"vocab_size": 151936}, "voxtral_realtime_text": {"head_dim": 128}}
 # Language models that are another family's under a name of their own.
 TEXT_ALIASES = {
     "qwen2_vl_text": "qwen2",
@@ -166,7 +130,7 @@ def read_vision_language(fields: Fields) -> Anatomy:
         return add_parts(fields, text, [])
     vision = vision_config(fields)
     if plan.tower not in OPEN:
-        vision = Fields({**vision.config, "model_type": plan.tower}, vision.where)
+        vision = vision.but({"model_type": plan.tower})
     tower = vision_tower(vision, plan.tower)
     parts = [*tower * plan.towers, plan.project(fields, vision, tower, text.hidden_size)]
     if plan.newline:
@@ -209,21 +173,22 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     kind = inner.text("model_type", default=plan.text)
     if reader_for(kind) is None and kind not in TEXT_ALIASES:
         kind = plan.text if kind == fields.text("model_type") else kind
-    defaults, named = TEXT_DEFAULTS.get(kind, {}), kind
+    named = kind
     kind = kind if reader_for(kind) else TEXT_ALIASES.get(kind, kind)
     reader = reader_for(kind)
     if reader is None:
         raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
-    if inner.is_null("head_dim"):  # the class then divides, whatever its default
-        defaults = {name: value for name, value in defaults.items() if name != "head_dim"}
-    inner = over(inner, defaults)
+    if not inner.is_null("head_dim"):  # else the class divides
+        inner = over(inner, UNLIKE_THEIR_CLASS.get(named, {}))
+    inner = inner.read_as(kind) if kind != named else inner.but({"model_type": kind})
+    inner = inner.filled() if named in MAY_BE_SILENT else inner
     if named in ("glm4v_moe_text", "qwen3_omni_moe_text") and inner.raw("head_dim") is None:  # rounds down
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
     alone = plan.text_alone or is_text_only(fields)  # a class of the language model alone reads its config alone
     tied = fields.flag("tie_word_embeddings", default=plan.ties) and not alone
     if (plan.text_ties or alone) and not tied:
-        tied = inner.flag("tie_word_embeddings", default=kind.startswith(("gemma", "opt", "paddleocr")))
+        tied = inner.flag("tie_word_embeddings")
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
-    return reader(Fields({**inner.config, **head, "model_type": kind}, inner.where))
+    return reader(inner.but(head))
