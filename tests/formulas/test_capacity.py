@@ -61,7 +61,9 @@ SIZES = {
 def test_every_size_of_mac_that_is_sold_gives_the_share_that_was_read_nearest_to_it(book, constants, ratio, size):
     """Metal's limit was read at 16 to 24, 32 and 36, 64, and 128 GiB (constant.csv names where)."""
     card = f"{{'vendor': 'apple', 'memory_gib_nominal': {size}::DOUBLE, 'architecture': 'm4', 'segment': 'unified', 'memory_type': 'LPDDR5X'}}"
-    (share,) = book.execute(f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)").fetchone()
+    ((share,),) = book.execute(
+        f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)"
+    ).fetchall()
     assert share == constants[ratio]
 
 
@@ -70,6 +72,8 @@ def test_every_size_of_mac_that_is_sold_gives_the_share_that_was_read_nearest_to
 )
 def test_datacenter_cards_with_gddr_lose_a_sixteenth_to_their_error_correction(book, constants, memory_type, has_ecc):
     card = f"{{'vendor': 'nvidia', 'memory_gib_nominal': 48.0, 'architecture': 'ampere', 'segment': 'datacenter', 'memory_type': '{memory_type}'}}"
-    (share,) = book.execute(f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)").fetchone()
+    ((share,),) = book.execute(
+        f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)"
+    ).fetchall()
     plain = constants["reported_ratio_default"]
     assert share == pytest.approx(plain * constants["reported_ratio_gddr_ecc"] if has_ecc else plain)
