@@ -351,6 +351,7 @@ PUBLISHED = _tables(
             "constant",
             "scenario_set",
             "reading",
+            "checkpoint_gap",
             "correction",
         )
     ),
