@@ -22,6 +22,8 @@ WIDTH_AND_DEPTH = (
 
 
 class Fields:
+    """One config, or one nested in another, and what its class in the library takes where it is silent."""
+
     def __init__(
         self,
         config: Mapping[str, Any],
@@ -32,7 +34,8 @@ class Fields:
         but: Collection[str] = (),
         is_pinned: bool = False,
     ):
-        """`of_class`: what the class of a nested config takes where it is silent and names no class itself."""
+        """`of_class`: what the class of a nested config takes where it is silent and names no class itself. `may_be_unsaid`, `but`: of
+        `filled`. `is_pinned`: of `read_as`."""
         if not isinstance(config, Mapping):
             raise ContradictoryConfig(f"{where} is a {type(config).__name__}, not an object")
         self.config = config
@@ -40,7 +43,7 @@ class Fields:
         self._of_class = of_class or {}
         self.may_be_unsaid = may_be_unsaid
         self._but = but
-        self._is_pinned = is_pinned  # of this class, whatever type it is read as
+        self._is_pinned = is_pinned
 
     def but(self, changes: Mapping[str, Any]) -> Fields:
         """The same config with these fields changed."""
@@ -127,7 +130,7 @@ class Fields:
 
     def _or_missing(self, *names: str) -> Any:
         held = self.by_class(*names)
-        return _MISSING if held is None else held
+        return held if isinstance(held, int | float) and not isinstance(held, bool) else _MISSING
 
     def flag(self, *names: str, default: bool | None = None) -> bool:
         """True or false; where the field is missing `default`, or what the class takes, which is false where it has no such field.
@@ -144,7 +147,8 @@ class Fields:
         """A finite number, at least 0; where the field is missing `default`, or what the class takes."""
         value = self.raw(*names)
         if value is None:
-            return self.by_class(*names) if default is None else default
+            held = self.by_class(*names) if default is None else default
+            return held if isinstance(held, int | float) else None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not a number")
         return value
@@ -153,7 +157,8 @@ class Fields:
         """A word; where the field is missing `default`, or what the class takes."""
         value = self.raw(*names)
         if value is None:
-            return self.by_class(*names) if default is None else default
+            held = self.by_class(*names) if default is None else default
+            return held if isinstance(held, str) else None
         if not isinstance(value, str):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not text")
         return value

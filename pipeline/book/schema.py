@@ -382,6 +382,7 @@ PUBLISHED = _tables(
             "constant",
             "scenario_set",
             "reading",
+            "checkpoint_gap",
             "correction",
         )
     ),

@@ -1,6 +1,6 @@
 """Decoders that are Llama with variations: norms, attention, gated feed-forward, one after the other, in every layer.
 
-A family is a row of `PLAIN`: what its config class sets where a config is silent, and which parts differ.
+A family is a row of `PLAIN`: which parts differ. Sizes that a config leaves out are those of its class in the library.
 Source: the config and modeling files of transformers 5.23.0, one folder for each model_type.
 """
 
