@@ -45,7 +45,7 @@ release: $(READY) ## Keep a digest of build/ in tables/release; the next builds 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
 
-mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="61 70" for some)
+mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="overhead state" for some)
 	@$(BIN)/python -m tests.golden.mutants $(FILES)
 
 lint: $(READY) ## Lint and check formatting

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import sys
 
+from pipeline import ROOT
+
 try:
     import argparse
-    import importlib
     import os
     from pathlib import Path
-    from types import ModuleType
     from typing import TYPE_CHECKING
 
-    from pipeline import failures
+    from pipeline.base import failures
 except KeyboardInterrupt:
     sys.exit(130)
 
 if TYPE_CHECKING:
     from pipeline.hub.settings import Settings
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,14 +34,6 @@ def main(arguments: list[str] | None = None) -> int:
             return _run(asked) or 0
     except (Exception, KeyboardInterrupt) as error:
         return failures.told(error)
-
-
-def __getattr__(name: str) -> ModuleType:
-    """A room of the pipeline as an attribute of this module: `console`, `publish` ..."""
-    try:
-        return importlib.import_module(f"pipeline.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(name) from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -127,17 +117,18 @@ def _count(text: str) -> int:
 
 def _run(asked: argparse.Namespace) -> int | None:
     """Does what was asked. Returns the exit status where it may be another than 0."""
-    from pipeline.failures import say
+    from pipeline.base.failures import say
 
     if asked.command == "crawl":
-        from pipeline import console
+        from pipeline.cli import console
 
         settings = _settings(asked)
         return console.look(settings) if settings.is_dry_run else console.crawl(settings)
     if asked.command == "publish":
-        from pipeline import console, output
+        from pipeline.cli import console
         from pipeline.hub.settings import Settings
         from pipeline.hub.snapshot import newest_snapshot
+        from pipeline.press import output
 
         output.refuse(asked.output)
         if asked.no_crawl or os.environ.get("ALMANAC_CRAWL") == "0":
@@ -147,36 +138,37 @@ def _run(asked: argparse.Namespace) -> int | None:
                 Settings(**({"model_count": asked.models} if asked.models else {})), asked.output
             )
     elif asked.command == "source":
-        from pipeline import sources
+        from pipeline.press import sources
 
         say("\n".join(sources.source_of(asked.fact)))
     elif asked.command == "anatomy":
-        from pipeline.anatomy.describe import told
+        from pipeline.cli.describe import told
 
         say(told(asked.config))
     elif asked.command == "fits":
-        from pipeline import own
+        from pipeline.cli import own
 
         say(own.answer(asked.config, asked.gpu, asked.context, asked.keep))
     elif asked.command == "release":
-        from pipeline import changes, publish
+        from pipeline.press import changes, publish
 
         changes.keep(ROOT / "build" / "tables", ROOT / publish.RELEASE)
     elif asked.command == "check":
-        from pipeline import build, console
+        from pipeline.cli import console
+        from pipeline.press import build
 
         return console.check(ROOT / "build" / "tables" / build.DATABASE)
     elif asked.command == "hosting":
-        from pipeline import console
+        from pipeline.cli import console
 
         return console.hosting_of(asked.site)
     elif asked.command == "accuracy":
-        from pipeline import console
+        from pipeline.cli import console
         from pipeline.hub.snapshot import newest_snapshot
 
         console.compare(newest_snapshot())
     else:
-        from pipeline import serve
+        from pipeline.cli import serve
 
         serve.serve(asked.site, asked.port)
     return None

@@ -10,11 +10,12 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline import build
-from pipeline.anatomise import anatomise
-from pipeline.facts import read_facts, read_measured
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.scenarios import TYPES
+from pipeline.press import build
+from pipeline.press.anatomise import anatomise
+from pipeline.press.flat import flatten
 
 Asked = dict[str, object]
 NO_BROWSER = "no browser, and none could be installed"
@@ -55,6 +56,7 @@ def book(bundled: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection
     connection = duckdb.connect()
     build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
+    flatten(connection)
     yield connection
     connection.close()
 

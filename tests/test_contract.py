@@ -7,8 +7,8 @@ import inspect
 import duckdb
 import pytest
 
-from pipeline import build
-from pipeline.schema import COLUMNS, DUCKDB_TYPES, PUBLISHED
+from pipeline.book.schema import COLUMNS, DUCKDB_TYPES, PUBLISHED
+from pipeline.press import build
 
 CONTRACT = {
     "model": "model_id revision pipeline_tag library license is_gated downloads_30d likes family model_type parameter_count "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.publish import ROOT
+from pipeline.press.publish import ROOT
 
 TEXT = {"read_text", "write_text", "open", "NamedTemporaryFile", "TemporaryFile", "fdopen"}
 PROCESSES = {"run", "Popen", "check_output"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.facts import read_facts
-from pipeline.lookup import fill_footprints
+from pipeline.book.facts import read_facts
+from pipeline.press.lookup import fill_footprints
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

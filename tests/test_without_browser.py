@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pipeline.publish import ROOT
+from pipeline.press.publish import ROOT
 
 INSTALL = ROOT / "tests" / "browser" / "install.sh"
 FALSE = "#!/bin/sh\nexit 1\n"

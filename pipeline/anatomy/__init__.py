@@ -15,11 +15,11 @@ from pipeline.anatomy.class_defaults import written_out
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.families.drafts import dflash, draft_of
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.inputs import with_towers
 from pipeline.anatomy.model_classes import DRAFT, with_described_classes
 from pipeline.anatomy.nested_parts import check_parts, with_parts
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import architecture_of
+from pipeline.anatomy.towers.inputs import with_towers
+from pipeline.anatomy.towers.part import architecture_of
 
 __all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
 

@@ -8,10 +8,11 @@ import csv
 import json
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-LIBRARY = Path(__file__).resolve().parents[2] / "tables" / "library"
+from pipeline import ROOT
+
+LIBRARY = ROOT / "tables" / "library"
 FILE = LIBRARY / "class_default.jsonl"
 WRITTEN_OUT = LIBRARY / "written_out.csv"
 

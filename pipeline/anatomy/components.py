@@ -13,7 +13,7 @@ from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import with_described_classes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
-from pipeline.anatomy.towers import Part, sizes
+from pipeline.anatomy.towers.part import Part, sizes
 
 _NOT_RECORDED = "the snapshot does not record the config of this component"
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sized
 from typing import Any
 
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.hub.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_TENSOR_ROWS
+from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_TENSOR_ROWS
 
 _MISSING = object()
 

@@ -11,12 +11,12 @@ import csv
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from pipeline import ROOT
 from pipeline.anatomy.rows import UnknownAnatomy
 
-FILE = Path(__file__).resolve().parents[2] / "tables" / "library" / "model_class.csv"
+FILE = ROOT / "tables" / "library" / "model_class.csv"
 _HEAD = re.compile(r"(LMHeadModel|For[A-Z]\w*|(?<!LMHead)Model)$")
 DRAFT = "dflash"  # the type of a draft, whose config carries that of the model that it drafts for
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pipeline.hub.bounds import LARGEST_TOTAL, MOST_REPEATS
+from pipeline.base.bounds import LARGEST_TOTAL, MOST_REPEATS
 from pipeline.hub.careful import Malformed
 from pipeline.hub.gguf_types import bytes_of, type_name
 

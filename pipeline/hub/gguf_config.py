@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pipeline.hub.bounds import LARGEST_SIZE, MOST_REPEATS
+from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS
 
 Tensor = tuple[str, str, list[int]]
 # general.architecture → (model_type, the class whose head is the vocabulary's)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pipeline.base.bounds import CONTROL, LARGEST_TOTAL
+from pipeline.book.schema import ENUMS
 from pipeline.hub import careful, summary
-from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL
-from pipeline.schema import ENUMS
 
 EXACT_KINDS = ("exact_safetensors", "exact_gguf", "exact_packed_elements")
 LONGEST_TEXT = 2000

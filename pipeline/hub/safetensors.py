@@ -14,7 +14,7 @@ from typing import Any
 
 from huggingface_hub.constants import SAFETENSORS_MAX_HEADER_LENGTH
 
-from pipeline.hub.bounds import LARGEST_TOTAL
+from pipeline.base.bounds import LARGEST_TOTAL
 from pipeline.hub.careful import Malformed, parse
 
 FIRST_BYTES = 100_000  # holds the whole header of most files, as the library found

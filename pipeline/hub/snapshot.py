@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline import ROOT
 from pipeline.hub.careful import CONSTANTS, DEEPEST, Malformed, parse
 from pipeline.hub.record import Record, is_model_id, read_record, shown, text_problem
 
-FOLDER = Path(__file__).resolve().parent.parent.parent / "tables" / "hub"
+FOLDER = ROOT / "tables" / "hub"
 UNFINISHED = ".crawl-next"  # where a crawl writes before it renames
 REJECTED_COLUMNS = ("model_id", "revision", "reason", "sources")
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipeline.hub.bounds import CONTROL, LARGEST_TOTAL, MOST_TENSOR_ROWS
+from pipeline.base.bounds import CONTROL, LARGEST_TOTAL, MOST_TENSOR_ROWS
 from pipeline.hub.careful import Malformed
 
 DENOISERS = ("transformer", "unet", "prior")

@@ -15,13 +15,16 @@ from pathlib import Path
 
 from markupsafe import escape
 
-from pipeline.progress import quiet, step
-from pipeline.render import addresses, news, redirects, search, slices, tables, words
+from pipeline import ROOT
+from pipeline.base.progress import quiet, step
+from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
+from pipeline.render.data import slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.models import ModelPages
-from pipeline.render.prose import Prose
-from pipeline.render.shell import ROOT, Shell, mkdocs, secure, take_shells
+from pipeline.render.pages import news, redirects, search
+from pipeline.render.pages.models import ModelPages
+from pipeline.render.pages.prose import Prose
+from pipeline.render.shell import Shell, mkdocs, secure, take_shells
 
 __all__ = ["render"]
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from pipeline.render.shell import ROOT, repository
+from pipeline import ROOT
+from pipeline.render.shell import repository
 
 HOSTS = ROOT / "site" / "hosts.csv"
 RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml keeps the large tables in

@@ -17,8 +17,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from pipeline.render import words
-from pipeline.render.book import Book
-from pipeline.render.models import ModelPages
+from pipeline.render.data.book import Book
+from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 
 FEW = 300  # models: one process has written them before a second has begun

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import jinja2
 
-from pipeline.render import errors, words
-from pipeline.render.book import Book
+from pipeline import ROOT
+from pipeline.render import words
+from pipeline.render.data.book import Book
+from pipeline.render.pages import errors
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "site" / "templates"
+TEMPLATES = ROOT / "site" / "templates"
 # What a stack of components is drawn and headed with: column, heading, page of the method.
 COMPONENTS = (
     ("weights", "Weights", "weights"),

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from markupsafe import escape
 
-ROOT = Path(__file__).resolve().parents[2]
+from pipeline import ROOT
+
 CONFIG = ROOT / "mkdocs.yml"
 SHELLS = {"model": "models/_organisation/_model", "page": "gpus/_gpu"}
 TITLE, DESCRIPTION, BODY = "ALMANAC-TITLE", "ALMANAC-DESCRIPTION", "<!--almanac:body-->"

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from pipeline.render.book import BAND_UNIT, UNKNOWN_KIB
+from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB
 
 GIB = 1024**3
 # What of a name in a path is escaped besides: a dot or a line at its beginning (hidden, or left out by some hosts), a dot at its end

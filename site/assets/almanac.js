@@ -37,7 +37,7 @@ export function reasonText(world, totals, at, context, limit, otherwise) {
   return limit && limit < context ? `its own context ends at ${tokens(limit)} tokens` : "no footprint was published";
 }
 
-// The context that a slice answers for where a model reads less than the scenario's (pipeline/render/slices.py); null where it does not.
+// The context that a slice answers for where a model reads less than the scenario's (pipeline/render/data/slices.py); null where it does not.
 export function shorterContext(world, s, own) {
   if (!own || own >= s.context) return null;
   return Math.max(...world.scenarios.filter((each) => each.phase === s.phase && each.context <= own).map((each) => each.context));

@@ -177,7 +177,7 @@ function nearest(name, most = 5) {
   return places.slice(0, most).map((i) => models.id[i]);
 }
 const asSql = shown.querySelectorAll("#as-sql, #as-sql ~ *");
-// A reason of the formulas in a reader's words, as pipeline/render/plain.py has it.
+// A reason of the formulas in a reader's words, as pipeline/render/pages/plain.py has it.
 const rules = (shared.words ?? []).map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
 const grouped = new RegExp("(?<![\\d.])\\d{5,}(?![\\d.]*\\d)", "g");
 const plain = (reason) => rules.reduce((said, [pattern, text]) => said.replace(pattern, text), reason).replace(grouped, (n) => BigInt(n).toLocaleString("en"));

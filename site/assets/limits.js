@@ -1,5 +1,5 @@
 // How far a card goes: the longest context and the most sequences, read off the points of a model (data/limits/). The same rule and the
-// same order of operations as the view `compatibility` and pipeline/render/limits.py: between two points memory is taken as a line, which
+// same order of operations as the view `compatibility` and pipeline/render/data/limits.py: between two points memory is taken as a line, which
 // lies above it where it bends, so a limit is never too high; the error band is in every need; whole multiples of what an engine allocates.
 const need = ({ totals, band }, i) => totals[i] * (1 + (Array.isArray(band) ? band[i] : band));
 

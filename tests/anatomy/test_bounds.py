@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.anatomy import ContradictoryConfig, read_config
-from pipeline.hub.bounds import LARGEST_SIZE, MOST_REPEATS
+from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS
 
 QWEN = {
     "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hostile import check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+from tests.anatomy.hostile import check
 
 PARAMETERS = Path(__file__).parents[1] / "oracle" / "parameters.csv"
 

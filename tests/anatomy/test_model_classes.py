@@ -12,20 +12,20 @@ import json
 from pathlib import Path
 
 import pytest
-from small_model import LLAMA
 
-from pipeline.anatomise import anatomise
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, families, read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.components import components
-from pipeline.anatomy.describe import told
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import DRAFT, FILE, UnknownClass, described
-from pipeline.facts import read_facts
-from pipeline.failures import Failure
+from pipeline.base.failures import Failure
+from pipeline.book.facts import read_facts
+from pipeline.cli.describe import told
+from pipeline.cli.own import OwnModelError, book_of
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.own import OwnModelError, book_of
+from pipeline.press.anatomise import anatomise
+from tests.anatomy.small_model import LLAMA
 
 families.reader_for("llama")
 READERS = sorted(families._READERS)

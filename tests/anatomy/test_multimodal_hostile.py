@@ -6,12 +6,12 @@ import json
 from functools import cache
 
 import pytest
-from hostile import check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_multimodal_oracle import ROWS
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+from tests.anatomy.hostile import check
 
 numbers = st.sampled_from(
     [0, -1, 1, 2, 3, 7, 10**4, 10**6, 10**8, 10**12, 2**63, 10**40, 0.5, 1e300, float("nan"), float("inf")]

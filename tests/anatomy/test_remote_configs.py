@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_multimodal_hostile import changed, check, paths, values
 
 from pipeline.anatomy import UnknownAnatomy, read_config
-from pipeline.anatomy.grade import grade
+from pipeline.confirm.grade import grade
 from pipeline.hub.snapshot import newest_snapshot
 
 TYPES = (

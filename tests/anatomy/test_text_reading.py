@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
-from pipeline.anatomy.context import context_tokens
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.windows import FULL, SLIDING, last_of_period, layers_without_rope, upper_layers
+from pipeline.anatomy.parts.context import context_tokens
+from pipeline.anatomy.parts.windows import FULL, SLIDING, last_of_period, layers_without_rope, upper_layers
 
 LLAMA_8B = {
     "model_type": "llama",

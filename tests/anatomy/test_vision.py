@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.anatomy import UnknownAnatomy, read_config
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.vision_towers import vision_tower
+from pipeline.anatomy.towers.vision import vision_tower
 
 BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}

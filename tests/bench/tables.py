@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline import build, publish
+from pipeline.press import build, publish
 
 RUNS = 7
 MODEL = "Qwen/Qwen3-8B"

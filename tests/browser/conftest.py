@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 from pipeline.render import render
 from tests.conftest import NO_BROWSER
-from tests.tiny_tables import build
+from tests.render.tiny_tables import build
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

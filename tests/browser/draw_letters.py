@@ -10,7 +10,7 @@ import json
 
 from playwright.sync_api import sync_playwright
 
-from pipeline.render.preview import LETTERS, SHADES
+from pipeline.render.draw.preview import LETTERS, SHADES
 from tests.browser.conftest import find_browser
 
 SETS = {"large": "bold 66px 'DejaVu Serif'", "middle": "bold 46px 'DejaVu Serif'", "text": "34px 'DejaVu Sans'"}

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.facts import read_facts
-from pipeline.render import lineage, paths, search, shell
-from pipeline.render.book import Book
+from pipeline.book.facts import read_facts
+from pipeline.render import paths, shell
+from pipeline.render.data import lineage
+from pipeline.render.data.book import Book
 from pipeline.render.environment import short_names
-from tests.tiny_tables import HOSTILE
+from pipeline.render.pages import search
+from tests.render.tiny_tables import HOSTILE
 
 pytestmark = pytest.mark.browser
 QUERIES = Path(__file__).with_name("queries.csv")

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.render import calculator
-from pipeline.render.mirror import Mirror, Untranslatable
-from pipeline.scenarios import TYPES
+from pipeline.book.scenario import TYPES
+from pipeline.render.data import calculator
+from pipeline.render.data.mirror import ENTRY, Mirror, Untranslatable
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).parents[2] / "site" / "assets"
@@ -161,7 +161,7 @@ def test_an_unknown_word_is_refused(book):
     cursor = book.cursor()
     cursor.execute("create or replace temp macro odd(a) as regexp_replace(a, 'x', 'y')")
     mirror = Mirror(cursor)
-    mirror.macros["footprints"] = ([], "SELECT odd('a') AS b FROM query_table('x')", "table_macro")
+    mirror.macros[ENTRY] = ([], "SELECT odd('a') AS b FROM query_table('x')", "table_macro")
     with pytest.raises(Untranslatable, match="regexp_replace"):
         mirror.module()
     cursor.close()

@@ -3,7 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.tiny_tables import UNKNOWN
+from tests.render.tiny_tables import UNKNOWN
 
 pytestmark = pytest.mark.browser
 MODEL = "models/acme/Alpha-7B-Instruct/"

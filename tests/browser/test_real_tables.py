@@ -9,10 +9,11 @@ from contextlib import contextmanager
 import duckdb
 import pytest
 
-from pipeline import build
-from pipeline.facts import read_measured
+from pipeline.book.facts import read_measured
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.render import render, tables
+from pipeline.press import build
+from pipeline.render import render
+from pipeline.render.data import tables
 from tests.browser.conftest import _Quiet, _Server
 from tests.browser.test_model_page import BEYOND, PAPER
 

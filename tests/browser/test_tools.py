@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.tiny_tables import HOSTILE
+from tests.render.tiny_tables import HOSTILE
 
 pytestmark = pytest.mark.browser
 

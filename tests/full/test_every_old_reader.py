@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from pipeline import build, publish
-from pipeline.scenarios import TYPES
-from tests import old_readers
+from pipeline.book.scenario import TYPES
+from pipeline.press import build, publish
+from tests.formulas import old_readers
 
 DATABASE = publish.ROOT / "build" / "tables" / build.DATABASE
 

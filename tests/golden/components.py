@@ -13,16 +13,17 @@ import csv
 import dataclasses
 import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
-from pipeline import build
-from pipeline.anatomise import anatomise
-from pipeline.facts import read_facts, read_measured
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.scenarios import TYPES
+from pipeline.press import build
+from pipeline.press.anatomise import anatomise
 
 PATH = Path(__file__).with_name("components.csv")
 COMPONENTS = (
@@ -75,11 +76,11 @@ _TRAINING = {
 _ADAPTER_ONLY = ("lora_rank", "lora_targets", "adapter")
 
 
-def book_of(snapshot: Snapshot) -> duckdb.DuckDBPyConnection:
-    """Formulas over the models of that snapshot, in memory."""
+def book_of(snapshot: Snapshot, texts: Mapping[Path, str] | None = None) -> duckdb.DuckDBPyConnection:
+    """Formulas over the models of that snapshot, in memory; `texts` are other words for some of their files."""
     connection = duckdb.connect()
     build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
-    build.run_sql(connection)
+    build.run_sql(connection, texts)
     return connection
 
 

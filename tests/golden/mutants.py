@@ -1,7 +1,7 @@
 """Which constants inside the formulas nobody holds: each number in tables/sql is changed in turn, and the golden figures asked again.
 
     python -m tests.golden.mutants            # every file; prints the survivors, ends with 1 where there are any
-    python -m tests.golden.mutants 61 70      # files whose names begin so
+    python -m tests.golden.mutants overhead activations/inference   # files whose paths in tables/sql begin so
 
 A mutant is killed by any figure of components.csv that changes, or by SQL that fails. Survivors are numbers that no scenario of
 that file feels; tests/golden/equal_mutants.csv lists those that cannot be felt, each with its reason. Takes seconds for each number.
@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import duckdb
 
-from pipeline import build
+from pipeline.press import build
 from tests.golden import components
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")
 _TOKEN = re.compile(r"--[^\n]*|'(?:[^']|'')*'|\"[^\"]*\"|[A-Za-z_][A-Za-z0-9_]*|\d+(?:\.\d+)?|.", re.DOTALL)
-_TABLES = re.compile(r"CREATE OR REPLACE TABLE|ALTER TABLE|UPDATE |INSERT INTO|CREATE TABLE")
+_TABLES = re.compile(r"CREATE OR REPLACE (TEMP )?TABLE")
 # what is asked beside the components: the other readers of the same numbers
 _QUERIES = (
     "SELECT gpu_id, capacity_bytes FROM gpu ORDER BY ALL",
@@ -80,21 +80,11 @@ class Figures:
 
     def _survives_anew(self, path: Path, text: str) -> bool:
         """Tables are made once: the whole book is made again."""
-        original = build.run_sql
         try:
-            build.run_sql = lambda connection: [
-                connection.execute(text if one == path else one.read_text(encoding="utf-8"))
-                for one in sorted(build.SQL.glob("*.sql"))
-            ]
-            connection = components.book_of(self.snapshot)
-            try:
+            with components.book_of(self.snapshot, {path: text}) as connection:
                 return self._asked(connection) == self.truth
-            finally:
-                connection.close()
-        except duckdb.Error:
+        except (duckdb.Error, build.FormulaError):
             return False
-        finally:
-            build.run_sql = original
 
 
 def equal() -> dict[tuple[str, str, str], str]:
@@ -105,14 +95,15 @@ def equal() -> dict[tuple[str, str, str], str]:
 
 def survivors(prefixes: list[str]) -> Iterator[tuple[Path, Literal, str]]:
     figures, known = Figures(), equal()
-    for path in sorted(build.SQL.glob("*.sql")):
-        if prefixes and not path.name.startswith(tuple(prefixes)):
+    for path in build.sql_files():
+        name = path.relative_to(build.SQL).as_posix()
+        if prefixes and not name.startswith(tuple(prefixes)):
             continue
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
         for literal in literals(text):
             line = lines[literal.line - 1].strip()
-            if (path.name, line, literal.text) not in known and figures.survives(path, mutated(text, literal)):
+            if (name, line, literal.text) not in known and figures.survives(path, mutated(text, literal)):
                 yield path, literal, line
 
 
@@ -120,7 +111,7 @@ def main(prefixes: list[str]) -> int:
     count = 0
     for path, literal, line in survivors(prefixes):
         count += 1
-        print(f"{path.name}:{literal.line}: {literal.text} in: {line}", flush=True)
+        print(f"{path.relative_to(build.SQL)}:{literal.line}: {literal.text} in: {line}", flush=True)
     print(f"{count} numbers are held by no figure")
     return 1 if count else 0
 

@@ -35,9 +35,9 @@ def _serve(count: int, pipe) -> None:
 
 
 def _crawl(url: str, top: Path, count: int) -> tuple[float, int]:
+    from pipeline.base.progress import quiet
     from pipeline.hub.crawl import crawl
     from pipeline.hub.settings import Settings
-    from pipeline.progress import quiet
 
     for name, lines in {
         "crawl": "pipeline_tag,share\ntext-generation,1\n",

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.progress import quiet
 from pipeline.hub.crawl import Crawled, crawl
 from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.hub.transport import Patience
-from pipeline.progress import quiet
 from tests.fake_hub.models import config, plain
 from tests.fake_hub.server import FakeHub
 

@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from pipeline import console
-from pipeline.brought import brought
+from pipeline.base.progress import quiet
+from pipeline.cli import console
 from pipeline.hub.crawl import Brought, crawl
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.progress import quiet
+from pipeline.press.brought import brought
 from tests.fake_hub.models import LLAMA_COUNT, config, plain, row
 
 NAMES = [f"org/m{i:02}" for i in range(40)]

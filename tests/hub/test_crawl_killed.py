@@ -25,7 +25,7 @@ PROGRAM = """
     from pipeline.hub import store
     from pipeline.hub.crawl import crawl
     from pipeline.hub.settings import Settings
-    from pipeline.progress import quiet
+    from pipeline.base.progress import quiet
     top, url, stage = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     def hang():
         (top / "reached").touch()

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.anatomise import anatomise
-from pipeline.anatomy.grade import OWN_CONFIG
+from pipeline.confirm.grade import OWN_CONFIG
 from pipeline.hub.snapshot import FOLDER, snapshot_in
+from pipeline.press.anatomise import anatomise
 from tests.fake_hub.models import row
 
 COUNT = 60

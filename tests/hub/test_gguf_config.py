@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.anatomise import anatomise
 from pipeline.anatomy import read_config
 from pipeline.hub.gguf_config import config_of
 from pipeline.hub.snapshot import snapshot_in
+from pipeline.press.anatomise import anatomise
 from tests.fake_hub.models import LLAMA, LLAMA_COUNT, llama_gguf, row
 
 ASKED = {"trending_share": 0, "header_requests": 100}

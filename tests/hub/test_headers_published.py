@@ -7,10 +7,10 @@ import json
 import duckdb
 import pytest
 
-from pipeline import publish as publishing
 from pipeline.anatomy import read_config
-from pipeline.progress import quiet
-from tests.anatomy.headers import FORMATS, of_layers, repacked, written
+from pipeline.base.progress import quiet
+from pipeline.press import publish as publishing
+from tests.confirm.headers import FORMATS, of_layers, repacked, written
 from tests.fake_hub.models import gguf, plain, raw_safetensors, row, safetensors
 
 LONG = {"max_position_embeddings": 8192}

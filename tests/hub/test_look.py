@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pipeline import console
+from pipeline.cli import console
 from pipeline.hub import look
 from pipeline.hub.look import look_at_hub
 from pipeline.hub.seen import DIFFERS, NOT_SEEN

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from pipeline import __main__ as command
-from pipeline import console
+from pipeline.cli import console
 from pipeline.hub import reach
 from pipeline.hub.snapshot import FOLDER
 
@@ -95,10 +95,10 @@ def steps(monkeypatch):
             (output / name).parent.mkdir(parents=True, exist_ok=True)
             (output / name).touch()
 
-    monkeypatch.setattr(command.console, "refresh", refresh)
-    monkeypatch.setattr(command.console, "publish", publish)
-    monkeypatch.setattr(command.console, "newest_snapshot", lambda *_: None)
-    monkeypatch.setattr("pipeline.output.refuse", lambda *_: None)
+    monkeypatch.setattr(console, "refresh", refresh)
+    monkeypatch.setattr(console, "publish", publish)
+    monkeypatch.setattr(console, "newest_snapshot", lambda *_: None)
+    monkeypatch.setattr("pipeline.press.output.refuse", lambda *_: None)
     monkeypatch.delenv("ALMANAC_CRAWL", raising=False)
     return done, done_with
 
@@ -149,9 +149,9 @@ def test_ctrl_c_while_a_first_publish_crawls_leaves_what_was_published(steps, tm
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.console, "refresh", interrupted)
+    monkeypatch.setattr(console, "refresh", interrupted)
     assert command.main(["publish", "--output", str(output)]) == 130
-    assert done == ["publish"] and command.console.is_built(output)
+    assert done == ["publish"] and console.is_built(output)
     assert "what is published is whole" in capsys.readouterr().err
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.facts import TABLES, read_table
+from pipeline.book.facts import TABLES, read_table
+from pipeline.book.schema import FACTS
 from pipeline.hub.record import EXACT_KINDS, Record, read_record
 from pipeline.hub.snapshot import FOLDER, SnapshotError, newest_snapshot, snapshot_in
-from pipeline.schema import FACTS
 
 
 @pytest.fixture(scope="module")

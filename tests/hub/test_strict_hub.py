@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
-from pipeline import console
+from pipeline.cli import console
 from pipeline.hub.client import Refused
 from pipeline.hub.listing import EXPAND, EXPAND_ONE
 from pipeline.hub.traffic import Unavailable

@@ -1,4 +1,4 @@
-"""Counts what real processors make of a picture: the truth for tables/sql/64_image_tokens.sql.
+"""Counts what real processors make of a picture: the truth for tables/sql/activations/images/image_tokens.sql.
 
     pip install -e '.[oracle]' torchvision pillow
     python tests/oracle/count_image_tokens.py            # writes image_tokens.csv anew

@@ -1,4 +1,4 @@
-"""Counts what inference of encoders, towers and encoder-decoders holds at its peak: the truth for tables/sql/64_stages.sql.
+"""Counts what inference of encoders, towers and encoder-decoders holds at its peak: the truth for tables/sql/activations/inference/towers.sql.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_inference.py                # all rows of inference.csv that have no peak yet

@@ -1,4 +1,4 @@
-"""Counts what the stages of diffusion pipelines hold at their peaks: the truth for tables/sql/66_pipelines.sql.
+"""Counts what the stages of diffusion pipelines hold at their peaks: the truth for tables/sql/pipelines/pipelines.sql.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_pipelines.py            # all rows of pipelines.csv that have no peak yet

@@ -5,7 +5,7 @@
 
 A layer of transformers is run alone on fake CUDA tensors, in several shapes that no model has. The bytes that are alive after each of its
 operators are a linear function of its widths: every moment that is the largest for some shape is printed with its bytes per element,
-`kept` is what the forward pass leaves. tests/test_recurrent_layers.py and test_training_oracle.py judge the rows on whole models.
+`kept` is what the forward pass leaves. tests/formulas/test_recurrent_layers.py and test_training_oracle.py judge the rows on whole models.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def difference(model_type: str, class_name: str) -> str | None:
 def confirmed_by_totals(known: dict[tuple[str, str], dict]) -> Iterator[dict]:
     """Classes of code of their own that a record of the snapshot names, where its published total or headers are what the reader says."""
     from pipeline.anatomy import model_classes
-    from pipeline.anatomy.header_grade import grade_with_header
+    from pipeline.confirm.header_grade import grade_with_header
     from pipeline.hub.snapshot import newest_snapshot
 
     from pipeline.anatomy import read_config  # isort: skip

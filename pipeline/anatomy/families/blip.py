@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
+import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.multimodal import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import (
+from pipeline.anatomy.towers.part import (
     Part,
     add_parts,
     architecture_of,
@@ -19,8 +19,8 @@ from pipeline.anatomy.towers import (
     ratio,
     sizes,
 )
-from pipeline.anatomy.vision_towers import vision_tower
-from pipeline.hub.bounds import MOST_REPEATS
+from pipeline.anatomy.towers.vision import vision_tower
+from pipeline.base.bounds import MOST_REPEATS
 
 BERT = {
     "vocab_size": 30522,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, assemble, layer_count, over, sizes
+from pipeline.anatomy.towers.part import Part, assemble, layer_count, over, sizes
 
 
 def codec() -> Part:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pipeline.anatomy.vision_towers_more  # noqa: F401 (registers its towers)
+import pipeline.anatomy.towers.vision_beside_vit  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, nested, over
-from pipeline.anatomy.vision_towers import vision_tower
+from pipeline.anatomy.towers.part import (
+    Part,
+    architecture_of,
+    assemble,
+    has_head,
+    label_count,
+    layer_count,
+    nested,
+    over,
+)
+from pipeline.anatomy.towers.vision import vision_tower
 
 CLIP_TEXT = {
     "vocab_size": 49408,

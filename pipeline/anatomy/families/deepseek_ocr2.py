@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pipeline.anatomy.vision_towers_native  # noqa: F401 (registers its towers)
-from pipeline.anatomy.experts import Sparse, after_dense, read_sparse
+import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, layer_count, nested, over, sizes
-from pipeline.anatomy.vision_towers import vision_tower
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.vision import vision_tower
 
 TEXT = Sparse(
     replace(LLAMA, head_dim=None), experts=("n_routed_experts", 64), chosen=("num_experts_per_tok", None),

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, layer_count
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count
 
 WINDOW, HEAVY, SPARSE = "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention"
 KIND_OF_RATIO = {0: WINDOW, 4: SPARSE, 128: HEAVY}

@@ -8,13 +8,13 @@ layers after them read too. An n-gram layer has a table, [h·(s + 1), columns·w
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.deepseek_v4 import WINDOW, attend, hyper_connections, tower
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers import add_parts, nested
+from pipeline.anatomy.towers.part import add_parts, nested
 
 MOST_RATIO = 4096  # tokens in one compressed entry
 

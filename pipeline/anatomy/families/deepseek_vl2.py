@@ -6,13 +6,13 @@ which the model does not use.
 
 from __future__ import annotations
 
-from pipeline.anatomy.experts import read_sparse
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.latent import SPARSE
 from pipeline.anatomy.families.ocr import TEXT
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.experts import read_sparse
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, ratio
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, ratio
 
 PROJECTOR = "downsample_mlp_gelu"
 

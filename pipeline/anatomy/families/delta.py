@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense, store_prediction_layers
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.latent import Latent, latent_attention
-from pipeline.anatomy.mixers import gated_delta, kimi_delta, recurrent
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense, store_prediction_layers
+from pipeline.anatomy.parts.latent import Latent, latent_attention
+from pipeline.anatomy.parts.mixers import gated_delta, kimi_delta, recurrent
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 

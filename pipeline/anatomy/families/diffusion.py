@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer
-from pipeline.anatomy.towers import Part, architecture_of, assemble, divided, layer_count, ratio, sizes
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, divided, layer_count, ratio, sizes
 
 
 def denoiser() -> Part:

@@ -7,10 +7,10 @@ values of the prompt and of finished canvases are cached as Gemma 4's are. Sourc
 from __future__ import annotations
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.multimodal_native import read_gemma4
+from pipeline.anatomy.families.multimodal_woven import read_gemma4
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, nested
+from pipeline.anatomy.towers.part import Part, add_parts, nested
 
 # What its layers are, whatever the config says: values are keys in full layers, experts stand beside every dense block.
 LAYERS = {

@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, note, width_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count, ratio
+from pipeline.anatomy.towers.part import Part, layer_count, ratio
 
 
 def conditioned(part: Part, fields: Fields, hidden: int, layers: int, caption: int) -> None:

@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, layer_count, sizes
+from pipeline.anatomy.towers.part import Part, layer_count, sizes
 
 DOWN, UP = ("DownBlock2D", "CrossAttnDownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
 SPECIAL = ("dual_cross_attention", "only_cross_attention", "mid_block_only_cross_attention", "class_embeddings_concat")

@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish, flux_blocks, note, streams, width_of
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer
-from pipeline.anatomy.towers import layer_count, ratio, sizes
+from pipeline.anatomy.towers.part import layer_count, ratio, sizes
 
 
 @family("WanTransformer3DModel", "wan")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, layer_count, nested, pair
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, pair
 
 HEAD = "tie_word_embeddings"
 

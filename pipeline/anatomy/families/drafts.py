@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.windows import SLIDING, window_of, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.windows import SLIDING, window_of, windows_by_type
 
 
 @family("muse_glimmer_assistant")

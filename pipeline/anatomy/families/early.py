@@ -6,9 +6,9 @@ Source: the config and modeling files of transformers 5.23.0, one folder for eac
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 

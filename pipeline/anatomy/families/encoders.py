@@ -13,9 +13,9 @@ from pipeline.anatomy.class_defaults import of_class
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
-from pipeline.anatomy.relative_positions import disentangled
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, over
+from pipeline.anatomy.towers.relative_positions import disentangled
 
 BERT = {
     "vocab_size": 30522,

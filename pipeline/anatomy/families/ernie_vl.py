@@ -5,13 +5,13 @@ Source: transformers 5.23.0, models/ernie4_5_vl_moe.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import after_dense
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain, attend
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import after_dense
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, over, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over, sizes
 
 TEXT = Plain(tied=True, kv_heads=4, qkv_bias=("use_bias", False), out_bias=("use_bias", False))
 VISION = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.windows import FULL, SLIDING, every, window_of
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.windows import FULL, SLIDING, every, window_of
 
 
 @family("gemma3n_text")

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.windows import FULL, SLIDING, every, looking_both_ways, window_of
 from pipeline.anatomy.reading import dropout, is_causal, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.windows import FULL, SLIDING, every, looking_both_ways, window_of
 
 
 @family("gemma4_text")

@@ -6,9 +6,9 @@ over text; checkpoints hold the latter too.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.reading import Heads, dropout, head_kind
 from pipeline.anatomy.rows import Anatomy
 

@@ -10,12 +10,12 @@ import math
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, nested
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, nested
 
 GLOBAL, LOCAL = "hybrid", "hybrid_sliding"
 LARGEST_PATCH = 4096  # pixels of a side, or frames

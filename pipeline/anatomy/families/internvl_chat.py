@@ -10,7 +10,7 @@ from dataclasses import replace
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import architecture_of, nested
+from pipeline.anatomy.towers.part import architecture_of, nested
 
 _RENAMED = {"attention_bias": "qkv_bias", "use_qk_norm": "qk_normalization"}
 

@@ -5,9 +5,9 @@ Source: transformers 5.23.0, models/jetmoe.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
 from pipeline.anatomy.rows import Anatomy
 
 

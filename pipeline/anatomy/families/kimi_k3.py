@@ -8,14 +8,14 @@ released files hold one decay for each element of a head and not one for each he
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.delta import kimi_attending
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.latent import Latent, latent_attention
-from pipeline.anatomy.mixers import kimi_delta
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.latent import Latent, latent_attention
+from pipeline.anatomy.parts.mixers import kimi_delta
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, layer_count, nested
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested
 
 
 @family("kimi_k3")

@@ -9,7 +9,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, layer_count, nested, over
 
 TEXT = {"vocab_size": 108481, "embed_dim": 1536, "layers": 24, "ffn_dim": 6144, "attention_heads": 16}
 VISION = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import MLP_BIAS, Plain
 from pipeline.anatomy.families.sparse import CHOSEN, ROUTED, WIDTH
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.latent import Latent, latent_attention
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 BARE = Plain()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.mixers import mamba, mamba2
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.mixers import mamba, mamba2
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 

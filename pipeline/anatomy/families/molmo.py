@@ -11,7 +11,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, layer_count, nested, over, pair, sizes
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, layer_count, nested, over, pair, sizes
 
 HEADS = {"hidden_size": 1152, "num_attention_heads": 16, "num_key_value_heads": 16, "head_dim": 72}
 VISION = {**HEADS, "intermediate_size": 4304, "num_hidden_layers": 25, "patch_size": 14, "num_channels": 3}

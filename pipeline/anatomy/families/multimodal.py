@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pipeline.anatomy.vision_towers_native  # noqa: F401 (registers its towers)
-from pipeline.anatomy import projectors as p
+import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401 (registers its towers)
 from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, architecture_of, nested, over
-from pipeline.anatomy.vision_towers import vision_tower
+from pipeline.anatomy.towers import projectors as p
+from pipeline.anatomy.towers.part import Part, add_parts, architecture_of, nested, over
+from pipeline.anatomy.towers.vision import vision_tower
 
 # What a nested config need not repeat: transformers writes only what differs from these class defaults.
 LLAMA = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.mixers import mamba2
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.hub.bounds import MOST_REPEATS
+from pipeline.base.bounds import MOST_REPEATS
 
 KINDS = {
     "M": "mamba", "mamba": "mamba", "linear_attention": "mamba", "*": "attention", "attention": "attention",

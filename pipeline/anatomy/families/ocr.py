@@ -6,13 +6,13 @@ no use for here. The language model keeps every token of the prompt and a window
 
 from __future__ import annotations
 
-from pipeline.anatomy.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import LLAMA
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, add_parts, divided, layer_count, nested, over, pair, sizes
-from pipeline.anatomy.vision_towers import LARGE_CLIP, vision_tower
+from pipeline.anatomy.towers.part import Part, add_parts, divided, layer_count, nested, over, pair, sizes
+from pipeline.anatomy.towers.vision import LARGE_CLIP, vision_tower
 
 REFERENCE = "reference_sliding_attention"
 TEXT = Sparse(

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.anatomy.experts import Sparse, read_sparse
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.codecs import halved, ratios
-from pipeline.anatomy.families.multimodal_native import read_thinker
+from pipeline.anatomy.families.multimodal_woven import read_thinker
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
+from pipeline.anatomy.parts.experts import Sparse, read_sparse
 from pipeline.anatomy.rows import Anatomy, Tensor
-from pipeline.anatomy.towers import Part, add_parts, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, nested, over
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
 QK = replace(BIASED, qk_norm="head")

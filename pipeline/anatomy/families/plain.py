@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import Heads, dropout, is_causal
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.windows import (
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.windows import (
     Windows,
     either_way,
     first_of_period,
@@ -25,6 +23,8 @@ from pipeline.anatomy.windows import (
     upper_layers,
     whole_context,
 )
+from pipeline.anatomy.reading import Heads, dropout, is_causal
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 
 Flag = bool | tuple  # fixed, or the config's field (and its synonyms) and its default
 

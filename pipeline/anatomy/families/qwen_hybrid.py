@@ -5,10 +5,10 @@ Source: transformers 5.23.0, models/qwen3_next, qwen3_5, qwen3_5_moe.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.mixers import gated_delta
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.mixers import gated_delta
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy
 

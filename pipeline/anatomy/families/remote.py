@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
+from pipeline.anatomy.parts.windows import upper_layers
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.anatomy.windows import upper_layers
 
 
 @family("qwen")

@@ -12,7 +12,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, assemble, divided, layer_count, nested, over, pair
+from pipeline.anatomy.towers.part import Part, assemble, divided, layer_count, nested, over, pair
 
 BACKBONE = {
     "hidden_size": 1024, "intermediate_size": 4736, "num_hidden_layers": 32, "num_attention_heads": 16,

@@ -13,7 +13,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, label_count, layer_count, nested, over
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, label_count, layer_count, nested, over
 
 
 @family("t5", "mt5", "umt5", "longt5")

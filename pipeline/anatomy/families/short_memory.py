@@ -5,10 +5,10 @@ Source: transformers 5.23.0, models/lfm2, lfm2_moe, recurrent_gemma.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.mixers import rg_lru, short_convolution
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.mixers import rg_lru, short_convolution
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 

@@ -1,4 +1,4 @@
-"""Families whose layers hold routed experts, as rows of `pipeline.anatomy.experts.Sparse`.
+"""Families whose layers hold routed experts, as rows of `pipeline.anatomy.parts.experts.Sparse`.
 
 Source: the config and modeling files of transformers 5.23.0, one folder for each model_type.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.anatomy.experts import Sparse, after_dense, read_sparse, stepped
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import ATTENTION_BIAS, BIASED, MLP_BIAS, Plain
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.windows import (
+from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse, stepped
+from pipeline.anatomy.parts.windows import (
     first_of_period,
     flint_windows,
     last_of_period,
@@ -22,6 +21,7 @@ from pipeline.anatomy.windows import (
     upper_layers_always,
     window_if_used,
 )
+from pipeline.anatomy.rows import Anatomy
 
 WIDTH = ("moe_intermediate_size",)
 LOCAL = ("num_local_experts", "num_experts")

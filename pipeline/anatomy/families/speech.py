@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pipeline.anatomy.audio_towers import TOWERS, audio_tower, whisper_encoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, over
+from pipeline.anatomy.towers.audio import TOWERS, audio_tower, whisper_encoder
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
 
 MOONSHINE = {
     "vocab_size": 32768,

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense
+from pipeline.anatomy.parts.windows import window_of, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout
 from pipeline.anatomy.rows import Anatomy
-from pipeline.anatomy.towers import Part, add_parts, layer_count, ratio
-from pipeline.anatomy.windows import window_of, windows_by_type
+from pipeline.anatomy.towers.part import Part, add_parts, layer_count, ratio
 
 SPARSE = Sparse(
     Plain(), experts=("moe_num_experts", "num_experts", "n_routed_experts", 288),

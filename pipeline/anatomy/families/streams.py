@@ -8,15 +8,15 @@ from __future__ import annotations
 from functools import cache
 from math import isqrt
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.latent import indexer_kinds
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.families.qwen_hybrid import LINEAR, mix, sparse
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.latent import Latent, latent_attention
-from pipeline.anatomy.mixers import convolution, kimi_delta, recurrent
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense
+from pipeline.anatomy.parts.latent import Latent, latent_attention
+from pipeline.anatomy.parts.mixers import convolution, kimi_delta, recurrent
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipeline.anatomy.builders import Decoder
-from pipeline.anatomy.experts import Sparse, after_dense, named
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import Plain
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.experts import Sparse, after_dense, named
+from pipeline.anatomy.parts.windows import FULL, SLIDING, windows_by_type
 from pipeline.anatomy.reading import Heads, dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
-from pipeline.anatomy.windows import FULL, SLIDING, windows_by_type
 
 CHUNKED = "chunked_attention"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pipeline.anatomy.vision_towers_more
-import pipeline.anatomy.vision_towers_native  # noqa: F401
+import pipeline.anatomy.towers.vision_beside_vit
+import pipeline.anatomy.towers.vision_of_language_models  # noqa: F401
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
-from pipeline.anatomy.towers import Part, architecture_of, assemble, has_head, label_count, layer_count, over
-from pipeline.anatomy.vision_towers import TOWERS, vision_tower
+from pipeline.anatomy.towers.part import Part, architecture_of, assemble, has_head, label_count, layer_count, over
+from pipeline.anatomy.towers.vision import TOWERS, vision_tower
 
 # Bare classes that end in a dense layer over the class token.
 POOLED = ("ViTModel", "DeiTModel", "VivitModel")

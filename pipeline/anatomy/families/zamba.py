@@ -6,10 +6,10 @@ once for each layer that calls it. Source: transformers 5.23.0, models/zamba2.
 
 from __future__ import annotations
 
-from pipeline.anatomy.builders import Decoder
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.mixers import mamba2
+from pipeline.anatomy.parts.builders import Decoder
+from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 

@@ -1,0 +1,275 @@
+"""Audio towers: Whisper's encoder and its relatives, the convolutional front of Wav2Vec 2.0, Gemma's conformer.
+
+`audio_tower(fields)` reads a tower by the `model_type` of its own config, as it stands alone or inside another model.
+"""
+
+from __future__ import annotations
+
+from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.towers.part import Part, Towers, layer_count, over, registered, sizes
+
+TOWERS: Towers = {}
+tower = registered(TOWERS)
+
+
+def audio_tower(fields: Fields, default: str | None = None) -> list[Part]:
+    """The tower this config describes; `default` is the kind that a parent builds where its config does not say."""
+    kind = fields.text("model_type") or default
+    kind = kind if kind in TOWERS else default
+    if kind not in TOWERS:
+        raise UnknownAnatomy(f"audio tower '{str(kind)[:60]}' is not described yet")
+    return TOWERS[kind](Fields({**fields.config, "model_type": kind}, fields.where))
+
+
+WHISPER = {
+    "voxtral_encoder": {
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 20,
+    },
+    "qwen2_audio_encoder": {
+        "d_model": 1280,
+        "encoder_ffn_dim": 5120,
+        "encoder_layers": 32,
+        "encoder_attention_heads": 20,
+    },
+    "moss_transcribe_diarize_audio": {
+        "hidden_size": 1024,
+        "intermediate_size": 4096,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "num_mel_bins": 80,
+    },
+}
+WHISPER["audioflamingo3_encoder"] = WHISPER["voxtral_encoder"]
+WHISPER["qwen2_5_omni_audio_encoder"] = WHISPER["qwen2_audio_encoder"]
+
+
+@tower(*WHISPER)
+def whisper_tower(fields: Fields) -> list[Part]:
+    part = Part("audio", "audio-tower")
+    whisper_encoder(part, over(fields, {"num_mel_bins": 128, **WHISPER[fields.text("model_type")]}))
+    # Positions are computed; there are two learned marks, and a projection.
+    if fields.text("model_type") == "qwen2_5_omni_audio_encoder":
+        part.tensors = [t for t in part.tensors if t.role != "position_embedding"]
+        outputs = fields.count("output_dim", default=3584)
+        part.embedding("mark_embedding", 2, outputs)
+        projection = Part("projector", "projector")
+        projection.linear("projector", part.hidden, outputs)
+        return [part, projection]
+    return [part]
+
+
+@tower("qwen3_omni_moe_audio_encoder")
+def qwen3_omni_audio(fields: Fields) -> list[Part]:
+    """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
+    fields = over(
+        fields,
+        {"num_mel_bins": 128, **WHISPER["qwen2_audio_encoder"], "downsample_hidden_size": 480, "output_dim": 3584},
+    )
+    hidden, layers, channels = (
+        fields.count("d_model"),
+        layer_count(fields, "encoder_layers"),
+        fields.count("downsample_hidden_size"),
+    )
+    part, bins = Part("audio", "audio-tower"), fields.count("num_mel_bins")
+    for inputs in (1, channels, channels):
+        part.conv(channels, inputs, 3, 3)
+        bins = (bins + 1) // 2
+    part.linear("patch_embedding", channels * bins, hidden, bias=False)
+    part.block(layers, hidden, fields.count("encoder_ffn_dim"), fields.count("encoder_attention_heads"))
+    part.norm(hidden)
+    projection, outputs = Part("projector", "projector"), fields.count("output_dim")
+    projection.linear("projector_up", hidden, hidden)
+    projection.linear("projector_down", hidden, outputs)
+    part.hidden, part.layers = hidden, layers
+    return [part, projection]
+
+
+def whisper_encoder(part: Part, fields: Fields) -> None:
+    """Two convolutions over mel bins, a table of positions, layers whose keys have no bias, a norm."""
+    hidden = fields.count("d_model", "hidden_size")
+    layers = layer_count(fields, "encoder_layers", "num_hidden_layers")
+    heads, width = (
+        fields.count("encoder_attention_heads", "num_attention_heads"),
+        fields.count("encoder_ffn_dim", "intermediate_size"),
+    )
+    part.conv(hidden, fields.count("num_mel_bins", default=80), 3)
+    part.conv(hidden, hidden, 3)
+    part.embedding("position_embedding", fields.count("max_source_positions", default=1500), hidden)
+    part.block(layers, hidden, width, heads, key_bias=False)
+    part.norm(hidden)
+    part.hidden, part.layers = hidden, layers
+
+
+@tower("voxtral_realtime_encoder")
+def voxtral_realtime(fields: Fields) -> list[Part]:
+    defaults = {
+        "hidden_size": 1280,
+        "intermediate_size": 5120,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "head_dim": 64,
+    }
+    fields = over(fields, {**defaults, "num_mel_bins": 128, "sliding_window": 750})
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
+    part = Part("audio", "audio-tower")
+    part.conv(hidden, fields.count("num_mel_bins"), 3)
+    part.conv(hidden, hidden, 3)
+    part.mixer(
+        layers,
+        hidden,
+        heads,
+        head_dim=fields.count("head_dim"),
+        key_bias=False,
+        mechanism="sliding",
+        window=fields.count("sliding_window"),
+    )
+    part.mlp(layers, hidden, width, gated=True, bias=False)
+    part.vector(hidden, "bias", layers=layers)
+    part.norm(hidden, count=2 * layers + 1, bias=False)
+    part.hidden, part.layers = hidden, layers
+    return [part]
+
+
+@tower("gemma4_audio")
+def gemma4_audio(fields: Fields) -> list[Part]:
+    """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
+    fields = over(
+        fields, {"hidden_size": 1024, "num_hidden_layers": 12, "num_attention_heads": 8, "output_proj_dims": 1536}
+    )
+    hidden, layers, heads = (
+        fields.count("hidden_size"),
+        layer_count(fields, "num_hidden_layers"),
+        fields.count("num_attention_heads"),
+    )
+    part, outputs = Part("audio", "audio-tower"), fields.count("output_proj_dims")
+    first, second = [*sizes(fields, "subsampling_conv_channels", (128, 32), least=1), 1, 1][:2]
+    part.conv(first, 1, 3, 3, bias=False)
+    part.conv(second, first, 3, 3, bias=False)
+    part.norm(first, bias=False)
+    part.norm(second, bias=False)
+    part.linear("patch_embedding", first * second // 4, hidden, bias=False)  # 128 mel bins, halved twice
+    part.mixer(layers, hidden, heads, bias=False)
+    part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
+    part.vector(hidden // heads, layers=layers)
+    for _ in range(2):
+        part.mlp(layers, hidden, 4 * hidden, bias=False)
+    part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
+    part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
+    part.conv(hidden, 1, fields.count("conv_kernel_size", default=5), bias=False, layers=layers)
+    part.norm(hidden, layers=layers, count=9, bias=False)
+    part.linear("projector", hidden, outputs)
+    part.hidden, part.layers = outputs, layers
+    return [part]
+
+
+WAV2VEC = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "vocab_size": 32,
+}
+CONVOLUTIONS = ((512,) * 7, (10, 3, 3, 3, 3, 2, 2))
+SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (10, 3, 1, 3, 1, 3, 1, 3, 1, 2, 1, 2, 1))
+
+
+@tower("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
+def wav2vec(fields: Fields) -> list[Part]:
+    """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
+    kind, fields = fields.text("model_type"), over(fields, WAV2VEC)
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
+    channels, kernels = SQUEEZED if kind == "sew" else CONVOLUTIONS
+    channels, kernels = sizes(fields, "conv_dim", channels, least=1), sizes(fields, "conv_kernel", kernels, least=1)
+    if len(channels) != len(kernels) or not channels:
+        raise ContradictoryConfig(f"{fields.where}: conv_dim and conv_kernel do not agree")
+    part = Part("audio", "audio-tower")
+    if fields.flag("add_adapter"):
+        raise UnknownAnatomy(f"{fields.where}: adapters over the encoder are not described yet")
+    every_norm = kind == "data2vec-audio" or fields.text("feat_extract_norm", default="group") == "layer"
+    for i, (outputs, kernel) in enumerate(zip(channels, kernels, strict=True)):
+        part.conv(outputs, channels[i - 1] if i else 1, kernel, bias=fields.flag("conv_bias"))
+        part.norm(outputs if every_norm or not i else 0)
+    last = channels[-1]
+    part.norm(last if fields.flag("feat_proj_layer_norm", default=True) else 0)
+    if kind != "sew" or last != hidden:
+        part.linear("patch_embedding", last, hidden)
+    positions(part, fields, kind, hidden)
+    part.norm(hidden)
+    part.block(layers, hidden, width, heads)
+    adapter = fields.count("adapter_attn_dim", default=None)
+    if adapter and fields.flag("do_stable_layer_norm"):
+        part.norm(hidden, layers=layers)
+        part.linear("adapter_up", hidden, adapter, layers=layers)
+        part.linear("adapter_down", adapter, hidden, layers=layers)
+    if kind == "wavlm":
+        head_dim = fields.divide(hidden, heads, "hidden_size")
+        part.vector(heads, layers=layers)
+        part.linear("attention_gate", head_dim, 8, layers=layers)
+        part.embedding("position_embedding", fields.count("num_buckets", default=320), heads)
+    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+        part.vector(hidden, "mask_embedding")
+    if kind == "sew":
+        part.linear("upsample", hidden, hidden * fields.count("squeeze_factor", default=2))
+    part.hidden, part.layers = hidden, layers
+    return [part]
+
+
+def positions(part: Part, fields: Fields, kind: str, hidden: int) -> None:
+    """A grouped convolution, its weight split into direction and length (two tensors), or several plain ones."""
+    inner = fields.divide(hidden, fields.count("num_conv_pos_embedding_groups", default=16), "hidden_size")
+    if kind == "data2vec-audio":
+        count, kernel = (
+            layer_count(fields, "num_conv_pos_embeddings", default=5),
+            fields.count("conv_pos_kernel_size", default=19),
+        )
+        part.conv(hidden, inner, kernel, count=count)
+        return
+    kernel = fields.count("num_conv_pos_embeddings", default=128)
+    part.conv(hidden, inner, kernel)
+    if fields.flag("conv_pos_batch_norm"):
+        part.norm(hidden)
+    else:
+        part.vector(kernel)
+
+
+@tower("wav2vec2-bert")
+def wav2vec_bert(fields: Fields) -> list[Part]:
+    """A conformer over mel features with relative keys."""
+    defaults = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+    fields = over(fields, {**defaults, "feature_projection_input_dim": 160})
+    hidden, layers = fields.count("hidden_size"), layer_count(fields, "num_hidden_layers")
+    heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
+    part, inputs = Part("audio", "audio-tower"), fields.count("feature_projection_input_dim")
+    if fields.flag("add_adapter"):
+        raise UnknownAnatomy(f"{fields.where}: adapters over a conformer are not described yet")
+    part.norm(inputs)
+    part.linear("patch_embedding", inputs, hidden)
+    part.mixer(layers, hidden, heads)
+    silent = "none" if fields.is_null("position_embeddings_type") else "relative_key"
+    kind = fields.text("position_embeddings_type", default=silent)
+    if kind == "relative_key":
+        rows = (
+            fields.count("left_max_position_embeddings", default=64)
+            + fields.count("right_max_position_embeddings", default=8)
+            + 1
+        )
+        part.embedding("position_embedding", rows, hidden // heads, layers=layers)
+    elif kind == "relative":
+        part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
+        part.parameter(hidden, layers=layers, count=2)
+    part.mlp(layers, hidden, width)
+    part.mlp(layers, hidden, width)
+    part.conv(2 * hidden, hidden, 1, bias=False, layers=layers)
+    part.conv(hidden, hidden, 1, bias=False, layers=layers)
+    part.conv(hidden, 1, fields.count("conv_depthwise_kernel_size", default=31), bias=False, layers=layers)
+    part.norm(hidden, layers=layers, count=6)
+    if fields.number("mask_time_prob", default=0.05) > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
+        part.vector(hidden, "mask_embedding")
+    part.hidden, part.layers = hidden, layers
+    return [part]

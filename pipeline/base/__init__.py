@@ -1,0 +1,1 @@
+"""What every room needs: failures as sentences, the progress bar, bounds of honest values, reading a published file."""

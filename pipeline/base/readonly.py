@@ -1,0 +1,32 @@
+"""Reading a published database whoever else has it open.
+
+A DuckDB shell that opens the file for writing locks it, even where nobody writes. Our own readers need what is published and nothing
+newer, so that they take a copy then.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import duckdb
+
+from pipeline.base.failures import interruptible
+
+
+@contextmanager
+def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that cannot write. Raises duckdb.Error where the file is no database."""
+    with ExitStack() as held:
+        try:
+            connection = duckdb.connect(str(database), read_only=True)
+        except duckdb.IOException as error:
+            if "lock" not in str(error).lower():
+                raise
+            scratch = Path(held.enter_context(tempfile.TemporaryDirectory()))
+            copy = shutil.copyfile(database, scratch / database.name)
+            connection = duckdb.connect(str(copy), read_only=True)
+        yield held.enter_context(interruptible(held.enter_context(connection)))

@@ -1,0 +1,411 @@
+"""Every table that the almanac reads from its book or publishes: its columns, its key, what may be null.
+
+A table names its columns; `name?` marks one that may be null (unknown, or not applicable). Type, unit and meaning of each name
+are declared once, in tables/schema/column.csv. Types: string, integer (signed 64 bit), number (double), boolean, date.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
+from pipeline.book.columns import COLUMNS, Column, SchemaError
+
+__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
+
+DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
+
+ENUMS = {
+    "anatomy_grade": ("exact", "matched", "derived", "unknown"),
+    "phase_id": ("inference", "pretrain", "full-finetune", "lora", "qlora"),
+    "verdict": ("fits", "tight", "multi-gpu", "no"),
+    "capacity_basis": ("measured", "imputed"),
+    "confidence": ("high", "medium", "low"),
+    "tensor_class": TENSOR_CLASSES,
+    "operator": OPERATORS,
+    "mechanism": MECHANISMS,
+    "recurrence": RECURRENCES,
+    "reader": READERS,
+    "grid": GRIDS,
+    "norm_kind": ("rms", "layer"),
+    "purpose": ("lookup", "ladder", "opening"),
+    "gap": ("load", "memory", "packing"),
+    "vendor": ("nvidia", "amd", "intel", "apple", "google"),
+    "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
+    "tflops_basis": ("read", "ratio", "recalled", "none"),
+    "parameters_kind": ("exact_safetensors", "exact_gguf", "exact_packed_elements", "rounded", "estimate"),
+    "config_kind": (
+        "verbatim",
+        "quoted",
+        "sibling",
+        "reconstructed",
+        "library_defaults",
+        "library_table",
+        "partial",
+        "assumed",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by name: what a row is, its key, its columns in order, which of them may be null."""
+
+    name: str
+    meaning: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    nullable: frozenset[str]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def _table(name: str, meaning: str, key: str, columns: str) -> Table:
+    names = columns.split()
+    bare = [n.removesuffix("?") for n in names]
+    return Table(
+        name,
+        meaning,
+        tuple(key.split()),
+        tuple(COLUMNS.of(n, name) for n in bare),
+        frozenset(b for b, n in zip(bare, names, strict=True) if n.endswith("?")),
+    )
+
+
+def _tables(*tables: Table) -> dict[str, Table]:
+    return {table.name: table for table in tables}
+
+
+# tables/facts/*.csv: kept by hand, every row with its source.
+FACTS = _tables(
+    _table("source", "Where facts come from.", "source_id", "source_id title publisher? licence? locator? retrieved?"),
+    _table(
+        "gpu",
+        "Accelerators, and the memory that a program really gets.",
+        "gpu_id",
+        "gpu_id name vendor segment architecture compute_capability? memory_gib_nominal memory_mib_reported? "
+        "memory_mib_cuda? memory_type? memory_bandwidth_gb_s? bf16_tflops_dense? fp16_tflops_dense? "
+        "fp8_tflops_dense? int8_tops_dense? fp4_tflops_dense? tflops_basis? nvlink_gb_s? tdp_w? release_date? "
+        "msrp_usd? source memory_reported_source? note?",
+    ),
+    _table(
+        "dtype",
+        "Formats that weights are held in, and the engine that runs each by default.",
+        "dtype_id",
+        "dtype_id name engine_id bits_per_weight? is_trainable note? source",
+    ),
+    _table(
+        "weight_format",
+        "How a dtype holds a tensor: bits per element and per row by the tensor's operator and class. The most specific "
+        "row wins; a null pattern matches everything.",
+        "dtype_id engine_id operator tensor_class role",
+        "dtype_id engine_id? operator? tensor_class? role? element_bits row_bits group_elements? note? source",
+    ),
+    _table(
+        "gguf_type",
+        "Block formats of GGUF: bytes of a block and the elements it holds.",
+        "gguf_type",
+        "gguf_type block_elements block_bytes fallback_gguf_type? source",
+    ),
+    _table(
+        "gguf_mix",
+        "Which block format each llama.cpp quantisation mix gives a tensor role; `layer_rule` says in which layers.",
+        "dtype_id role layer_rule",
+        "dtype_id role layer_rule gguf_type source",
+    ),
+    _table("phase", "What is done with a model.", "phase_id", "phase_id name meaning source"),
+    _table(
+        "optimizer",
+        "Optimizers: the bytes of state per trained parameter.",
+        "optimizer_id",
+        "optimizer_id name state_bytes_per_parameter? state_form state_count follows_parameter_dtype keeps_projection "
+        "step_copies step_largest_fp32_copies note? source",
+    ),
+    _table(
+        "implementation",
+        "How an architecture's code in Transformers differs from what its anatomy implies, as far as training memory feels it. "
+        "Null means that it does not.",
+        "model_type",
+        "model_type norm_form? rotary_form? softmax_form? loss_form? attention_form? has_score_cap? has_logit_cap? "
+        "router_input_bytes? feed_forward_extra? residual_extra? eager_hidden_16? eager_hidden_32? value_norm_bytes? has_mask_buffer? has_layer_masks? has_block_dropout? are_experts_adapted? "
+        "are_mixer_outputs_adapted? runs_all_experts? note? source",
+    ),
+    _table(
+        "pipeline_stage",
+        "What a stage of a diffusion pipeline holds at its peak, by the class that runs it: tensors of its widths for each token.",
+        "class_name plan",
+        "class_name plan stage token_frames side_multiple? hidden_16 hidden_32 width_tensors text_hidden table_heads attention_hidden "
+        "attention_scores block_scores sequences_each text_tokens note? source",
+    ),
+    _table(
+        "image_processor",
+        "How pictures are resized or cut before a model sees them, and the tokens that are added: by processor, with what a checkpoint's "
+        "config does not say. The rules are in tables/sql/activations/images/image_tokens.sql.",
+        "processor_id",
+        "processor_id rule min_image_tokens? max_image_tokens? max_side_patches? side_tiles? max_tiles? grids? image_extra_tokens "
+        "tile_extra_tokens row_extra_tokens source locator? confidence note?",
+    ),
+    _table(
+        "recurrence",
+        "What a recurrent layer's PyTorch code in Transformers holds, in bytes for each element of a width: what the forward pass "
+        "keeps for the backward pass, and the most that backward or prefill hold beside it. A moment in several rows that differ "
+        "in `part` is the largest of them.",
+        "recurrence regime moment part per",
+        "recurrence regime moment part per per_hidden per_convolution per_key per_value per_head per_chunk per_state source",
+    ),
+    _table(
+        "engine",
+        "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
+        "engine_id",
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits norm_form? gradient_bytes? process_context_bytes? "
+        "unknown_reason? note? source",
+    ),
+    _table(
+        "support",
+        "Which engines run which formats on which cards: lists are separated by spaces and may hold patterns (gguf-*); what is "
+        "empty is not asked for, the lowest rank wins.",
+        "support_rank",
+        "support_rank engine_ids dtype_ids? phase_ids? attention? vendors? targets? least_capability? below_capability? runs? how? "
+        "source locator?",
+    ),
+    _table(
+        "engine_window",
+        "Architectures whose sliding windows the engine's cache makes use of; of all others that engine holds the whole context.",
+        "engine_id model_types",
+        "engine_id model_types source",
+    ),
+    _table(
+        "engine_gap",
+        "Architectures that an engine cannot load, or of which the book does not know what it holds; what is not listed was not "
+        "looked for.",
+        "engine_id gap how",
+        "engine_id gap how model_types source",
+    ),
+    _table(
+        "sharding_rule",
+        "What each training framework holds beside its shards, by the way it shares the work. A combination without a row is none of "
+        "the framework's.",
+        "engine_id sharding",
+        "engine_id sharding scheme has_master_weights keeps_gradients is_root_whole is_divided_by_expert has_fused_kernels is_sequence_parallel "
+        "reduce_bytes? bucket_elements? live_elements? can_offload_optimizer can_offload_all note? source",
+    ),
+    _table(
+        "kv_dtype",
+        "Formats that a KV cache is held in: bits per element, block overhead included. Empty least_capability: on every card.",
+        "kv_dtype_id",
+        "kv_dtype_id name element_bits engine_ids? least_capability? targets? source",
+    ),
+    _table(
+        "constant",
+        "Every constant of the formulas, with its unit and source.",
+        "constant_id",
+        "constant_id value unit applies_to source locator? confidence note?",
+    ),
+    _table(
+        "scenario_set",
+        "The default lookup: the scenarios that are published for every model. Lists are separated by spaces.",
+        "scenario_set_id",
+        "scenario_set_id purpose phase_ids dtype_ids engine_ids? contexts sequence_counts optimizer_ids? checkpointings? gpu_counts "
+        "sharding? least_parameter_count? note?",
+    ),
+    _table(
+        "reading",
+        "How the words of `measured` are read as a scenario: where `column_name` matches `pattern` (and `when_column` matches "
+        "`when_pattern`), the scenario's field `reads` is `as_value`. The lowest rank wins; a field `reason` says why a row is "
+        "not compared, `compared_with` which part of the footprint it is compared with.",
+        "rank",
+        "rank when_column? when_pattern? column_name pattern? reads as_value note?",
+    ),
+    _table(
+        "correction",
+        "Known errors upstream. The build fails when the source no longer says `expected_old`.",
+        "model_id field",
+        "model_id field expected_old corrected reason source",
+    ),
+)
+
+# tables/hub: what the Hub said, read through pipeline.hub.snapshot.
+SNAPSHOT = _tables(
+    _table(
+        "hub_model",
+        "Stable facts of one model revision.",
+        "model_id",
+        "model_id revision? pipeline_tag? library? license? is_gated? created_at? last_modified? base_model_id? "
+        "stored_parameter_count? approximate_parameter_count? parameters_kind? parameters_by_dtype_json? "
+        "parameters_source? config_json? config_kind? config_source? config_note? config_inferred_fields? "
+        "ffn_width_reported? context_length_reported? storage_bytes? quantization_hint? sources",
+    ),
+    _table("popularity", "What changes weekly.", "model_id", "model_id downloads_30d? likes? facts_as_of"),
+)
+
+PUBLISHED = _tables(
+    FACTS["source"],
+    _table(
+        "model",
+        "One row per model of the snapshot, whether its anatomy is known or not.",
+        "model_id",
+        "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
+        "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
+        "trained_context_tokens? anatomy_grade anatomy_note? stored_parameter_note? stored_format? "
+        "stored_bytes? stored_unknown_reason? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
+        "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
+        "config_source? sources",
+    ),
+    _table(
+        "tensor",
+        "The census: tensors of one role and shape in one model.",
+        "model_id component tensor_class role operator layer_count in_features out_features",
+        "model_id component tensor_class role operator layer_count per_layer_count out_features in_features? "
+        "element_count",
+    ),
+    _table(
+        "stored_tensor",
+        "What the checkpoint's files hold, read from their tensor headers, by class and format; models without headers have none.",
+        "model_id component tensor_class storage is_in_layers not_loaded_reason",
+        "model_id component tensor_class storage is_in_layers not_loaded_reason? element_count stored_element_count "
+        "stored_bytes",
+    ),
+    _table(
+        "stored_part",
+        "The format that each part of a quantised checkpoint is held in, as its quantisation config or its published total says; what is "
+        "not quantised is bf16. Models whose files say it themselves (stored_tensor) and models in one format throughout may have none.",
+        "model_id component tensor_class role operator dtype_id layer_count is_in_layers in_features out_features",
+        "model_id component tensor_class role operator dtype_id layer_count per_layer_count is_in_layers out_features in_features? "
+        "element_count",
+    ),
+    _table(
+        "tensor_class",
+        "The census by class.",
+        "model_id tensor_class",
+        "model_id tensor_class element_count layer_count is_quantisable",
+    ),
+    _table(
+        "attention_layer",
+        "Groups of layers that mix tokens alike, and what ONE layer of each caches.",
+        "model_id kind",
+        "model_id kind mechanism component layer_count head_count kv_head_count head_dim value_head_dim "
+        "elements_per_token window_tokens? state_elements conv_state_elements state_dtype_id? has_qk_norm "
+        "has_output_gate recurrence? recurrent_head_count recurrent_key_dim recurrent_value_dim convolution_width chunk_tokens",
+    ),
+    _table(
+        "feed_forward_layer",
+        "Groups of layers whose feed-forward blocks are alike.",
+        "model_id kind",
+        "model_id kind component layer_count width is_gated expert_count experts_per_token expert_width shared_width "
+        "activation?",
+    ),
+    _table(
+        "tower",
+        "Stages that run before the text does: towers of images and sound, encoders. Elements are per token of the tower, in the "
+        "precision that it computes in.",
+        "model_id component",
+        "model_id component reader grid hidden_size width is_gated activation hidden_tensors rotary_tensors input_elements "
+        "table_elements kept_elements output_elements stem_elements square_elements class_tokens tokens_each pixels_each "
+        "default_pixels max_tiles text_tokens_each merged_tokens max_side_pixels processor_id?",
+    ),
+    _table(
+        "component",
+        "The models of a diffusion pipeline, and the widths that their activations follow from. What the whole holds, and each part while it "
+        "runs, is what pipeline_of and pipeline_stages say.",
+        "model_id pipeline_part",
+        "model_id pipeline_part class_name? parameter_count? unknown_reason? leaf_element_count? hidden_size? width? head_count? "
+        "text_width? latent_elements? token_pixels? plan?",
+    ),
+    _table(
+        "gpu",
+        "Accelerators, and the memory that a program really gets.",
+        "gpu_id",
+        "gpu_id name vendor segment architecture compute_capability? memory_gib_nominal memory_mib_reported? "
+        "memory_mib_cuda? capacity_bytes capacity_basis memory_type? memory_bandwidth_gb_s? bf16_tflops_dense? "
+        "fp16_tflops_dense? fp8_tflops_dense? int8_tops_dense? fp4_tflops_dense? tflops_basis? nvlink_gb_s? tdp_w? "
+        "release_date? msrp_usd? source memory_reported_source? note?",
+    ),
+    *(
+        FACTS[name]
+        for name in (
+            "dtype",
+            "weight_format",
+            "gguf_type",
+            "gguf_mix",
+            "phase",
+            "optimizer",
+            "implementation",
+            "pipeline_stage",
+            "image_processor",
+            "recurrence",
+            "engine",
+            "support",
+            "engine_window",
+            "engine_gap",
+            "sharding_rule",
+            "kv_dtype",
+            "constant",
+            "scenario_set",
+            "reading",
+            "correction",
+        )
+    ),
+    _table(
+        "runs_on",
+        "Whether an engine runs a format on a card: `support` spelled out. Pairs that no line speaks of are not listed.",
+        "engine_id dtype_id phase_id attention gpu_id",
+        "engine_id dtype_id phase_id attention gpu_id runs? how? source",
+    ),
+    _table(
+        "weight",
+        "Resident weights of a model in a dtype, by what may be sharded.",
+        "model_id dtype_id",
+        "model_id dtype_id weights_bytes? replicated_bytes? embedding_bytes? head_bytes? layer_bytes? "
+        "unquantised_bytes? unknown_reason?",
+    ),
+    _table(
+        "footprint",
+        "What a scenario needs on each GPU; total_bytes is the sum of the components.",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision "
+        "checkpointing sharding gpu_count",
+        "model_id dtype_id phase_id engine_id context_tokens sequences images? image_width? image_height? audio_seconds? kv_dtype_id? optimizer_id? "
+        "precision? checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
+        "kv_padding_bytes? state_bytes? activations_bytes? gradients_bytes? optimizer_bytes? adapters_bytes? "
+        "overhead_bytes? total_bytes? error_band? peak_moment? unknown_reason?",
+    ),
+    _table(
+        "compatibility",
+        "The verdict for a scenario on a GPU: footprint against capacity. A view in almanac.duckdb; its Parquet file leaves "
+        "out the two limits, which the view derives.",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision checkpointing gpu_id",
+        "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id? optimizer_id? precision? "
+        "checkpointing? gpu_id total_bytes? gpu_count_needed? sharding? verdict? max_context_tokens? max_sequences? "
+        "unknown_reason?",
+    ),
+    _table(
+        "measured",
+        "Memory that others measured and published: what we are judged by.",
+        "measured_id",
+        "measured_id source model_id phase weights_dtype? optimizer? micro_batch? seq_len? grad_accum? act_ckpt? "
+        "lora? parallelism? framework? gpu? metric value unit value_bytes? is_trap confidence scope? trainable_params? "
+        "kv_dtype? strict_set? group_id?",
+    ),
+    _table(
+        "prediction",
+        "Every measurement with what the formulas say for the same scenario, or the reason why it is not compared.",
+        "measured_id",
+        "measured_id phase_id? engine_id? model_id dtype_id? context_tokens? generated_tokens? sequences? sharding? gpu_count? "
+        "compared_with? predicted_bytes? error? total_bytes? error_band? reason?",
+    ),
+    _table(
+        "accuracy",
+        "Our error against the measurements, by metric, phase and engine. strict_set A: every input is known, B: one is "
+        "uncertain, other: context only. Rows without a prediction are counted, with the reasons in `prediction`.",
+        "metric phase_id engine_id strict_set",
+        "metric phase_id engine_id strict_set measured_count row_count median_error? p95_error? worst_under? worst_over? "
+        "verdict_count? wrong_fits_count? needless_refusal_count?",
+    ),
+    _table(
+        "rejected",
+        "Records that contradict themselves, with the reason.",
+        "model_id",
+        "model_id reason sources",
+    ),
+)

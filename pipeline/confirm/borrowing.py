@@ -1,0 +1,321 @@
+"""The shape of a relative, for a model whose own config is not known or lists dims only.
+
+Who may lend, the closest first:
+
+    base      the model that its card names as the one it was made of
+    equal     models whose published total, or count, is the same number of elements
+    alike     models of the same model_type, with the dims that a source states for this one put over theirs
+    cousin    models of the same type, depth and widths as the sibling whose shape the total does not confirm
+    stranger  an architecture that nobody described, read as one whose fields it has
+
+A shape that is lent proves nothing: the record is graded as a sibling is, so that only a published total that comes out to
+the element confirms it, and for all but a base without the arithmetic of packed formats. All that confirm it have to agree
+on what they hold and cache; where two shapes give one total, the model stays unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.class_defaults import class_defaults
+from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.rows import Anatomy
+from pipeline.confirm.completing import KIN, completions, other_parts, over, text_place, typed
+from pipeline.confirm.filling import may_be_quantised
+from pipeline.confirm.grade import OWN_CONFIG, Graded, variants
+from pipeline.confirm.header_grade import grade_with_header
+from pipeline.confirm.stored import explain_total
+from pipeline.confirm.strangers import is_stranger, readings
+from pipeline.hub.record import Record
+
+DIMS_ONLY = "partial"
+_HEADLESS = ("feature-extraction", "sentence-similarity")  # tasks of models without a head over the vocabulary
+LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
+TWO_SHAPES = "Models of different shapes have this published total"
+# What is the lender's alone: how its checkpoint is held, how far its positions were stretched, that it became an encoder.
+_OF_THE_LENDER = (
+    "use_bidirectional_attention",
+    "dtype",
+    "torch_dtype",
+    "quantization_config",
+    "compression_config",
+    "expert_dtype",
+    "rope_scaling",
+)
+
+Confirmed = tuple[Record, Graded]
+
+
+class Lenders:
+    """The models whose anatomy is known, by what a relative may be found by."""
+
+    def __init__(self, graded: Iterable[Confirmed]):
+        self.by_id: dict[str, Record] = {}
+        self.by_size: dict[int, dict[Any, Record]] = defaultdict(dict)
+        self.by_part: dict[tuple[int, bool], dict[Any, Record]] = defaultdict(dict)  # without a head, or without towers
+        self.by_type: dict[str, dict[Any, Record]] = defaultdict(dict)
+        for record, found in sorted(graded, key=_trust):
+            if record.config is None or record.config_kind == DIMS_ONLY:
+                continue
+            self.by_id[record.model_id.lower()] = record
+            if found.anatomy is None or found.grade == "derived":
+                continue
+            shape = _shape(found.anatomy)
+            for size in {record.stored_parameter_count, found.anatomy.parameter_count} - {None}:
+                self.by_size[size].setdefault(shape, record)
+            for what, held in variants(found.anatomy):
+                if what:
+                    self.by_part[held.parameter_count, "head" in what].setdefault(shape, record)
+            self.by_type[found.anatomy.model_type].setdefault(shape, record)
+        for model_type, config in class_defaults().items():  # many are of the model that the class was written for
+            self.by_type[model_type][f"transformers/{model_type}"] = _default(model_type, config)
+
+    def borrow(self, record: Record) -> Confirmed | None:
+        """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
+        if record.stored_parameter_count is None:
+            return None
+        if record.config_kind == DIMS_ONLY:
+            record = replace(record, config=typed(record.config))
+        ways = (
+            (self._base, True),
+            (self._equal, False),
+            (self._alike, False),
+            (self._cousins, True),
+            (_strangers, False),
+        )
+        for find, may_be_packed in ways:
+            confirmed = [found for lent in find(record) if (found := _confirmed(lent, may_be_packed))]
+            if len({_shape(found.anatomy) for _, found in confirmed}) > 1:
+                return record, Graded("unknown", TWO_SHAPES)
+            if confirmed:
+                return _own_facts(record, confirmed[0], find == self._base)
+        return None
+
+    def _base(self, record: Record) -> Iterator[Record]:
+        lender = self.by_id.get((record.base_model_id or "").lower())
+        if lender and _agrees(record, lender):
+            yield _lent(record, lender, lender.config)
+
+    def _equal(self, record: Record) -> Iterator[Record]:
+        total = record.stored_parameter_count
+        if total < LEAST_EQUAL:
+            return
+        lenders = dict(self.by_size.get(total, {}))
+        if record.pipeline_tag in _HEADLESS:
+            lenders |= self.by_part.get((total, True), {})
+        if record.parameters_kind == "exact_gguf":  # llama.cpp keeps towers in files of their own
+            lenders |= self.by_part.get((total, False), {})
+        for lender in lenders.values():
+            if _agrees(record, lender):
+                yield _lent(record, lender, lender.config)
+
+    def _alike(self, record: Record) -> Iterator[Record]:
+        """Dims that a source states, by themselves and over the config of every model of the same type."""
+        if record.config_kind != DIMS_ONLY:
+            return
+        model_type = record.config.get("model_type")
+        if not isinstance(model_type, str):
+            return
+        lenders = [*self.by_type.get(model_type, {}).values()]
+        for kin in self.by_type.get(KIN.get(model_type), {}).values():
+            shape = {
+                name: value for name, value in kin.config.items() if name != "architectures"
+            }  # its class is not theirs
+            lenders.append(replace(kin, config={**shape, "model_type": model_type}))
+        tried = set()
+        for own, is_plain in completions(record):
+            bare = _rebuilt(record, own)
+            if (is_plain or _counts(bare)) and not _has_windows(bare):
+                yield bare
+        for own, _ in completions(record, of_one_family=True):
+            for lender in lenders:
+                for lent in _under_own_dims(record, own, lender):
+                    text = _structure(lent.config)
+                    if text not in tried and _counts(lent) and (not _has_windows(lent) or _agrees(record, lender)):
+                        yield lent
+                    tried.add(text)
+
+    def _cousins(self, record: Record) -> Iterator[Record]:
+        """Models of the same type, depth and widths, for one whose total the sibling that was chosen for it does not explain."""
+        if record.config_kind != "sibling":
+            return
+        for lender in self.by_type.get(record.config.get("model_type"), {}).values():
+            if _skeleton(lender.config) == _skeleton(record.config) and lender.config_kind != "library_defaults":
+                yield _lent(record, lender, lender.config)
+
+
+def _skeleton(config: Mapping[str, Any]) -> tuple:
+    place = text_place(config)
+    text = config[place] if place else config
+    return tuple(
+        str(text.get(name)) for name in ("hidden_size", "num_hidden_layers", "vocab_size", "moe_intermediate_size")
+    )
+
+
+def _default(model_type: str, config: Mapping[str, Any]) -> Record:
+    source = f"transformers-5.23.0: defaults of class {model_type}"
+    return Record(
+        f"transformers/{model_type}",
+        config=config,
+        config_kind="library_defaults",
+        config_source=source,
+        config_sources=("transformers-5.23.0",),
+    )
+
+
+def _rebuilt(record: Record, own: Mapping[str, Any]) -> Record:
+    inferred = (*record.config_inferred_fields, *sorted(own.keys() - record.config.keys()))
+    return replace(record, config=own, config_kind="reconstructed", config_inferred_fields=inferred)
+
+
+def _strangers(record: Record) -> Iterator[Record]:
+    """Its own fields, read as those of every known architecture that explains them all.
+
+    Where they do not say whether the head is tied, a total that holds a head beside the embedding means one of its own.
+    """
+    if not is_stranger(record.config):
+        return
+    ties = (
+        ({},)
+        if "tie_word_embeddings" in record.config
+        else ({"tie_word_embeddings": False}, {"tie_word_embeddings": True})
+    )
+    for tied in ties:
+        found = False
+        for own, _ in completions(record):
+            for model_type, config in readings({**own, **tied}):
+                as_theirs = replace(
+                    _rebuilt(record, config), config_source=f"its own fields, read as those of {model_type}"
+                )
+                if _counts(as_theirs) and (record.config_kind in OWN_CONFIG or not _has_windows(as_theirs)):
+                    found = True
+                    yield as_theirs
+        if found:
+            return
+
+
+def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
+    config = over(lender.config, own)
+    is_default = lender.config_kind == "library_defaults"
+    for composed in other_parts(config, own) if is_default else (config,):
+        yield _lent(record, lender, composed, " under its own dims")
+
+
+def _structure(config: Mapping[str, Any]) -> str:
+    """A config as text, without what shapes no tensor where positions are rotary."""
+    place = text_place(config)
+    text = dict(config[place] if place else config)
+    if any(name.startswith("rope") for name in text):
+        text = {k: v for k, v in text.items() if not k.startswith(("rope", "max_pos")) and k != "tokenizer_class"}
+    return json.dumps({**config, place: text} if place else text, sort_keys=True)
+
+
+def _counts(record: Record) -> bool:
+    """Whether the total is the count, or the count and parts that the config states: a quick look before the whole grade."""
+    try:
+        anatomy = read_config(record.config)
+        total, is_gguf = record.stored_parameter_count, record.parameters_kind == "exact_gguf"
+        how = {"is_repack": False, "is_gguf": is_gguf, "is_quantised": may_be_quantised(record)}
+        return any(explain_total(held, total, **how) for _, held in variants(anatomy))
+    except Exception:
+        return False
+
+
+def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
+    """The record and its grade, with a relative's shape where it has none of its own and its total confirms one."""
+    may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
+    may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
+    borrowed = lenders.borrow(record) if may_borrow else None
+    if borrowed and borrowed[1].anatomy is None and found.anatomy:
+        borrowed = None  # its tensor headers give more
+    return borrowed or (record, found)
+
+
+def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:
+    """The record and its grade where total or headers confirm its config; whatever goes wrong with a lent shape confirms nothing."""
+    try:
+        found = grade_with_header(record, read_config(record.config), may_be_packed=may_be_packed)
+    except Exception:
+        return None
+    return (record, found) if found.anatomy and found.grade != "derived" else None
+
+
+def _own_facts(own: Record, confirmed: Confirmed, is_base: bool) -> Confirmed:
+    """With what a source states of the record itself: its model_type, and how long a context it takes.
+
+    Neither leaves a trace in a count. The context is the lender's only where that is the model which it was made of.
+    """
+    record, found = confirmed
+    anatomy, named = found.anatomy, (own.config or {}).get("model_type")
+    if isinstance(named, str) and named != anatomy.model_type and not _is_one_shape(named):
+        note = f"{found.note}. Its own architecture '{named[:60]}' is not described: what it caches is that of {anatomy.model_type}"
+        names = (own.config or {}).get("architectures")
+        called = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else anatomy.architecture
+        found, anatomy = replace(found, note=note), replace(anatomy, model_type=named, architecture=called)
+    stated = own.context_length_reported
+    if not is_base or stated:
+        anatomy = replace(anatomy, max_context_tokens=stated, trained_context_tokens=None)
+    return record, replace(found, anatomy=anatomy)
+
+
+def _lent(record: Record, lender: Record, config: Mapping[str, Any], words: str = "") -> Record:
+    source = f"shape of {lender.model_id}{words} [{lender.config_source or 'its own config'}]"
+    return replace(
+        record,
+        config=_without(config, _OF_THE_LENDER),
+        config_kind="sibling",
+        config_source=source,
+        config_sources=(*record.config_sources, *lender.config_sources),
+    )
+
+
+def _without(config: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {k: _without(v, names) if isinstance(v, Mapping) else v for k, v in config.items() if k not in names}
+
+
+def _agrees(record: Record, lender: Record) -> bool:
+    """Whether what a source states for the record is so in the lender's config: its dims, and its type if that is described."""
+    own = record.config if record.config_kind == DIMS_ONLY else {}
+    place = text_place(lender.config)
+    theirs = lender.config[place] if place else lender.config
+    named = own.get("model_type")
+    if (
+        isinstance(named, str)
+        and _is_one_shape(named)
+        and named not in (lender.config.get("model_type"), theirs.get("model_type"))
+    ):
+        return False
+    return all(theirs.get(k, v) == v for k, v in own.items() if k not in ("model_type", "architectures"))
+
+
+def _is_one_shape(model_type: str) -> bool:
+    """Whether the type tells the architecture: DeepSeek's OCR models carry the type of its VL models, with other towers."""
+    return reader_for(model_type) is not None and model_type != "deepseek_vl_v2"
+
+
+def _has_windows(record: Record) -> bool:
+    """Windows leave no trace in a count: they are only taken from a model of the same dims."""
+    try:
+        return any(a.window_tokens and a.elements_per_token for a in read_config(record.config).attention)
+    except Exception:
+        return True
+
+
+def _trust(confirmed: Confirmed) -> tuple:
+    """The lenders that are known best come first."""
+    record, found = confirmed
+    return (
+        found.grade != "exact",
+        record.config_kind not in OWN_CONFIG,
+        record.config_kind == "assumed",
+        record.model_id,
+    )
+
+
+def _shape(anatomy: Anatomy) -> Any:
+    return frozenset(anatomy.tensors), frozenset(anatomy.attention)

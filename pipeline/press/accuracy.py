@@ -1,0 +1,288 @@
+"""Our error: what the formulas say for the scenario of every measurement, against what was measured.
+
+`reading.csv` says how the words of `measured` are read as a scenario. A row that it cannot read, or whose model or format the
+almanac does not know, keeps a reason and is counted. `fill_accuracy` fills `prediction` and `accuracy` and nothing else.
+
+A run that generates after its prompt has two moments, the prompt's forward and the last token; the larger one is compared.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from pipeline.book.scenario import TYPES
+
+Row = Mapping[str, Any]
+
+# What a scenario must have before it is asked for, and what is said where the words do not give it.
+_REQUIRED = {
+    "compared_with": "the metric has no counterpart in a footprint",
+    "engine_id": "the program is not an engine of ours",
+    "phase_id": "the phase is none of ours",
+    "dtype_id": "the format of the weights is not stated, or not one of ours",
+    "context_tokens": "the context is not stated as one number",
+    "sequences": "the number of sequences is not stated",
+    "gpu_count": "more than one kind of parallelism",
+}
+_NUMBERS = (
+    "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
+    "generated_tokens", "gradient_accumulation",
+)  # fmt: skip
+# Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
+# training that of the forward pass and autograd's.
+_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, f)::BIGINT"
+_WORKSPACE = (
+    "(iif(f.phase_id = 'inference', 1, 2) * CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes "
+    "WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END)::BIGINT"
+)
+# Versions that hand the cache over as tuples keep the old one while a step makes the new one.
+_OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
+# Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
+COMPARED = {
+    "allocated": f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
+    "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
+    "with_adapters": "f.weights_bytes + f.adapters_bytes",
+    "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
+    "resident": f"{_RESIDENT} + {_WORKSPACE}",
+    "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
+    "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
+    "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
+    "device_weights": "f.weights_bytes - if(w.head_bytes > 0 OR NOT m.is_head_tied, w.embedding_bytes, 0)",
+    "non_torch": "non_torch_bytes(f, k)::BIGINT",
+    "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
+    "context": "k.process_context_bytes::BIGINT",
+    "parameter_count": "m.parameter_count",
+    **{name: f"f.{name}" for name in ("weights_bytes", "kv_cache_bytes", "activations_bytes", "total_bytes")},
+}
+
+
+class ReadingError(ValueError):
+    """A rule of reading.csv that speaks of something that does not exist, or a scenario that is not answered just once."""
+
+
+def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[str, Any]]:
+    """One scenario per measurement: columns of TYPES, `compared_with`, `generated_tokens`, `workspace` and `reason`."""
+    measured = list(measured)
+    rules = _compiled(rules)
+    tokens = {row["group_id"]: row["value"] for row in measured if row["metric"] == "kv_tokens"}
+    scenarios = []
+    for row in measured:
+        words = {name: "" if value is None else str(value).strip() for name, value in row.items()}
+        words["is_trap"] = words["is_trap"].lower()
+        words["group_kv_tokens"] = ""
+        if row["metric"] == "kv_cache_bytes" and words["framework"].startswith("vLLM"):
+            # what is left for the cache depends on the card; its size per token is what can be compared
+            count = tokens.get(row["group_id"])
+            words["group_kv_tokens"] = "unknown" if count is None else f"{count:.0f}"
+        scenarios.append({"measured_id": row["measured_id"], **_with_defaults(_read(words, rules))})
+    return scenarios
+
+
+def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
+    known = {*TYPES, "compared_with", "generated_tokens", "workspace", "reason"}
+    ready = []
+    for rule in sorted(rules, key=lambda rule: rule["rank"]):
+        if rule["reads"] not in known:
+            raise ReadingError(f"reading.csv: rank {rule['rank']} reads {rule['reads']!r}, which no scenario has")
+        if rule["reads"] == "compared_with" and rule["as_value"] not in COMPARED:
+            raise ReadingError(
+                f"reading.csv: rank {rule['rank']} compares with {rule['as_value']!r}, which nothing computes"
+            )
+        try:
+            patterns = re.compile(rule["pattern"] or ""), re.compile(rule["when_pattern"] or "")
+        except re.error as error:
+            raise ReadingError(f"reading.csv: rank {rule['rank']} is no regular expression: {error}") from None
+        ready.append({**rule, "pattern": patterns[0], "when_pattern": patterns[1]})
+    return ready
+
+
+def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for rule in rules:
+        field = rule["reads"]
+        if field in found or (rule["when_column"] and not rule["when_pattern"].fullmatch(words[rule["when_column"]])):
+            continue
+        if match := rule["pattern"].fullmatch(words[rule["column_name"]]):
+            value = match.expand(rule["as_value"])
+            found[field] = math.prod(map(int, value.split("*"))) if field in _NUMBERS else value
+    return found
+
+
+def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
+    """Every column, with what a measurement means where it says nothing."""
+    row = dict.fromkeys((*TYPES, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    if row["reason"] is None:
+        row["reason"] = next((why for name, why in _REQUIRED.items() if row[name] is None), None)
+    trains, adapts = row["phase_id"] not in (None, "inference"), row["phase_id"] in ("lora", "qlora")
+    row["kv_dtype_id"] = None if trains else row["kv_dtype_id"] or ("fp32" if row["dtype_id"] == "fp32" else "bf16")
+    row["optimizer_id"] = (row["optimizer_id"] or "adamw") if trains else None
+    row["checkpointing"] = (row["checkpointing"] or "none") if trains else None
+    row["attention"] = row["attention"] or "flash"
+    row["precision"] = (row["precision"] or _precision(row)) if trains else None
+    # what was measured did run
+    row["max_context_tokens"] = row["context_tokens"] and row["context_tokens"] + (row["generated_tokens"] or 0)
+    row["loss"] = (row["loss"] or "full") if trains else None
+    row["gradient_accumulation"] = (row["gradient_accumulation"] or 1) if trains else None
+    row["ema"], row["optimizer_rank"] = (False, 128) if trains else (None, None)
+    row["adapter"] = (row["adapter"] or "lora") if adapts else None
+    row["lora_rank"] = (row["lora_rank"] or 16) if adapts else None
+    if adapts and row["lora_targets"] is None:
+        row["reason"] = row["reason"] or "the adapters' targets are not attention or all linear layers"
+        row["lora_targets"] = "all-linear"
+    elif not adapts:
+        row["lora_targets"] = None
+    row["sharding"] = "none" if row["gpu_count"] == 1 else row["sharding"] or "tp"
+    tensor, pipeline = row["sharding"] == "tp", row["sharding"] == "pp"
+    row["tensor_parallel"] = row["tensor_parallel"] or (row["gpu_count"] if tensor else 1)
+    row["pipeline_parallel"] = row["pipeline_parallel"] or (row["gpu_count"] if pipeline else 1)
+    row["micro_batches_in_flight"] = row["pipeline_parallel"]
+    row["context_parallel"], row["expert_parallel"] = row["context_parallel"] or 1, row["expert_parallel"] or 1
+    row["offload"] = "none"
+    return row
+
+
+def _precision(row: Row) -> str:
+    return "amp" if row["phase_id"] == "qlora" else "pure" if row["dtype_id"] == "fp32" else "mixed"
+
+
+def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fills `prediction` and `accuracy` of a database that holds facts, anatomy and formulas."""
+    measured = _rows(connection, "FROM measured ORDER BY measured_id")
+    scenarios = read_scenarios(measured, _rows(connection, "FROM reading"))
+    schema = {
+        "measured_id": pl.String,
+        **TYPES,
+        "compared_with": pl.String,
+        "generated_tokens": pl.Int64,
+        "workspace": pl.String,
+        "reason": pl.String,
+    }
+    connection.register("scenario_rows", pl.DataFrame(scenarios, schema=schema).to_arrow())
+    connection.execute("CREATE OR REPLACE TEMP TABLE measured_scenario AS FROM scenario_rows")
+    connection.unregister("scenario_rows")
+    connection.execute(_MOMENTS)
+    columns = list(TYPES)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE moment_asked AS SELECT DISTINCT {', '.join(columns)} FROM measured_moment"
+    )
+    connection.execute("CREATE OR REPLACE TEMP TABLE moment_answer AS FROM footprints('moment_asked')")
+    compared = " ".join(f"WHEN '{name}' THEN {expression}" for name, expression in COMPARED.items())
+    # what nobody says, the model or the engine decides
+    same = " AND ".join(f"(a.{name} IS NULL OR a.{name} = f.{name})" for name in columns if name not in _REQUIRED)
+    same += "".join(f" AND a.{name} = f.{name}" for name in columns if name in _REQUIRED)
+    _ask_once(connection, same)
+    connection.execute("DELETE FROM prediction")
+    connection.execute("DELETE FROM accuracy")
+    connection.execute(_PREDICTIONS.format(compared=compared, same=same, generated=COMPARED["generated"]))
+    connection.execute(_ACCURACY)
+    for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer"):
+        connection.execute(f"DROP TABLE {name}")
+
+
+def _ask_once(connection: duckdb.DuckDBPyConnection, same: str) -> None:
+    """No measurement is left out, or compared twice, because its scenario and its answer do not find each other."""
+    lost = connection.execute(f"""
+        SELECT measured_id, count(f.model_id) FROM measured_moment AS a LEFT JOIN moment_answer AS f ON {same}
+        GROUP BY measured_id, compared_with, a.context_tokens HAVING count(f.model_id) <> 1 ORDER BY ALL
+    """).fetchall()
+    if lost:
+        raise ReadingError("; ".join(f"{measured_id} has {answers} answers" for measured_id, answers in lost))
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
+    result = connection.execute(query)
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+# The prompt, and the end of generation: its cache without the prompt's activations.
+_MOMENTS = """
+CREATE OR REPLACE TEMP TABLE measured_moment AS
+SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context_tokens + coalesce(generated_tokens, 0), context_tokens)
+    AS context_tokens), compared_with, false AS is_end
+FROM measured_scenario WHERE reason IS NULL
+UNION ALL
+SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
+FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compared_with = 'allocated'
+"""
+
+_PREDICTIONS = """
+INSERT INTO prediction BY NAME
+WITH moment AS (
+    SELECT a.measured_id, CASE a.compared_with {compared} END AS predicted, f.unknown_reason,
+        -- nothing runs a whole prompt at the end of generation
+        if(a.is_end, {generated} + k.process_context_bytes::BIGINT, f.total_bytes) AS total_bytes,
+        if(a.is_end, k.error_band_transformers, f.error_band) AS error_band
+    FROM measured_moment AS a
+    CROSS JOIN constants AS k
+    LEFT JOIN moment_answer AS f ON {same}
+    LEFT JOIN shape AS m ON m.model_id = a.model_id
+    LEFT JOIN weight AS w ON w.model_id = a.model_id AND w.dtype_id = a.dtype_id
+),
+peak AS (
+    SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted,
+        max(total_bytes) AS total_bytes, arg_max(error_band, total_bytes * (1 + error_band)) AS error_band, any_value(unknown_reason) AS unknown_reason
+    FROM moment GROUP BY measured_id
+)
+SELECT
+    s.measured_id, s.phase_id, s.engine_id, coalesce(s.model_id, measured.model_id) AS model_id, s.dtype_id, s.context_tokens,
+    s.generated_tokens, s.sequences, s.sharding, s.gpu_count, s.compared_with, peak.predicted AS predicted_bytes,
+    peak.predicted / coalesce(measured.value_bytes, measured.value) - 1 AS error,
+    peak.total_bytes, peak.error_band,
+    coalesce(s.reason, if(peak.predicted IS NULL, coalesce(peak.unknown_reason, 'the footprint is not known'), NULL)) AS reason
+FROM measured_scenario AS s
+JOIN measured USING (measured_id)
+LEFT JOIN peak USING (measured_id)
+"""
+
+# A peak on the card is what was measured, and the context of the process where the allocator was asked.
+_ACCURACY = """
+INSERT INTO accuracy BY NAME
+WITH peak AS (
+    SELECT measured_id, total_bytes * (1 + error_band) AS claimed,
+        value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
+    FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
+    WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
+),
+judged AS (
+    SELECT measured_id, count(*) AS verdicts,
+        count(*) FILTER (claimed <= capacity_bytes AND needed > capacity_bytes) AS wrong_fits,
+        count(*) FILTER (claimed > capacity_bytes AND needed <= capacity_bytes) AS needless_refusals
+    FROM peak CROSS JOIN gpu GROUP BY measured_id
+)
+SELECT
+    metric, coalesce(p.phase_id, measured.phase) AS phase_id, coalesce(p.engine_id, 'not read') AS engine_id,
+    coalesce(strict_set, 'other') AS strict_set,
+    count(*) AS measured_count, count(error) AS row_count,
+    median(abs(error)) AS median_error, quantile_cont(abs(error), 0.95) AS p95_error,
+    min(error) AS worst_under, max(error) AS worst_over,
+    sum(verdicts) AS verdict_count, sum(wrong_fits) AS wrong_fits_count, sum(needless_refusals) AS needless_refusal_count
+FROM prediction AS p JOIN measured USING (measured_id) LEFT JOIN judged USING (measured_id)
+GROUP BY ALL
+"""
+
+
+def shown(connection: duckdb.DuckDBPyConnection) -> str:
+    """The accuracy table for people, and how many measurements are not compared, by reason."""
+    lines = [
+        f"{'metric':18}{'phase':15}{'engine':18}{'set':6}{'rows':>9}{'median':>9}{'p95':>9}{'under':>9}{'over':>9}"
+    ]
+    for row in connection.execute("FROM accuracy ORDER BY metric, phase_id, engine_id, strict_set").fetchall():
+        figures = "".join("        –" if x is None else f"{100 * x:8.2f}%" for x in row[6:10])
+        verdicts = (
+            "".join(f"{100 * n / row[10]:{width}.2f}%" for n, width in zip(row[11:], (11, 8), strict=True))
+            if row[10]
+            else ""
+        )
+        lines.append(f"{row[0]:18}{row[1]:15}{row[2]:18}{row[3]:6}{f'{row[5]}/{row[4]}':>9}{figures}{verdicts}")
+    measured, compared = connection.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
+    lines.append(f"\n{compared} of {measured} measurements are compared. Not compared: {measured - compared}")
+    reasons = "SELECT count(*) AS rows, reason FROM prediction WHERE reason IS NOT NULL GROUP BY reason ORDER BY rows DESC, reason"
+    lines += [f"{count:5}  {reason}" for count, reason in connection.execute(reasons).fetchall()]
+    return "\n".join(lines)

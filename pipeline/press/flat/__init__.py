@@ -1,0 +1,189 @@
+"""The macros that are asked, made of the macros that are read.
+
+tables/sql says what a thing is, as a person verifies it: macros that call macros. DuckDB puts the text of each in the place of each call
+and binds all of it at every question, which took longer than any answer. Here that text is read once and written anew: rows of tables
+are joined once, what is said twice is a column of a step, constants and words of the book stand as they are, what depends on the model alone
+is a table. The numbers are the same to the bit; a test asks both.
+
+    footprints(relation)                      any scenarios
+    footprints_in(relation, phase_id)         scenarios of one phase: half of the text
+    footprints_in(…, is_plain := true)        and with nothing but the arguments of PLAIN
+    footprints_as_written(relation)           the text of tables/sql, which the calculator is translated from
+"""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+
+from pipeline.book.scenario import TYPES
+from pipeline.book.schema import COLUMNS, DUCKDB_TYPES
+from pipeline.press.flat.reading import ASKED, Lookup, Reading
+from pipeline.press.flat.steps import Steps
+from pipeline.press.flat.values import Node
+
+__all__ = ["flatten"]
+
+AS_WRITTEN = "footprints_as_written"
+# what most questions say; of these alone a footprint takes half as long to plan
+PLAIN = frozenset(
+    [
+        "model_id",
+        "dtype_id",
+        "phase_id",
+        "engine_id",
+        "context_tokens",
+        "sequences",
+        "kv_dtype_id",
+        "optimizer_id",
+        "checkpointing",
+        "attention",
+        "gpu_count",
+    ]
+)
+# tables whose words cannot change once the file is made, and are few
+WORDS = ("dtype", "engine", "kv_dtype", "optimizer", "phase", "sharding_rule")
+OF_MODEL = "shape"  # the one table of which formulas read more than they join
+DERIVED = "shape_derived"
+SERVING = "'inference'"
+# a column pays where it saves this many words of text; measured: from 6 to 20 all plan and run alike
+WORTH = 12
+
+
+def flatten(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replaces `footprints` and `footprints_in` of a database whose formulas are there. Raises Unreadable for a construct that is not known here."""
+    reading = Reading(connection, tuple(TYPES), WORDS)
+    definition = reading.macros["footprints"][1]
+    formulas = Formulas(reading)
+    relations = {
+        name: formulas.relation(is_serving, is_plain)
+        for name, is_serving, is_plain in (
+            ("footprints_of_inference", True, False),
+            ("footprints_of_training", False, False),
+            ("footprints_of_plain_inference", True, True),
+            ("footprints_of_plain_training", False, True),
+        )
+    }
+    connection.execute(f"CREATE OR REPLACE MACRO {AS_WRITTEN}(relation) AS TABLE {definition}")
+    connection.execute(f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}")
+    for name, steps in relations.items():
+        connection.execute(f"CREATE OR REPLACE MACRO {name}(relation) AS TABLE {formulas.text(steps)}")
+    connection.execute(
+        "CREATE OR REPLACE MACRO footprints(relation) AS TABLE "
+        "FROM footprints_of_inference(relation) UNION ALL BY NAME FROM footprints_of_training(relation)"
+    )
+    connection.execute(
+        "CREATE OR REPLACE MACRO footprints_in(relation, phase_id, is_plain := false) AS TABLE FROM query("
+        "'FROM footprints_of_' || CASE WHEN is_plain THEN 'plain_' ELSE '' END "
+        f"|| CASE WHEN coalesce(lower(phase_id::VARCHAR), {SERVING}) = {SERVING} THEN 'inference' ELSE 'training' END "
+        "|| '(''' || relation || ''')')"
+    )
+
+
+class Formulas:
+    """The rows that `footprints` gives, under what is known of the question."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.forest = reading, reading.forest
+        self.alternatives = reading.macro("footprints")
+        self.shape = next(name for name, lookup in self._lookups() if lookup.table == OF_MODEL)
+        self.derived: dict[Node, str] = {}
+        self.without_model: dict[Node, Node] = {}
+        self.read: dict[str, None] = {}  # columns of the model that are read as they are
+        row = reading.connection.execute("FROM constants")
+        self.constants = dict(zip([column[0] for column in row.description], row.fetchall()[0], strict=True))
+        self.of_constants = {name for name, lookup in self._lookups() if lookup.table == "constants"}
+        forest = self.forest
+        text = forest.cast(("VARCHAR", False), forest.node("column", (ASKED, "phase_id")))
+        self.phase_asked = forest.node("call", "lower", [text])
+        self.serving = forest.node("constant", SERVING)
+        self.phase = forest.node("coalesce", None, [self.phase_asked, self.serving])
+
+    def _lookups(self) -> list[tuple[str, Lookup]]:
+        return [(lookup.name, lookup) for lookup in self.reading.lookups.values()]
+
+    def relation(self, is_serving: bool, is_plain: bool) -> tuple[Steps, Node]:
+        """The steps of one side, and which rows of what is asked it answers."""
+        forest, seen, again, absent = self.forest, {}, {}, set()
+
+        def told(node: Node) -> Node | None:
+            is_absent = node.kind == "column" and node.about[0] in absent
+            return forest.null if is_absent else self._known(node, is_serving, is_plain)
+
+        def known(node: Node) -> Node:
+            return forest.replaced(forest.replaced(node, told, seen), self._derive, again)
+
+        lookups = {}
+        for name, lookup in self._lookups():  # each asks for no rows but those before it
+            condition = None if lookup.condition is None else known(lookup.condition)
+            lookups[name] = Lookup(name, DERIVED if lookup.table == OF_MODEL else lookup.table, condition)
+            if condition in (forest.false, forest.null):
+                absent.add(name)
+        sides = [(forest.both([known(g) for g in guards]), record) for guards, record in self.alternatives]
+        sides = [(guard, record) for guard, record in sides if guard is not forest.false]
+        outputs = {}
+        for name in sides[0][1].fields:
+            # every row is on one side: the last needs no condition
+            *before, last = [(guard, known(forest.whole(record.fields[name]))) for guard, record in sides]
+            value = forest.case(before, last[1])
+            outputs[name] = forest.node("cast", (_declared(name), False), [forest.whole(value)])
+        steps = Steps(lookups, outputs, WORTH)
+        for node in steps.order:
+            if node.kind == "column" and node.about[0] == self.shape and node.about[1] not in self.derived.values():
+                self.read[node.about[1]] = None
+        return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])
+
+    def text(self, relation: tuple[Steps, Node]) -> str:
+        steps, rows = relation
+        return steps.text_of("query_table(relation)", rows)
+
+    def derived_table(self) -> str:
+        """What the relations read of a model: columns of its shape, and what formulas make of these alone."""
+        columns = {name: self.forest.node("column", (self.shape, name)) for name in ("model_id", *sorted(self.read))}
+        made = {name: node for node, name in self.derived.items()}
+        return Steps({self.shape: Lookup(self.shape, OF_MODEL, None)}, columns | made, WORTH).text_of("(SELECT 1)")
+
+    def _known(self, node: Node, is_serving: bool, is_plain: bool) -> Node | None:
+        """What a node is once the side and the arguments are known."""
+        forest = self.forest
+        if node.kind == "column":
+            source, name = node.about
+            if source in self.of_constants:
+                return forest.node("constant", _number(self.constants[name]))
+            return forest.null if is_plain and source == ASKED and name not in PLAIN else None
+        if node in (self.phase, self.phase_asked):
+            return self.serving if is_serving else self.phase_asked
+        if is_serving or (self.phase_asked not in node.parts and self.phase not in node.parts):
+            return None
+        if node.kind == "is_null":
+            return forest.false
+        if node.kind == "compare" and self.serving in node.parts and node.about in ("=", "<>"):
+            return forest.true if node.about == "<>" else forest.false
+        return None
+
+    def _derive(self, node: Node) -> Node | None:
+        """A column of the model in the place of what is made of the model alone, and is null where there is no such model."""
+        if node.sources != {self.shape} or node.kind in ("column", "lambda") or not node.is_closed:
+            return None
+        if self.forest.replaced(node, self._absent, self.without_model) is not self.forest.null:
+            return None
+        name = self.derived.setdefault(node, f"derived_{len(self.derived)}")
+        return self.forest.node("column", (self.shape, name))
+
+    def _absent(self, node: Node) -> Node | None:
+        return self.forest.null if node.kind == "column" and node.about[0] == self.shape else None
+
+
+def _declared(name: str) -> str:
+    """The type of a column of footprints: that of the argument which it answers, else as published."""
+    if name in TYPES:
+        return {pl.String: "VARCHAR", pl.Int64: "BIGINT", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN"}[TYPES[name]]
+    return DUCKDB_TYPES[COLUMNS.of(name, "footprint").type]
+
+
+def _number(value: float | None) -> str:
+    """A constant as a DOUBLE, to the bit: without an exponent it would be a decimal."""
+    if value is None:
+        return "NULL"
+    text = repr(float(value))
+    return f"({text})" if "e" in text else f"({text}e0)" if value < 0 else f"{text}e0"

@@ -1,0 +1,170 @@
+"""The default lookup: footprints of every model whose anatomy is known, in every published scenario.
+
+Two in three models have the shape and the weights of another one (fine-tunes, re-uploads): a footprint is worked out once for each
+distinct pair and written for every model that shares it. Nothing else of a model enters a footprint; a test holds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import polars as pl
+
+from pipeline.base.progress import Progress, quiet
+from pipeline.book.scenario import scenario_grid
+from pipeline.book.schema import PUBLISHED
+
+# All that a footprint takes from a model: a row of one, and a row per dtype of the other.
+SHAPE, WEIGHT = "shape", "weight"
+_PAIRS_PER_STEP = 2_000
+_MODELS_PER_STEP = 200
+_ORDER = "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+# the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
+_COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
+# purpose of the scenarios, and the table that holds their footprints
+_PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
+
+
+def fill_footprints(
+    connection: duckdb.DuckDBPyConnection,
+    scenario_sets: pl.DataFrame,
+    progress: Progress = quiet,
+    models: Sequence[str] | None = None,
+) -> None:
+    """Fills `footprint` and `ladder` for all models, or for some; in steps, so that memory stays flat and progress shows."""
+    _find_twins(connection, models)
+    for purpose, table in _PURPOSES:
+        grid = scenario_grid(scenario_sets.filter(purpose=purpose))
+        connection.register("grid_rows", grid.to_arrow())
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
+        connection.unregister("grid_rows")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}_of_first AS FROM {table} LIMIT 0")
+    for first, last in progress(_steps(connection), desc="footprints"):
+        _work_out(connection, first, last)
+    portions = [(table, models) for table in ("footprint", "ladder") for models in _portions(connection)]
+    for table, models in progress(portions, desc="models alike"):
+        _write_for_twins(connection, table, models)
+    connection.execute("DROP TABLE footprint_of_first; DROP TABLE ladder_of_first")
+    for name in (
+        "twin",
+        *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
+        "scenario_step",
+        "answer_step",
+    ):
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None) -> None:
+    """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE twin AS
+        WITH same_shape AS (
+            SELECT model_id, min(model_id) OVER (PARTITION BY {_facts(connection, SHAPE, "model_id")}) AS shape_id
+            FROM shape WHERE $models IS NULL OR list_contains($models, model_id)
+        )
+        SELECT
+            model_id, dtype_id,
+            min(model_id) OVER (PARTITION BY shape_id, dtype_id, {_facts(connection, WEIGHT, "model_id", "dtype_id")}) AS first_id
+        FROM same_shape JOIN weight USING (model_id)
+        """,
+        {"models": None if models is None else list(models)},
+    )
+
+
+def _facts(connection: duckdb.DuckDBPyConnection, table: str, *keys: str) -> str:
+    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
+    return ", ".join(f'{table}."{column}"' for column in columns if column not in keys)
+
+
+def _steps(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """The first and the last model of each step."""
+    rows = connection.execute(
+        "SELECT first_id, count(*) FROM twin WHERE first_id = model_id GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    steps: list[tuple[str, str]] = []
+    pairs = 0
+    for model_id, count in rows:
+        if not steps or pairs + count > _PAIRS_PER_STEP:
+            steps.append((model_id, model_id))
+            pairs = 0
+        steps[-1] = (steps[-1][0], model_id)
+        pairs += count
+    return steps
+
+
+def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> None:
+    """Both purposes in one question: that is planned anew each time it is asked, and planning takes as long as hundreds of answers."""
+    for purpose, _ in _PURPOSES:
+        # a model's own bends are points of its ladder, besides those that all models share
+        own = """
+            UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (point AS context_tokens)
+            FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
+                constants AS k, unnest(ladder_contexts(shape, k)) AS bend(point)
+        """
+        connection.execute(
+            f"""
+            CREATE OR REPLACE TEMP TABLE {purpose}_step AS
+            WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
+            -- a model that reads less than the shortest context is answered for all that it reads
+            SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
+                iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
+                AS context_tokens)
+            FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
+                (SELECT min(context_tokens) AS tokens FROM {purpose}_grid) AS shortest
+            WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
+                AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
+            {own if purpose == "ladder" else ""}
+            """,
+            {"first": first, "last": last},
+        )
+    connection.execute("CREATE OR REPLACE TEMP TABLE scenario_step AS FROM lookup_step UNION FROM ladder_step")
+    # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE answer_step AS SELECT {_COLUMNS} FROM footprints('scenario_step')
+        QUALIFY row_number() OVER (
+            PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
+            ORDER BY total_bytes * (1 + error_band) NULLS LAST, sharding DESC
+        ) = 1
+        """
+    )
+    # what a scenario leaves open is settled in its answer
+    settled = " AND ".join(
+        f"coalesce(asked.{name} = answer.{name}, asked.{name} IS NULL)"
+        for name in ("engine_id", "optimizer_id", "checkpointing")
+    )
+    for purpose, table in _PURPOSES:
+        connection.execute(
+            f"""
+            INSERT INTO {table}_of_first BY NAME
+            FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {settled} AND {
+                " AND ".join(
+                    f"asked.{name} = answer.{name}"
+                    for name in ("model_id", "dtype_id", "phase_id", "context_tokens", "sequences", "gpu_count")
+                )
+            }
+            """
+        )
+
+
+def _portions(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
+    """A few models at a time, in order: what is published is sorted."""
+    models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
+    return [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
+
+
+def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str, models: list[str]) -> None:
+    connection.execute(
+        f"""
+        INSERT INTO {table} BY NAME
+        FROM (
+            SELECT f.* REPLACE (twin.model_id AS model_id)
+            FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
+            WHERE list_contains($models, twin.model_id)
+        )
+        ORDER BY {_ORDER}
+        """,
+        {"models": models},
+    )

@@ -1,0 +1,153 @@
+"""From the newest snapshot to `build/`: build beside it, check, and swap in only what is whole.
+
+    build/tables/   the tables, manifest.json, datapackage.json
+    build/site/     the site, with those tables under site/tables that a page host takes, and a manifest.json of its own
+
+Tables come first and take their place as soon as they are whole and checked, so that they can be asked while the site is still being
+rendered; the site follows when its last page is written, and its manifest names the tables that it was rendered from. An interrupted
+or failing build leaves either as it was. Nothing is rebuilt that has not changed and is undamaged: each stage is told by a fingerprint of
+all that it reads, and each file by its checksum.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pipeline import ROOT, render
+from pipeline.base.progress import Progress, step
+from pipeline.hub.snapshot import Snapshot
+from pipeline.press import build, changes, checks, manifest, output
+from pipeline.press.output import PublishError
+from pipeline.render import addresses
+
+__all__ = ["PublishError", "Published", "publish"]
+
+# What each stage reads. A change in any of these files makes the stage, and those after it, run again.
+TABLE_INPUTS = ("tables", "pipeline", "requirements.lock")
+SITE_INPUTS = ("site", "mkdocs.yml")
+RELEASE = Path("tables", "release")  # the digest of the last release, which the next is compared with
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a publish did. `rebuilt` names the stages that ran; `damaged` what was found broken, and is whole again."""
+
+    rebuilt: tuple[str, ...]
+    folder: Path
+    damaged: tuple[str, ...] = ()
+
+
+def _say_nothing(_line: str) -> None:
+    pass
+
+
+def publish(
+    snapshot: Snapshot,
+    progress: Progress,
+    folder: Path = ROOT / "build",
+    root: Path = ROOT,
+    say: Callable[[str], None] = _say_nothing,
+) -> Published:
+    """Brings `folder` up to date. Raises PublishError, FactError or SnapshotError and leaves what is published there whole.
+
+    `say` is told in a line when new tables can be asked.
+    """
+    folder = output.resolved(folder)
+    output.refuse(folder)
+    with _alone(folder):
+        output.recover(folder)
+        tables, site = folder / "tables", folder / "site"
+        wanted = _fingerprints(root)
+        damaged = _damage(tables, wanted["tables"], progress)
+        has_tables = damaged == ()
+        if has_tables:
+            damaged = _damage(site, wanted["site"], progress)
+            if damaged == () and manifest.read(site)["tables"] == manifest.tables_of(tables):
+                return Published((), folder)
+        with output.building(folder) as following:
+            if not has_tables:
+                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root)
+                output.put_in_place(following / "tables", folder)
+                say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
+            try:
+                _render_site(tables, following / "site", wanted["site"], progress)
+            except BaseException:
+                if not has_tables:
+                    say("The new tables stay where they are; the site is as it was, of the tables before.")
+                raise
+            output.put_in_place(following / "site", folder)
+        return Published(("site",) if has_tables else ("tables", "site"), folder, damaged or ())
+
+
+def _damage(part: Path, fingerprint: str, progress: Progress) -> tuple[str, ...] | None:
+    """What is broken in a part that would else be kept; None for a part that is of other inputs, or not there."""
+    if not part.exists():
+        return None
+    held = manifest.read(part)
+    if held and held.get("fingerprint") != fingerprint:
+        return None
+    return tuple(manifest.damage(part, progress))
+
+
+def _build_tables(tables: Path, snapshot: Snapshot, fingerprint: str, progress: Progress, root: Path) -> None:
+    tables.mkdir()
+    counts = build.build_tables(tables, snapshot, progress)
+    failures = checks.run_checks(tables / build.DATABASE, progress)
+    if failures:
+        raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
+    with step(progress, "changes"):
+        changes.write(tables, root / "tables", manifest.versions(snapshot, fingerprint), root / RELEASE)
+    with step(progress, "manifest"):
+        manifest.write(tables, snapshot, counts, fingerprint)
+    output.make_readonly(tables)
+
+
+def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress) -> None:
+    site.mkdir()
+    render.render(tables, site, progress)
+    with step(progress, "manifest"):
+        where = addresses.known()
+        manifest.write_site(site, tables, fingerprint, {"site_url": where.site, "tables_url": where.large_tables})
+    output.make_readonly(site)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two builds at once would undo each other: the second is told so."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PublishError(f"another build of {folder} is running") from None
+        yield
+
+
+def _fingerprints(root: Path) -> dict[str, str]:
+    tables = _fingerprint(root, TABLE_INPUTS)
+    try:
+        where = addresses.known()
+    except ValueError as error:
+        raise PublishError(str(error)) from None
+    # addresses stand on every page, and in no table
+    site = json.dumps([tables, _fingerprint(root, SITE_INPUTS), asdict(where)])
+    return {"tables": tables, "site": hashlib.sha256(site.encode()).hexdigest()}
+
+
+def _fingerprint(root: Path, names: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        top = root / name
+        paths = sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
+        for path in paths:
+            if "__pycache__" in path.parts:
+                continue
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""What pages and scripts compute with: the tables in the form that a browser reads."""

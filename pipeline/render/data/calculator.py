@@ -1,0 +1,120 @@
+"""What the calculator reads: the formulas as a module, the small tables that they ask, and the rows of one model."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+
+from pipeline.base.readonly import reading
+from pipeline.render.data.book import Book
+from pipeline.render.data.mirror import ENTRY, Mirror
+
+KEY = "model_id"
+# Of the table `model` the formulas ask only why nothing is known.
+COLUMNS = {"model": ("model_id", "anatomy_note")}
+
+
+def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
+    """The tables without a model: dtypes, engines, optimizers, constants."""
+    return {name: _rows(connection, name) for name in sorted(names) if not _has_models(connection, name)}
+
+
+def model_tables(
+    connection: duckdb.DuckDBPyConnection, names: Iterable[str], models: Iterable[str] | None = None
+) -> dict[str, dict[str, list[dict]]]:
+    """Rows by model and table, nulls left out."""
+    found: dict[str, dict[str, list[dict]]] = defaultdict(dict)
+    wanted = None if models is None else set(models)
+    of_models = [name for name in sorted(names) if _has_models(connection, name)]
+    for name in of_models:
+        for row in _rows(connection, name):
+            if wanted is None or row[KEY] in wanted:
+                found[row[KEY]].setdefault(name, []).append(row)
+    for tables in found.values():
+        for name in of_models:
+            tables.setdefault(name, [])
+    return found
+
+
+def _has_models(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    query = "SELECT 1 FROM information_schema.columns WHERE table_name = ? AND column_name = ? LIMIT 1"
+    return bool(connection.execute(query, [name, KEY]).fetchall())
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
+    columns = ", ".join(COLUMNS.get(name, ("*",)))
+    result = connection.execute(f"SELECT {columns} FROM {name} ORDER BY ALL")
+    names = [column[0] for column in result.description]
+    return [
+        {k: v for k, v in zip(names, row, strict=True) if v is not None and not hasattr(v, "isoformat")}
+        for row in result.fetchall()
+    ]
+
+
+def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """What `footprint_of` can be asked, where the database holds it: the fields that the page shows."""
+    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
+    found = connection.execute(query).fetchall()
+    return {"arguments": list(found[0][0])} if found else {}
+
+
+def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
+    """Formats of the KV cache that a card is not known to read: format → card → reason, as `fits_on` gives it."""
+    if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'kv_reason' LIMIT 1").fetchall():
+        return {}
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    query = """
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv, vendor, compute_capability) AS reason
+        FROM kv_dtype AS kv CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
+    """
+    for held, card, reason in connection.execute(query).fetchall():
+        found[held][card] = reason
+    return {"without_cache": found}
+
+
+class Calculator:
+    """The formulas of a published database for the browser; without formulas in it, nothing.
+    Raises Untranslatable for a word of theirs that the translation does not know: no site is published without its calculator."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = folder / "almanac.duckdb"
+        self.module, self.shared, self.tables = "", {}, set()
+        with reading(self.database) as connection:
+            mirror = Mirror(connection)
+            # where there are none the page says so; a word that cannot be translated fails the build
+            if ENTRY in mirror.macros:
+                self.module = mirror.module()
+                self.tables = set(mirror.tables)
+                self.shared = (
+                    shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
+                )
+
+    @cached_property
+    def own(self) -> dict[str, dict[str, list[dict]]]:
+        """The rows of every model by table, read when the first is asked for."""
+        with reading(self.database) as connection:
+            return model_tables(connection, self.tables)
+
+    def files(self, book: Book) -> dict[str, str]:
+        """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
+        shared = self.shared | {"opening": book.openings, "words": book.word_rules}
+        if "without_cache" in shared:
+            said = {
+                card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()
+            }
+            shared["without_cache"] = said
+        return {"formulas.js": self.module, "calculator.json": _json(shared)} if self.module else {}
+
+
+def of_model(tables: dict[str, list[dict]] | None) -> str | None:
+    """A model's own rows as its page's file; None for one whose shape is not known."""
+    return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in COLUMNS) else None
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

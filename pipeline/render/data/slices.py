@@ -1,0 +1,174 @@
+"""What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
+
+`data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
+a model that reads less is in it with the longest context it has, which the matrix names beside the number;
+`data/totals/<digest>.bin` holds every scenario of one model (its page), and of all that have the same. Both are little-endian float32.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline.render.data import limits
+from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.support import ATTENTION, Support
+from pipeline.render.environment import slug_gpu
+
+
+def support(known: Support) -> str:
+    """Which card runs what, for every engine, format, phase and attention: what the calculator may be asked."""
+    return _json(known.coded[1])
+
+
+def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
+    """Axes, cards and names: shared by the matrix and the model pages. Of what cards run, only what the scenarios ask."""
+    kinds, coded = known.coded
+    asked = {f"{s.engine_id} {s.phase_id} {ATTENTION}" for s in book.scenarios}
+    runs = {key: codes for key, codes in coded["runs"].items() if _without_format(key) in asked}
+    training = next((s.phase_id for s in book.scenarios if s.phase_id != "inference"), None)
+    return _json(
+        {
+            "counts": book.counts,
+            # the name of a slice is that of its parts; a format is named only where its engine is told with it
+            "scenarios": [
+                [*s.__dict__.values(), *([book.formats[s]] if book.formats[s] != s.dtype_id else [])]
+                for s in book.scenarios
+            ],
+            "phases": [[p["phase_id"], p["name"]] for p in book["phase"] if _published(book, p["phase_id"])],
+            "dtypes": [[d["dtype_id"], d["name"], d["engine_id"]] for d in book["dtype"]],
+            "gpus": [
+                [
+                    g["gpu_id"],
+                    slug_gpu(g["gpu_id"]),
+                    g["name"],
+                    g["short"],
+                    g["segment"],
+                    g["vendor"],
+                    g["memory_gib_nominal"],
+                    g["capacity_bytes"] // 1024,
+                    kinds[g["gpu_id"]],
+                    g["capacity_bytes"],
+                ]
+                for g in book.gpus
+            ],
+            "reasons": book.reasons,
+            "limits": limits.of_engines(book["constant"]),
+            "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
+            "support": coded | {"runs": runs},
+            "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
+            "common": [g["gpu_id"] for g in book.common],
+            "opening": {
+                "inference": _opening(book.default("inference")) | {"dtype": book.formats.get(opening)},
+                "training": _opening(book.default(training)) if training else {},
+            },
+        }
+    )
+
+
+def _without_format(key: str) -> str:
+    engine, _format, phase, attention = key.split(" ")
+    return f"{engine} {phase} {attention}"
+
+
+def _kinds(book: Book) -> dict[str, set[str]]:
+    phases = {s.phase_id for s in book.scenarios}
+    return {"inference": phases & {"inference"}, "training": phases - {"inference"}}
+
+
+def models(book: Book, places: dict[str, str]) -> str:
+    """One array per column; words that repeat are looked up."""
+    rows = book.models
+    sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
+    pipelines = {c["model_id"] for c in book["component"]}
+    paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
+    return _json(
+        {
+            "id": [m["model_id"] for m in rows],
+            "size": [_millions(size) for size in sizes],
+            "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
+            "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
+            "downloads": [m["downloads_30d"] for m in rows],
+            "context": [m["max_context_tokens"] for m in rows],
+            "gated": [i for i, m in enumerate(rows) if m["is_gated"]],
+            "task": _coded([m["pipeline_tag"] for m in rows]),
+            "licence": _coded([m["license"] for m in rows]),
+            "family": _coded([m["family"] for m in rows]),
+            "format": _coded([m["stored_format"] for m in rows]),
+            "reason": _coded([_reason(book, i) for i in range(len(rows))]),
+            "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
+        }
+    )
+
+
+def _millions(size: int | None) -> float | int | None:
+    """To four figures, which is more than a table shows."""
+    value = size and float(f"{size / 1e6:.4g}")
+    return int(value) if value and value >= 1000 else value
+
+
+def _reason(book: Book, model: int) -> str | None:
+    """Why nothing of a model is known; None for a model of which something is."""
+    step = len(book.scenarios) * book.width
+    totals = book.array[model * step : (model + 1) * step : book.width]
+    if any(total != UNKNOWN_KIB for total in totals) or not book.scenarios:
+        return None
+    return book.reason(model, book.scenarios[0])
+
+
+def write_slices(book: Book, folder: Path) -> int:
+    """One file per scenario of a common context; returns the bytes written."""
+    if sys.byteorder != "little":
+        book.array.byteswap()
+    target = folder / "data" / "slices"
+    target.mkdir(parents=True)
+    common = {phase: set(book.common_contexts(phases)) for phases in _kinds(book).values() for phase in phases}
+    return sum(
+        (target / f"{scenario.slug}.bin").write_bytes(slice_of(book, scenario).tobytes())
+        for scenario in book.scenarios
+        if scenario.context_tokens in common[scenario.phase_id]
+    )
+
+
+def slice_of(book: Book, scenario: Scenario) -> array:
+    """The scenario for every model, of models that read less at the longest context that is published of them."""
+    values, width = book.scenario_array(book.index[scenario]), book.width
+    shorter = {s.context_tokens: book.index[s] for s in _same_but_shorter(book, scenario)}
+    for i, model in enumerate(book.models):
+        own = model["max_context_tokens"]
+        if own and own < scenario.context_tokens:
+            longest = max((c for c in shorter if c <= own), default=None)
+            if longest:
+                values[i * width : (i + 1) * width] = book.totals(i, shorter[longest])
+    return values
+
+
+def _same_but_shorter(book: Book, scenario: Scenario) -> list[Scenario]:
+    return [
+        s
+        for s in book.scenarios
+        if s.context_tokens < scenario.context_tokens and replace(s, context_tokens=scenario.context_tokens) == scenario
+    ]
+
+
+def _published(book: Book, phase: str) -> bool:
+    return any(s.phase_id == phase for s in book.scenarios)
+
+
+def _opening(chosen: dict) -> dict:
+    return {
+        name.removesuffix("_id").removesuffix("_tokens"): value for name, value in chosen.items() if value is not None
+    }
+
+
+def _coded(values: list[str | None]) -> dict:
+    known = sorted({v for v in values if v is not None})
+    place = {v: i for i, v in enumerate(known)}
+    return {"values": known, "of": [None if v is None else place[v] for v in values]}
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

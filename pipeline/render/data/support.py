@@ -1,0 +1,72 @@
+"""Whether a card runs a scenario at all: the table `runs_on` as the pages need it.
+
+A scenario of the lookup runs with fused attention; a checkpoint as published runs where its own format does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import NamedTuple
+
+from pipeline.render.data.book import Book, Scenario
+
+DIGITS = ord("0")
+ATTENTION = "flash"  # of every scenario of the lookup
+UNTOLD = "no source in the book says that this engine runs this format on this card"
+
+
+class Refusal(NamedTuple):
+    """Why a card gives no verdict; `is_certain` where a source says that it does not run, rather than nobody that it does."""
+
+    is_certain: bool
+    why: str
+
+
+class Support:
+    def __init__(self, book: Book) -> None:
+        self.cards = [g["gpu_id"] for g in book.gpus]
+        self.formats = [m["stored_format"] for m in book.models]
+        self.common = [g["gpu_id"] for g in book.common]
+        self._of_common: dict[tuple, list[Refusal | None]] = {}
+        self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
+        for row in book["runs_on"]:
+            refusal = None if row["runs"] else Refusal(row["runs"] is False, book.plainly(row["how"] or UNTOLD))
+            self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = refusal
+
+    def format(self, scenario: Scenario, model: int) -> str | None:
+        return self.formats[model] if scenario.dtype_id == "stored" else scenario.dtype_id
+
+    def refusal(self, scenario: Scenario, dtype: str | None, gpu_id: str) -> Refusal | None:
+        """None where the card runs the scenario with its weights in this format."""
+        row = self._rows.get((scenario.engine_id, dtype, scenario.phase_id, ATTENTION), {})
+        return row.get(gpu_id, Refusal(False, UNTOLD))
+
+    def of_common(self, scenario: Scenario, model: int) -> list[Refusal | None]:
+        """The same for each of the common cards: equal for all models of a format, and asked on every page."""
+        held = self.format(scenario, model)
+        if (scenario, held) not in self._of_common:
+            self._of_common[scenario, held] = [self.refusal(scenario, held, gpu) for gpu in self.common]
+        return self._of_common[scenario, held]
+
+    def in_pytorch(self, dtype: str) -> list[Refusal | None]:
+        """For each of the common cards, of inference in PyTorch whatever runs in it: diffusers is no engine of the tables."""
+        row = self._rows.get(("transformers", dtype, "inference", ATTENTION), {})
+        return [row.get(gpu, Refusal(False, UNTOLD)) for gpu in self.common]
+
+    @cached_property
+    def coded(self) -> tuple[dict[str, int], dict]:
+        """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
+        attention a letter for every kind (`0`: it runs, those after it: the first refusal, the second, …)."""
+        keys = sorted(self._rows)
+        refusals: dict[Refusal, int] = {}
+        kinds: dict[tuple, int] = {}
+        of_card = {}
+        for card in self.cards:
+            found = [self._rows[key].get(card, Refusal(False, UNTOLD)) for key in keys]
+            codes = tuple(0 if one is None else refusals.setdefault(one, len(refusals) + 1) for one in found)
+            of_card[card] = kinds.setdefault(codes, len(kinds))
+        runs = {
+            " ".join(key): "".join(chr(DIGITS + c) for c in codes) for key, *codes in zip(keys, *kinds, strict=True)
+        }
+        return of_card, {"runs": runs, "refusals": [list(one) for one in refusals]}

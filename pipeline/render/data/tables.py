@@ -1,0 +1,153 @@
+"""Reading the published tables into a book: the small ones as rows, the footprints into one dense array."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.render.data.book import BAND_UNIT, BANDS, COMPONENTS, KEYS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.environment import short_names
+
+# The order that people read formats in: whole precision first, then by how much smaller they get.
+DTYPE_ORDER = [
+    "stored",
+    "fp32",
+    "bf16",
+    "fp16",
+    "fp8",
+    "int8",
+    "gguf-q8_0",
+    "gguf-q6_k",
+    "gguf-q5_k_m",
+    "gguf-q4_k_m",
+    "nf4",
+    "awq-int4",
+    "gptq-int4",
+    "nvfp4",
+    "mxfp4",
+    "gguf-mxfp4",
+    "gguf-q3_k_m",
+    "gguf-q2_k",
+]
+PHASE_ORDER = ["inference", "lora", "qlora", "full-finetune", "pretrain"]
+
+
+def _order(names: list[str]):
+    return lambda value: (names.index(value) if value in names else len(names), value)
+
+
+def read(folder: Path) -> Book:
+    """Read the tables that `folder` holds."""
+    small = {}
+    for file in sorted(folder.glob("*.parquet")):
+        if file.stem not in ("footprint", "compatibility", "tensor", "weight"):
+            small[file.stem] = pl.read_parquet(file).to_dicts()
+    small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
+    for gpu, short in zip(small["gpu"], short_names([g["name"] for g in small["gpu"]]), strict=True):
+        gpu["short"] = short
+    small["dtype"].sort(key=lambda d: _order(DTYPE_ORDER)(d["dtype_id"]))
+    small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
+    lazy = pl.scan_parquet(folder / "footprint.parquet")
+    keys = lazy.select(KEYS).unique().collect()
+    phases, dtypes = _order(PHASE_ORDER), _order(DTYPE_ORDER)
+    own = {(d["dtype_id"], d["engine_id"]) for d in small["dtype"]}  # a format's own engine stands before others
+    scenarios = sorted(
+        (Scenario(**row) for row in keys.to_dicts()),
+        key=lambda s: (
+            *(phases(s.phase_id), dtypes(s.dtype_id), (s.dtype_id, s.engine_id) not in own, s.engine_id),
+            *(s.context_tokens, s.sequences, s.optimizer_id or "", s.checkpointing or ""),
+        ),
+    )
+    pairs = lazy.group_by("phase_id", "gpu_count").agg(models=pl.col("model_id").n_unique()).collect()
+    asked_of_all = pairs.filter(pl.col("models") == pl.col("models").max().over("phase_id"))
+    counts_of = {
+        phase: sorted(part["gpu_count"])
+        for (phase,), part in asked_of_all.partition_by("phase_id", as_dict=True).items()
+    }
+    counts = sorted(set(pairs["gpu_count"]))
+    reasons = _reasons(lazy)
+    totals = _dense(lazy, small["model"], scenarios, counts, reasons)
+    book = Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    book.reasons = [book.plainly(reason) for reason in reasons]  # their places are their numbers
+    return book
+
+
+def _dense(
+    lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int], reasons: list[str]
+) -> array:
+    """Totals by model, scenario and GPU count, and after the last count the bands."""
+    step = len(scenarios) * (len(counts) + BANDS)
+    # Ten million rows: every key becomes a small number, and the keys of a scenario one number together.
+    values = {k: sorted({getattr(s, k) for s in scenarios} - {None}) for k in KEYS}
+    coded = {k: _coded(pl.col(k), values[k]) for k in KEYS}
+    place, size = pl.lit(0, dtype=pl.Int64), 1
+    for k in KEYS:
+        place, size = place + coded[k] * size, size * (len(values[k]) + 1)
+    known = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
+    scenario = known.select(place=place).with_row_index("s")
+    cells = (
+        lazy.select(
+            _coded(pl.col("model_id"), [m["model_id"] for m in models]).alias("m"),
+            place.alias("place"),
+            _coded(pl.col("gpu_count"), counts).alias("c"),
+            (pl.col("total_bytes") / 1024).cast(pl.Float32).alias("kib"),
+            (pl.col("error_band") * BAND_UNIT).fill_null(0).cast(pl.Float32).alias("band"),
+            _coded(pl.col("unknown_reason"), reasons).alias("r"),
+        )
+        .join(scenario.lazy(), on="place")
+        .select(
+            "c", "kib", "band", "r", at=(pl.col("m") - 1) * step + pl.col("s").cast(pl.Int64) * (step // len(scenarios))
+        )
+        .collect()
+    )
+    whole = pl.repeat(UNKNOWN_KIB, len(models) * step, dtype=pl.Float32, eager=True)
+    for number, gpus in enumerate(counts, 1):
+        # a scenario published twice, for another cache format or rank: the first is kept, so it is written last
+        part = cells.filter(pl.col("c") == number).reverse()
+        total = part.filter(pl.col("kib").is_not_null())
+        whole.scatter(total["at"] + (number - 1), total["kib"])
+        if gpus == 1:
+            band = part.select(pl.when(pl.col("kib").is_null()).then(pl.col("r").cast(pl.Float32)).otherwise("band"))
+            whole.scatter(part["at"] + len(counts), band.to_series())
+        else:
+            places = part["at"] + (len(counts) + 1)
+            before = whole.gather(places).replace(UNKNOWN_KIB, 0.0)
+            whole.scatter(places, pl.select(pl.max_horizontal(before, part["band"])).to_series())
+    return array("f", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
+
+
+def _coded(column: pl.Expr, values: list) -> pl.Expr:
+    """The place of a value in the list, from 1; 0 for none."""
+    if values and isinstance(values[0], str):
+        return column.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1) + 1
+    return (
+        column.replace_strict(values, range(1, len(values) + 1), default=0, return_dtype=pl.Int64)
+        if values
+        else pl.lit(0)
+    )
+
+
+def _reasons(lazy: pl.LazyFrame) -> list[str]:
+    """Every reason that a footprint gives for a null, sorted."""
+    texts = lazy.filter(pl.col("total_bytes").is_null()).select(pl.col("unknown_reason").drop_nulls().unique())
+    return sorted(texts.collect()["unknown_reason"])
+
+
+def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]:
+    """Every component on one GPU, for a few scenarios: by model, in the order of `scenarios`."""
+    lazy = pl.scan_parquet(folder / "footprint.parquet")
+    keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
+    frame = (
+        lazy.filter(pl.col("gpu_count") == 1)
+        .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
+        .select("model_id", "s", *COMPONENTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
+        .unique(["model_id", "s"], keep="any")
+        .sort("model_id", "s")
+        .collect()
+    )
+    rows: dict[str, list[dict]] = {}
+    for row in frame.iter_rows(named=True):
+        rows.setdefault(row["model_id"], []).append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""What a page says: models, cards, prose and what they are found by."""

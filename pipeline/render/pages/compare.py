@@ -1,0 +1,42 @@
+"""Up to four cards side by side: every card's figures as ready text, so that the page only picks columns."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+
+from pipeline.render.environment import environment, slug_gpu
+from pipeline.render.pages.gpus import GpuPages
+
+OPENING = ("rtx-4090", "rtx-5090", "l40s", "h100-sxm")
+
+
+class Compare:
+    def __init__(self, cards: GpuPages) -> None:
+        self.cards = cards
+        self.figures = {gpu["gpu_id"]: cards.figures(gpu) for gpu in cards.book.gpus}
+        first = next(iter(self.figures.values()), [])
+        self.labels = [(group, what) for group, what, _text in first]
+
+    def data(self) -> str:
+        """`data/compare.json`: what the rows are. The texts of a card lie beside its page."""
+        return _json(self.labels)
+
+    def of_card(self, gpu: dict) -> dict[str, str]:
+        """`figures.json`: a card's texts in the order of the rows."""
+        return {"figures.json": _json([text for _group, _what, text in self.figures[gpu["gpu_id"]]])}
+
+    def body(self) -> str:
+        """The page without JavaScript: a few common cards."""
+        known = self.cards.book.gpus
+        chosen = [g for i in OPENING for g in known if g["gpu_id"] == i] or known[:4]
+        rows = [
+            (group, [(what, [self.figures[g["gpu_id"]][i][2] for g in chosen]) for i, (_group, what) in part])
+            for group, part in groupby(enumerate(self.labels), key=lambda row: row[1][0])
+        ]
+        template = environment(self.cards.book).get_template("compare.html")
+        return template.render(gpus=[g | {"slug": slug_gpu(g["gpu_id"])} for g in chosen], groups=rows)
+
+
+def _json(value: list) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

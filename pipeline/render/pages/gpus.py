@@ -1,0 +1,303 @@
+"""One page per card: what it really gives, and what fits."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+
+import polars as pl
+from markupsafe import Markup
+
+from pipeline.render import words
+from pipeline.render.data import limits
+from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.environment import environment
+from pipeline.render.pages.models import ModelPages
+
+LISTED = 200
+TASKS = 10
+# Columns of "what fits", in order, where the tables have them.
+COLUMNS = (
+    ("inference", "bf16"),
+    ("inference", "fp8"),
+    ("inference", "gguf-q8_0"),
+    ("inference", "awq-int4"),
+    ("inference", "gguf-q4_k_m"),
+    ("lora", "bf16"),
+    ("qlora", "nf4"),
+    ("full-finetune", "bf16"),
+)
+FAR = "gguf-q4_k_m"  # the format that the longest context is told in
+
+
+class GpuPages:
+    def __init__(self, book: Book, pages: ModelPages) -> None:
+        self.book, self.pages = book, pages
+        self.page = environment(book).get_template("gpu.html")
+        self.columns = [s for phase, dtype in COLUMNS if (s := self._scenario(phase, dtype))]
+        self.inference = book.rows(["inference"], **book.default("inference"))
+        self.listed = [i for i in range(len(book.models)) if self._known(i)][:LISTED]
+        self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
+        self.counts = book.published_counts(["inference"])
+        self.ranked = {s: self._ranked(s) for s in self.inference}
+        self.by_task = self._by_task()
+        self._stored: dict[tuple, Ranked] = {}
+        self._told: dict[tuple[Scenario, int], bool] = {}
+        self.columns_totals = [(s, book.index[s]) for s in self.columns]
+        self.far = self._scenario("inference", FAR)
+        self.longest = self._longest()
+
+    def _scenario(self, phase: str, dtype: str) -> Scenario | None:
+        rows = self.book.rows([phase], dtype_id=dtype, **self.book.default(phase))
+        return rows[0] if rows else None
+
+    def _longest(self) -> dict[str, dict[str, int]]:
+        """Of the listed models the longest context of one sequence by card, in one format: the limits of `compatibility`."""
+        if not self.far:
+            return {}
+        cards = {g["gpu_id"]: g["capacity_bytes"] for g in self.book.gpus}
+        listed = [self.book.models[i]["model_id"] for i in self.listed]
+        known = limits.points(self.book.folder).filter(
+            pl.col("model_id").is_in(listed), dtype_id=self.far.dtype_id, engine_id=self.far.engine_id, sequences=1
+        )
+        rows = limits.longest(known, cards, self.book["constant"]).to_dicts()
+        return {row["model_id"]: row for row in rows}
+
+    def _reach(self, model: int, gpu: dict) -> Markup:
+        """How far the card goes with a model, as a cell."""
+        row = self.book.models[model]
+        runs = self.pages.support.refusal(self.far, self.far.dtype_id, gpu["gpu_id"]) is None
+        found = self.longest.get(row["model_id"], {}).get(gpu["gpu_id"]) if runs else None
+        return words.limit_cell(found, None, row["max_context_tokens"])
+
+    def _known(self, model: int) -> bool:
+        return any(self.book.is_known(model, s) for s in self.columns)
+
+    def _ranked(self, scenario: Scenario) -> list[Ranked]:
+        """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
+        book, place = self.book, self.book.index[scenario]
+        rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
+        known = [(i, row) for i, row in rows if min(row[:-BANDS]) != UNKNOWN_KIB]
+        return [
+            Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
+            for n in range(1, len(self.counts) + 1)
+        ]
+
+    def _size(self, model: int) -> int:
+        return self.book.models[model]["parameter_count"] or 0
+
+    def _by_task(self) -> list[tuple[str, list[tuple[Scenario, Ranked]]]]:
+        """The tasks with most known models, each ranked on one card in a few formats."""
+        models, rows = self.book.models, []
+        shown = [s for s in self.columns if s.phase_id == "inference"]
+        for scenario in shown:
+            whole = self.ranked[scenario][0]
+            parts: dict[str, list] = {}
+            for need, i in whole.rows:
+                parts.setdefault(models[i]["pipeline_tag"] or "no task given", []).append((need, i))
+            rows.append((scenario, parts))
+        number = Counter(task for _s, parts in rows for task, part in parts.items() for _row in part)
+        tasks = [task for task, _n in number.most_common(TASKS)]
+        return [(task, [(s, Ranked(parts.get(task, []), self._size)) for s, parts in rows]) for task in tasks]
+
+    def _fit(self, gpu: dict, scenario: Scenario, place: int) -> tuple[int | None, int | None]:
+        """How many models fit on so many cards, and the largest; None where that is not known of any."""
+        ranked = self._that_run(gpu, scenario, place)
+        if not ranked.rows or not self._is_told(scenario, place):
+            return None, None
+        fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+        return fit, largest
+
+    def _is_told(self, scenario: Scenario, place: int) -> bool:
+        """Whether the scenario is published on so many cards."""
+        if (scenario, place) not in self._told:
+            column = self.book.scenario_array(self.book.index[scenario])[place :: self.book.width]
+            self._told[scenario, place] = min(column) != UNKNOWN_KIB
+        return self._told[scenario, place]
+
+    def _that_run(self, gpu: dict, scenario: Scenario, place: int) -> Ranked:
+        """The ranking on so many cards of the models that this card runs in this format."""
+        support = self.pages.support
+        if scenario.dtype_id != "stored":
+            runs = support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
+            return self.ranked[scenario][place] if runs else Ranked([], self._size)
+        runs = frozenset(f for f in set(support.formats) if support.refusal(scenario, f, gpu["gpu_id"]) is None)
+        key = (scenario, place, runs)
+        if key not in self._stored:
+            rows = self.ranked[scenario][place].rows
+            self._stored[key] = Ranked([row for row in rows if support.formats[row[1]] in runs], self._size)
+        return self._stored[key]
+
+    def render(self, gpu: dict) -> str:
+        first = self.inference[0] if self.inference else None
+        at = f"at {words.tokens(first.context_tokens)} tokens, one sequence" if first else ""
+        training = next((s for s in self.columns if s.phase_id != "inference"), None)
+        then = f"; training at {words.tokens(training.context_tokens)} tokens, micro-batch 1" if training else ""
+        return self.page.render(
+            gpu=gpu,
+            root="../../",
+            steps=_steps(gpu),
+            rows=[self._row(i, gpu) for i in self.listed],
+            columns=[self._head(s, gpu) for s in self.columns],
+            far=self.far and self._head(self.far, gpu),
+            caption=f"Inference {at}{then}",
+            caption_tasks=at,
+            known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
+            counts=self.counts,
+            refused=self._refused(gpu),
+            formats=[self._format(s, gpu) for s in self.inference],
+            tasks=self._tasks(gpu),
+            task_formats=[self.book.formats[s] for s in self.columns if s.phase_id == "inference"],
+        )
+
+    def _tasks(self, gpu: dict) -> list[dict]:
+        rows, capacity = [], gpu["capacity_bytes"] // 1024
+        for task, formats in self.by_task:
+            cells = []
+            for scenario, ranked in formats:
+                runs = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
+                fit, largest, popular = ranked.at(capacity) if runs else (0, None, None)
+                cells.append(
+                    {
+                        "fit": fit,
+                        "largest": None if largest is None else self.entries[largest],
+                        "popular": None if popular is None else self.entries[popular],
+                    }
+                )
+            rows.append({"task": task, "cells": cells})
+        return rows
+
+    def figures(self, gpu: dict) -> list[tuple[str, str, str]]:
+        """A card in rows of (group, what, text), the same rows for every card: what `compare` lays side by side."""
+        nominal, gives = gpu["memory_gib_nominal"], gpu["capacity_bytes"] / words.GIB
+        number = lambda name: f"{gpu[name]:,.0f}" if gpu[name] else "–"  # noqa: E731
+        rows = [
+            ("The card", "Sticker, GB", f"{nominal:g}"),
+            ("The card", "Gives one program, GiB", f"{gives:,.1f}"),
+            ("The card", "Of its sticker", f"{100 * gives / nominal:.1f} %" if nominal else "–"),
+            ("The card", "Basis", gpu["capacity_basis"]),
+            ("The card", "Segment", gpu["segment"]),
+            ("The card", "Architecture", words.shown(gpu["architecture"] or "–")),
+            ("The card", "Bandwidth, GB/s", number("memory_bandwidth_gb_s")),
+            ("The card", "bf16, dense TFLOPS", number("bf16_tflops_dense")),
+            ("The card", "fp8, dense TFLOPS", number("fp8_tflops_dense")),
+            ("The card", "NVLink, GB/s", number("nvlink_gb_s")),
+            ("The card", "Power, W", number("tdp_w")),
+            ("The card", "Released", words.shown(gpu["release_date"] or "–")),
+        ]
+        for scenario in self.inference:
+            for place, n in enumerate(self.counts):
+                fit, largest = self._fit(gpu, scenario, place)
+                size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
+                no = self._word(scenario, gpu)
+                group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
+                rows.append((group, self.book.formats[scenario], no or ("–" if fit is None else f"{fit:,}{size}")))
+        order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
+        return sorted(rows, key=lambda row: order[row[0]])
+
+    def _head(self, scenario: Scenario, gpu: dict) -> dict:
+        phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
+        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id, "refused": self._word(scenario, gpu)}
+
+    def _word(self, scenario: Scenario, gpu: dict) -> str:
+        """What stands in place of a number where the card does not run the format; nothing where it does."""
+        no = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"])
+        return (
+            "" if no is None or scenario.dtype_id == "stored" else "won’t run" if no.is_certain else "not known to run"
+        )
+
+    def _row(self, model: int, gpu: dict) -> dict:
+        book, support, capacity = self.book, self.pages.support, gpu["capacity_bytes"] // 1024
+        cells = []
+        for scenario, place in self.columns_totals:
+            reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
+            refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
+            cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
+        if self.far:
+            cells.append(self._reach(model, gpu))
+        return self.entries[model] | {"cells": Markup("".join(cells))}
+
+    def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:
+        """Formats that do not run on the card, or of which nobody says that they do: certainty, reason, and which formats."""
+        found: dict[tuple[bool, str], list[str]] = {}
+        for s in self.inference + [s for s in self.columns if s.phase_id != "inference"]:
+            no = self.pages.support.refusal(s, s.dtype_id, gpu["gpu_id"]) if s.dtype_id != "stored" else None
+            if no:
+                phase = "" if s.phase_id == "inference" else f"{self.pages.phases.get(s.phase_id, s.phase_id)} in "
+                found.setdefault((no.is_certain, no.why), []).append(f"{phase}{s.dtype_id} ({s.engine_id})")
+        order = sorted(found.items(), key=lambda item: not item[0][0])
+        return [("does not run" if certain else "not known to run", why, names) for (certain, why), names in order]
+
+    def _format(self, scenario: Scenario, gpu: dict) -> dict:
+        found = [self._fit(gpu, scenario, place) for place in range(len(self.counts))]
+        return {
+            "label": self.book.formats[scenario],
+            "refused": self._word(scenario, gpu),
+            "cells": [
+                {"fit": fit, "largest": None if largest is None else self.entries[largest]} for fit, largest in found
+            ],
+        }
+
+
+class Ranked:
+    """Models by what they need, with the largest and the most downloaded of every beginning of that list."""
+
+    def __init__(self, rows: list[tuple[float, int]], size) -> None:
+        self.rows = sorted(rows)
+        self.largest, self.popular = [], []
+        for _need, i in self.rows:
+            before = self.largest[-1] if self.largest else i
+            self.largest.append(max(before, i, key=lambda m: (size(m), -m)))
+            self.popular.append(min(self.popular[-1] if self.popular else i, i))  # models are by downloads
+
+    def at(self, capacity: int) -> tuple[int, int | None, int | None]:
+        """How many fit, the largest of them, and the most downloaded."""
+        fit = bisect_right(self.rows, (capacity, float("inf")))
+        return (fit, self.largest[fit - 1], self.popular[fit - 1]) if fit else (0, None, None)
+
+
+def _least(row, n: int, counts: list[int]) -> float:
+    """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
+    bands = [row[-2] if gpus == 1 else row[-1] for gpus in counts[:n]]
+    return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
+
+
+def _lost(gib: float) -> str:
+    return f"−{gib:,.2f}" if gib >= 0.005 else f"+{-gib:,.2f}" if gib <= -0.005 else "0"
+
+
+def _steps(gpu: dict) -> list[dict]:
+    """From the sticker to what a program gets, each with its reason."""
+    nominal = gpu["memory_gib_nominal"]
+    unified = gpu["segment"] == "unified"
+    reported = gpu["memory_mib_reported"] and gpu["memory_mib_reported"] / 1024
+    cuda = gpu["memory_mib_cuda"] and gpu["memory_mib_cuda"] / 1024
+    why_reported = (
+        "What the operating system lets the GPU use of the shared memory"
+        if unified
+        else "What the driver reports: firmware and error correction keep the rest"
+    )
+    steps = [
+        ("Sticker", nominal, "The data sheet's GB, which is GiB of memory chips"),
+        ("Reported", reported, why_reported),
+        ("Runtime total", cuda, "What the runtime calls its total, after the driver's own reserve"),
+        (
+            "One program",
+            gpu["capacity_bytes"] / words.GIB,
+            "What is left after the process's own context: the capacity",
+        ),
+    ]
+    lost, before = {}, None
+    for name, value, _why in steps:
+        lost[name] = "" if value is None or before is None else _lost(before - value)
+        before = before if value is None else value
+    return [
+        {
+            "lost": lost[name],
+            "name": name,
+            "text": "not read" if value is None else f"{value:,.2f}",
+            "share": value and value / max(nominal, 1e-9),
+            "why": why,
+        }
+        for name, value, why in steps
+    ]

@@ -1,0 +1,225 @@
+"""What the prose pages leave open: slots such as `<!--almanac:dictionary-->`, filled from the tables."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+
+import polars as pl
+from markupsafe import Markup
+
+from pipeline import ROOT
+from pipeline.book.schema import PUBLISHED
+from pipeline.render import words
+from pipeline.render.addresses import Addresses, is_beside_site, largest_file
+from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.environment import environment
+from pipeline.render.pages import errors, method, news
+from pipeline.render.pages.compare import Compare
+from pipeline.render.pages.gpus import GpuPages
+from pipeline.render.pages.models import ModelPages
+from pipeline.render.pages.rules import Rules
+from pipeline.render.shell import SLOT
+
+SQL = ROOT / "tables" / "sql"
+FRONT_ROWS = 40
+LISTED_MODELS = 200  # on the page of all models; the others are found by name, or on the pages of their organisations
+FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
+
+
+class Prose:
+    def __init__(
+        self, book: Book, pages: ModelPages, version: str = "", sql: Path = SQL, where: Addresses | None = None
+    ) -> None:
+        self.book, self.pages, self.version, self.sql_folder = book, pages, version, sql
+        self.where = where or Addresses(pages.site_url)
+        self.env = environment(book)
+        self.env.globals["table_link"] = self.table_link
+        self.cards = GpuPages(book, pages)
+        self.compare = Compare(self.cards)
+
+    def fill(self, html: str) -> str:
+        """Every slot of a page, by the method of its name."""
+        return SLOT.sub(lambda m: getattr(self, f"slot_{m[1].replace('-', '_')}")(m[2]), html)
+
+    def _render(self, template: str, **values) -> str:
+        return self.env.get_template(template).render(**values)
+
+    def opening(self):
+        """The scenario that the front page opens with."""
+        rows = {s.dtype_id: s for s in self.book.rows(["inference"], **self.book.default("inference"))}
+        return next((rows[d] for d in FRONT_DTYPES if d in rows), next(iter(rows.values()), None))
+
+    def slot_front(self, _argument) -> str:
+        book, scenario = self.book, self.opening()
+        rows = []
+        known = [i for i in range(len(book.models)) if scenario and book.is_known(i, scenario)]
+        for number in (known or range(len(book.models)))[:FRONT_ROWS]:
+            row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
+            rows.append(row | self.pages.entry(book.models[number]))
+        name = book.formats[scenario] if scenario else ""
+        caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
+        return self._render(
+            "front.html",
+            rows=rows,
+            gpus=book.common,
+            total=len(book.models),
+            caption=caption,
+            version=self.version,
+            sql=_sql(scenario) if scenario else "",
+            opening=scenario.slug if scenario else "",
+        )
+
+    def slot_models(self, _argument) -> str:
+        """The models that most people look for, and every organisation: its page lists all that it has."""
+        first = [self.pages.entry(m) for m in self.book.models[:LISTED_MODELS]]
+        entries = sorted(self.pages.paths.items(), key=lambda item: (item[1].lower(), item[1]))
+        groups = []
+        for folder, rows in groupby(entries, key=lambda item: item[1].partition("/")[0]):
+            rows = list(rows)
+            name = rows[0][0].rpartition("/")[0] or "(no organisation)"
+            groups.append({"path": folder, "name": name, "number": len(rows)})
+        known = sum(1 for i in range(len(self.book.models)) if self._known(i))
+        return self._render("models.html", groups=groups, first=first, total=len(entries), known=known)
+
+    def _known(self, model: int) -> bool:
+        book = self.book
+        step = len(book.scenarios) * book.width
+        return any(book.array[at] != UNKNOWN_KIB for at in range(model * step, (model + 1) * step, book.width))
+
+    def slot_gpus(self, _argument) -> str:
+        return self._render("gpus.html", gpus=self.book.gpus)
+
+    def slot_calculator(self, _argument) -> str:
+        return self._render("calculator.html", has_formulas=bool(self.pages.calculator.module))
+
+    def slot_compare(self, _argument) -> str:
+        return self.compare.body()
+
+    def slot_accuracy(self, _argument) -> str:
+        order = lambda r: (r["phase_id"], r["engine_id"], r["metric"], r.get("strict_set") or "")  # noqa: E731
+        rows = sorted((r for r in self.book["accuracy"] if r["row_count"]), key=order)
+        found = errors.compared(self.book, self.pages.paths)
+        return self._render(
+            "accuracy.html",
+            rows=rows,
+            strict=[r for r in rows if r.get("strict_set", "A") == "A"],
+            loose=[r for r in rows if r.get("strict_set", "A") != "A"],
+            has_sets=any("strict_set" in r for r in rows),
+            compared=found,
+            plots=errors.scatters(found),
+            phases=self.pages.phases,
+            reasons=errors.reasons(self.book),
+        )
+
+    def slot_changes(self, _argument) -> str:
+        return self._render("changes.html", **news.page(self.book, self.pages.paths))
+
+    def slot_rules(self, _argument) -> str:
+        return self._render("rules.html", rows=Rules(self.book, self.pages).rows())
+
+    def slot_engines(self, _argument) -> str:
+        used = {}
+        for scenario in self.book.scenarios:
+            used.setdefault(scenario.engine_id, {})[scenario.dtype_id] = None
+        engines = [e | {"dtypes": list(used.get(e["engine_id"], ()))} for e in self.book["engine"]]
+        return self._render("engines.html", engines=engines)
+
+    def slot_files(self, _argument) -> str:
+        files, folder = [], self.book.folder
+        for file in sorted(folder.iterdir(), key=lambda f: (f.suffix != ".duckdb", f.name)):
+            if not file.is_file() or (".csv" in file.name and file.name not in _LOOSE):
+                continue  # a table's CSV stands beside its Parquet file
+            table = PUBLISHED.get(file.stem)
+            rows = pl.scan_parquet(file).select(pl.len()).collect().item() if file.suffix == ".parquet" else None
+            meaning = (
+                table.meaning
+                if table and rows is not None
+                else _LOOSE.get(file.name, _OTHER_FILES.get(file.suffix, ""))
+            )
+            beside = [f for f in (folder / f"{file.stem}.csv", folder / f"{file.stem}.csv.zst") if f.exists()]
+            csv = (
+                {"name": beside[0].name, "size": _size(beside[0].stat().st_size)}
+                if beside and rows is not None
+                else None
+            )
+            size = _size(file.stat().st_size)
+            files.append({"name": file.name, "rows": rows, "size": size, "meaning": meaning, "csv": csv})
+        large = [file.name for file in sorted(folder.iterdir()) if file.is_file() and is_beside_site(file)]
+        told = self._render("files.html", files=files, large=large, where=self.where, most=_size(largest_file()))
+        return told + self._dataset([f["name"] for f in files])
+
+    def table_link(self, name: str, text: str = "") -> Markup:
+        """A table's file as a link from a page below the root; one that has no address is a name alone."""
+        file = self.book.folder / name
+        address = self.where.of_table(file) if file.exists() else None
+        if address is None:
+            return Markup("<code>{}</code>").format(text or name)
+        root = "" if is_beside_site(file) else "../"
+        return Markup('<a href="{}">{}</a>').format(root + address, text or name)
+
+    def _dataset(self, names: list[str]) -> str:
+        """The release for search engines of data, as schema.org's Dataset."""
+        as_of = sorted(m["facts_as_of"] for m in self.book.models if m["facts_as_of"])
+        site, folder = self.where.site, self.book.folder
+        dataset = {
+            "@context": "https://schema.org",
+            "@type": "Dataset",
+            "name": "VRAM Almanac",
+            "description": f"GPU memory of {len(self.book.models):,} open models on {len(self.book.gpus)} cards: footprints by "
+            "format, phase and scenario, capacities, measurements and the formulas in SQL.",
+            **({"url": f"{site}downloads/"} if site else {}),
+            "dateModified": as_of[-1] if as_of else None,
+            "isAccessibleForFree": True,
+            "measurementTechnique": "computed from model configurations and tensor headers",
+            "distribution": [
+                {
+                    "@type": "DataDownload",
+                    "name": n,
+                    "contentUrl": address if is_beside_site(folder / n) else f"{site}{address}",
+                    "encodingFormat": kind,
+                }
+                for n in names
+                if (kind := _MEDIA.get(n.rpartition(".")[2]))
+                and (address := self.where.of_table(folder / n))
+                and (site or is_beside_site(folder / n))
+            ],
+        }
+        text = json.dumps(dataset, ensure_ascii=False).replace("<", "\\u003c")
+        return f'<script type="application/ld+json">{text}</script>'
+
+    def slot_dictionary(self, _argument) -> str:
+        return self._render("dictionary.html", tables=list(PUBLISHED.values()))
+
+    def slot_sql(self, component: str) -> str:
+        return self._render("sql.html", files=method.files(component, self.sql_folder))
+
+    def slot_constants(self, component: str) -> str:
+        return self._render("constants.html", rows=method.constants(component, self.sql_folder, self.book["constant"]))
+
+
+def _sql(scenario: Scenario) -> str:
+    """The query behind the matrix, as matrix.js writes it."""
+    values = {k: v for k, v in scenario.__dict__.items() if v is not None}
+    where = "\n  AND ".join(f"{k} = {v if isinstance(v, int) else words.sql_text(v)}" for k, v in values.items())
+    columns = "model_id, gpu_id, verdict, gpu_count_needed, total_bytes"
+    return f"SELECT {columns}\nFROM compatibility\nWHERE {where}\nORDER BY model_id, gpu_id;"
+
+
+_MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
+_LOOSE = {
+    "changes.csv": "A number that changed since the last release",
+    "digest.csv": "A model, with the numbers that the next release is compared with",
+}
+_OTHER_FILES = {
+    ".duckdb": "All tables, the views and the formulas as macros",
+    ".json": "Description of the release, for machines",
+}
+
+
+def _size(size: int) -> str:
+    for limit, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= limit:
+            return f"{size / limit:.3g} {unit}"
+    return f"{size} B"

@@ -1,8 +1,0 @@
--- Rows as values: formulas take a model, a scenario and the constants whole (m, x, k).
---
--- A row that is handed over by its table's name is taken apart and put together again, column by column, at every use: binding one
--- formula took seven times as long. So rows are packed once, as structs, and what a formula reads of them is looked up by name.
--- Units: those of the tables packed. Source: shape, constants.
-
-CREATE OR REPLACE VIEW shape_row AS SELECT model_id, m FROM shape AS m;
-CREATE OR REPLACE VIEW constants_row AS SELECT k FROM constants AS k;

@@ -1,0 +1,137 @@
+-- Stages before the text: towers of images and sound, encoders of encoder-decoders. Added to `shape` as one list per
+-- model.
+--
+--   activations_bytes = the larger of
+--     tower   tokens × bytes × (the widest moment of a layer + inputs + positions + outputs kept) − the cache, which is
+--         not there yet
+--     text    the prefill of the prompt, or a decoder's step beside the encoder's output, + inputs and outputs of the
+--         tower
+--   the widest moment: feed-forward block and hidden tensors, or queries and keys while they are rotated in fp32
+--       (16-bit models)
+--   or the convolutions before the first layer, where they hold more
+--
+-- What an input is: `images` of each sequence, their tokens part of context_tokens; how many there are of an image of
+-- image_width × image_height pixels is in activations/images/image_tokens.sql. Models that only read images or sound
+-- have no other input: one image each, or as many tokens of sound as context_tokens (audio_seconds says otherwise). The
+-- encoder of an encoder-decoder reads context_tokens, and its decoder writes as many; Whisper's reads its window of 30
+-- seconds and writes context_tokens.
+--
+-- Units: bytes per GPU; every GPU holds a whole tower. Source: tower (from configs), transformers-step-oracle:
+--   transformers 5.23.0 on tensors that hold nothing, tests/oracle/inference.csv.
+-- vLLM with images sets aside what its largest image takes (profiled_tower_bytes, encoder_cache_bytes): that it does is
+--   read from its code, how much from the towers of transformers, and no measurement confirms it, so that the band is
+--   wider (error_band_vllm_images). With video,
+--   which is larger, it sets aside more: fits_on names the setting that leaves it out.
+-- Not covered: video, masks of padded batches beside a tower, images in llama.cpp, training with images.
+
+-- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,
+-- or what all of the text is about (attends to an image of one size)
+CREATE OR REPLACE MACRO images_of(model, images) AS coalesce(images,
+    iif(model.tower.component = 'vision', iif(model.tower.reader = 'none' OR model.tower.reader = 'cross-attention'
+        AND model.tower.grid = 'fixed', 1, 0), NULL));
+
+-- sides of a picture where nobody says
+CREATE OR REPLACE MACRO picture_side(tower, asked, constants) AS
+    coalesce(asked, iif(tower.default_pixels > 0, round(sqrt(tower.default_pixels)),
+        constants.default_image_side_pixels))::DOUBLE;
+
+-- tokens of the tower for one sequence: whole groups of patches where they are merged
+CREATE OR REPLACE MACRO tower_tokens(tower, scenario, constants) AS CASE
+    WHEN tower.component = 'vision' THEN scenario.images * CASE tower.grid
+        WHEN 'dynamic' THEN tower.class_tokens + iif(tower.processor.rule IS NULL,
+            ceil(scenario.picture_width * scenario.picture_height / tower.pixels_each),
+            scenario.picture_rows * scenario.picture_columns * greatest(tower.merged_tokens, 1))
+        WHEN 'tiles' THEN image_tiles(tower, scenario.picture_rows, scenario.picture_columns)
+            * (tower.class_tokens + tower.tokens_each)
+        ELSE tower.class_tokens + tower.tokens_each
+    END
+    WHEN tower.grid = 'fixed' THEN tower.tokens_each
+    WHEN tower.component = 'audio'
+        THEN coalesce(ceil(scenario.audio_seconds * constants.audio_samples_per_second / tower.input_elements),
+            scenario.context_tokens)
+    ELSE scenario.context_tokens
+END;
+
+-- tokens of the prompt for the images of one sequence; null where the processor is not known
+CREATE OR REPLACE MACRO prompt_image_tokens(tower, scenario) AS
+    iif(tower.component <> 'vision' OR tower.reader <> 'language-model' OR scenario.images = 0, 0,
+        scenario.images * image_tokens(tower, tower.processor, scenario.picture_width, scenario.picture_height,
+            scenario.picture_rows, scenario.picture_columns));
+
+-- Everything below reads x.tower_tokens. Per token the widest moment; a mask over all images in one row, or a bias that
+-- all sequences share; the prompt's embeddings, which wait for the tokens of its images.
+CREATE OR REPLACE MACRO tower_bytes_of(tower, model, scenario) AS scenario.compute_bytes * (
+    scenario.sequences * scenario.tower_tokens * (tower.input_elements + tower.kept_elements + greatest(
+        wide_tensors(tower.activation, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
+            + tower.table_elements,
+        iif(scenario.compute_bytes = 2, tower.rotary_tensors * tower.hidden_size + tower.table_elements, 0),
+        tower.stem_elements))
+    + tower.square_elements * scenario.tower_tokens * scenario.tower_tokens * iif(tower.component = 'vision',
+        scenario.sequences * scenario.sequences, 1)
+) + iif(tower.reader = 'language-model', step_tokens(scenario) * (scenario.compute_bytes * model.hidden_size + 8), 0);
+
+-- A decoder's steps, one token a sequence: beside the encoder's output, its new keys and values are there twice while
+-- they are added to the cache, all of the encoder's at the first step, one layer's own at the last; or the logits.
+CREATE OR REPLACE MACRO decoder_step_bytes(model, scenario) AS
+    greatest(logit_bytes(model, scenario), scenario.sequences * scenario.compute_bytes * greatest(
+        list_max(list_transform(model.caches, lambda layer: iif(layer.mechanism = 'cross', 0, layer.elements_per_token
+            / 2 * scenario.context_tokens))),
+        list_max(list_transform(model.caches, lambda layer: iif(layer.mechanism = 'cross', layer.elements_per_token
+            * scenario.cross_tokens, 0)))
+            - list_sum(list_transform(model.caches, lambda layer: iif(layer.mechanism = 'cross', 0, layer.layer_count
+                * layer.elements_per_token * scenario.context_tokens)))));
+
+CREATE OR REPLACE MACRO text_stage_bytes(model, scenario) AS CASE
+    WHEN model.caches IS NULL THEN 0
+    WHEN model.tower.component = 'encoder' THEN decoder_step_bytes(model, scenario)
+    ELSE prefill_bytes_transformers(model, scenario)
+END
+    -- what the caller and the model still hold of a tower's inputs and outputs
+    + coalesce(scenario.compute_bytes * scenario.sequences * scenario.tower_tokens
+        * (model.tower.input_elements + model.tower.output_elements), 0)
+    -- text that reads images by cross-attention has a mask over both
+    + iif(model.tower.component = 'vision' AND model.tower.reader = 'cross-attention',
+        scenario.compute_bytes * step_tokens(scenario) * coalesce(scenario.tower_tokens, 0), 0);
+
+-- vLLM runs its encoder at start on as many of the largest images as a step's tokens hold, one at least, and keeps what
+-- they became while it runs the text. What reads images by cross-attention has no such tokens.
+CREATE OR REPLACE MACRO reads_images_in_vllm(scenario) AS
+    coalesce(starts_with(scenario.engine_id, 'vllm') AND scenario.images > 0, false);
+CREATE OR REPLACE MACRO profiled_images(model, constants) AS
+    greatest(1, floor(constants.vllm_batched_tokens / model.largest_image_tokens));
+
+CREATE OR REPLACE MACRO profiled_tower_tokens(tower, model, constants) AS
+    profiled_images(model, constants) * CASE tower.grid
+        WHEN 'dynamic' THEN tower.class_tokens + model.largest_image_tokens * greatest(tower.merged_tokens, 1)
+        WHEN 'tiles' THEN model.largest_image_tiles * (tower.class_tokens + tower.tokens_each)
+        ELSE tower.class_tokens + tower.tokens_each
+    END;
+
+CREATE OR REPLACE MACRO encoder_cache_bytes(tower, model, scenario, constants) AS
+    coalesce(try_cast(ceil(scenario.compute_bytes * profiled_images(model, constants) * model.largest_image_tokens
+        * (model.hidden_size + tower.kept_elements * greatest(tower.merged_tokens, 1))) AS BIGINT), 0);
+
+CREATE OR REPLACE MACRO profiled_tower_bytes(tower, model, scenario, constants) AS
+    scenario.compute_bytes * profiled_tower_tokens(tower, model, constants)
+        * (tower.input_elements + tower.kept_elements + greatest(
+        wide_tensors(tower.activation, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
+            + tower.table_elements,
+        iif(scenario.compute_bytes = 2, tower.rotary_tensors * tower.hidden_size + tower.table_elements, 0),
+        tower.stem_elements));
+
+-- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
+CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held) AS greatest(
+    inference_activations_bytes(model, scenario, constants) + iif(reads_images_in_vllm(scenario),
+        encoder_cache_bytes(model.tower, model, scenario, constants), 0),
+    iif(reads_images_in_vllm(scenario), try_cast(ceil(profiled_tower_bytes(model.tower, model, scenario, constants))
+        AS BIGINT), NULL),
+    iif(scenario.engine_id IN ('llama.cpp', 'mlx-lm') OR scenario.tower_tokens = 0, NULL,
+        try_cast(ceil(tower_bytes_of(model.tower, model, scenario)) AS BIGINT) - iif(is_server(scenario), 0, held)));
+
+CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) AS try_cast(ceil(CASE
+    WHEN starts_with(scenario.engine_id, 'transformers') THEN text_stage_bytes(model, scenario)
+    WHEN scenario.engine_id = 'sglang' THEN chunk_bytes_sglang(model, scenario, constants)
+    WHEN is_server(scenario) THEN profile_bytes_vllm(model, scenario, constants)
+    WHEN scenario.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)
+    WHEN scenario.engine_id = 'mlx-lm' THEN chunk_bytes_mlx(model, scenario, constants)
+END) AS BIGINT);

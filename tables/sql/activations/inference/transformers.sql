@@ -1,0 +1,231 @@
+-- What Transformers holds at its peak beside weights and cache.
+--
+-- The largest moment of prefilling all sequences at once, T = sequences × context tokens:
+--     feed-forward  T × bytes × (tensors of the block's width × width + tensors of the residual width × hidden), or the
+--         routed experts
+--     attention     T × (10 × heads × context + …) where no fused kernel runs (eager), 8 × heads × context in PyTorch's
+--         own (math)
+--     loading       where a copy of the head is alive while the weights load, that copy less the cache that is not
+--         there yet
+--     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders and in versions
+--         before 4.45
+--
+-- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures
+--   within 0.5 % of the peak, most within 0.05 %). Recurrent layers: activations/recurrent.sql.
+-- Not covered: images and audio (towers.sql), speculative decoding.
+
+-- Tensors of a feed-forward block's width that are alive at once, by activation function: one kernel needs its input
+-- and output, written-out forms keep their terms. A gated block ends on gate, up and product, a fused one on both
+-- halves, gate and product.
+CREATE OR REPLACE MACRO wide_tensors(activation, is_gated) AS greatest(iif(is_gated, 3, 2), CASE
+    WHEN activation IN ('gelu_new', 'gelu_new_gated', 'gated-gelu') THEN 4
+    WHEN activation = 'gelu_tanh' THEN 5
+    -- (both branches in Python: input, mask, one branch, and of the other a product, a term and their sum)
+    WHEN activation = 'xielu' THEN 5.5
+    WHEN activation IN ('relu2', 'quick_gelu') THEN 3
+    ELSE 2
+END);
+
+CREATE OR REPLACE MACRO is_encoder(model) AS
+    coalesce(list_bool_and(list_transform(model.caches, lambda layer: layer.mechanism = 'bidirectional')), false);
+
+-- Encoders of the first generation; the text half of a pair (CLIP) norms before its blocks.
+CREATE OR REPLACE MACRO is_post_norm(model) AS
+    is_encoder(model) AND model.has_learned_positions AND model.tower IS NULL;
+
+-- Tensors of the residual width beside them: the embeddings, the layer's input, the residual, the norm's output; code
+-- that names its intermediate results keeps more of them alive. Encoders with norms behind their blocks hold the
+-- embeddings, the block's input and its output.
+CREATE OR REPLACE MACRO hidden_tensors(model) AS CASE
+    WHEN is_post_norm(model) THEN 2 + model.embedding_elements // greatest(model.vocab_size, 1) / model.hidden_size
+    WHEN is_encoder(model) THEN iif(model.rotary_form = 'fp32', 6, 4)
+    WHEN model.norm_kind = 'layer' AND model.is_gated AND NOT model.is_block_parallel THEN 6
+    WHEN model.norm_kind = 'layer' AND model.activation = 'gelu_new' AND NOT model.is_block_parallel THEN 5
+    ELSE 4
+END;
+
+-- Routed experts, each token copied for every expert that it passes: the copies, their outputs, the weighted outputs
+-- and those put back in order (routers with experts that everyone shares, or with scales of their own, weigh in fp32),
+-- or the widest moment inside the experts.
+CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
+    WHEN model.routed_max = 0 THEN 0
+    -- code that runs every token through every expert
+    WHEN model.runs_all_experts AND starts_with(scenario.engine_id, 'transformers') THEN scenario.compute_bytes
+        * model.expert_count_max
+        * (model.hidden_size + iif(model.is_gated, 4, 2) * model.routed_max / model.experts_per_token_max)
+    ELSE greatest(
+        model.experts_per_token_max * model.hidden_size
+            * (2 * scenario.compute_bytes + 2 * iif(model.shared_max > 0 AND NOT model.has_shared_expert_gate
+                OR model.has_router_scale, 4, scenario.compute_bytes)),
+        scenario.compute_bytes * (model.experts_per_token_max * model.hidden_size
+            + (iif(model.is_gated, 4, 2) + iif(starts_with(scenario.engine_id, 'transformers'),
+                model.feed_forward_extra, 0)) * model.routed_max)
+    ) + 4 * model.expert_count_max + 8 * model.experts_per_token_max
+        -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
+        + iif(model.has_router_scale, 2 * scenario.compute_bytes * model.hidden_size, 0)
+END;
+
+CREATE OR REPLACE MACRO feed_forward_bytes_per_token(model, scenario) AS
+    scenario.compute_bytes * (hidden_tensors(model) + model.residual_extra) * model.hidden_size + greatest(
+        scenario.compute_bytes * greatest(wide_tensors(model.activation, true), iif(model.has_fused_gate, 4, 3))
+            * model.gated_max,
+        scenario.compute_bytes * wide_tensors(model.activation, false) * model.plain_max,
+        scenario.compute_bytes * (model.hidden_size + 3 * model.shared_max),
+        routed_bytes_per_token(model, scenario));
+
+-- Per head and pair of tokens: scores and their softmax in the compute precision, beside what a block of an encoder
+-- keeps by name; with sinks the scores, the same with the sinks beside them, and those less their largest; else the
+-- scores and their fp32 softmax, in and out.
+CREATE OR REPLACE MACRO score_bytes_eager(model, scenario) AS CASE model.softmax_form
+    WHEN 'compute' THEN iif(is_encoder(model), 3, 2) * scenario.compute_bytes
+    WHEN 'sinks' THEN 3 * scenario.compute_bytes
+    -- (scores before and after the mask, and the softmax of the layer before, all have names)
+    WHEN 'named' THEN iif(scenario.compute_bytes = 4, 8, 10) + 2 * scenario.compute_bytes
+    -- (the softmax of the layer before has a name; with MPT so have the scores before they are made fp32)
+    WHEN 'kept' THEN 8 + scenario.compute_bytes
+    WHEN 'kept-scores' THEN 12
+    WHEN 'clamped' THEN 2 * scenario.compute_bytes
+    ELSE iif(scenario.compute_bytes = 4, 8, 10)
+END;
+
+CREATE OR REPLACE MACRO keeps_softmax(model) AS model.softmax_form IN ('named', 'kept', 'kept-scores');
+
+-- (eager attention has a mask for the whole context and one for each window, whatever the length)
+CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(scenario) * (
+    score_bytes_eager(model, scenario) * model.head_max * scenario.context_tokens
+    + scenario.compute_bytes * iif(is_encoder(model) AND model.softmax_form = 'compute', 8 * model.hidden_size,
+        3 * model.hidden_size + model.query_max * iif(model.has_grouped_heads OR model.softmax_form = 'compute', 3, 1)
+            -- (queries, keys and values of one product stay as long as the values, a view of it)
+            + iif(model.has_fused_qkv AND model.rotary_form <> 'none' AND model.softmax_form <> 'compute',
+                model.query_max + 2 * model.key_max, 0)
+            + iif(scenario.compute_bytes = 4, model.eager_hidden_32, model.eager_hidden_16) * model.hidden_size)
+    + iif(is_encoder(model), 0, model.mask_count * scenario.compute_bytes * scenario.context_tokens));
+
+-- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values
+-- repeated in fp32.
+-- It runs where no fused kernel does: fp32 with grouped heads, or one key head that serves all queries unannounced.
+CREATE OR REPLACE MACRO has_broadcast_heads(model) AS
+    model.attention_form = 'broadcast' AND model.kv_head_max = 1 AND model.head_max > 1;
+
+CREATE OR REPLACE MACRO math_attention_bytes(model, scenario) AS step_tokens(scenario) * (
+    8 * model.head_max * scenario.context_tokens
+    + iif(has_broadcast_heads(model), 1 + scenario.compute_bytes, 4 / scenario.sequences) * scenario.context_tokens
+    + 3 * scenario.compute_bytes * model.hidden_size
+    -- (products of several sequences need their heads in rows: queries and keys are copied)
+    + CASE WHEN has_broadcast_heads(model) THEN 3 WHEN scenario.sequences > 1 THEN 6 ELSE 5 END * 4 * model.query_max);
+
+CREATE OR REPLACE MACRO is_eager(model, scenario) AS
+    NOT has_broadcast_heads(model) AND (scenario.attention = 'eager' OR NOT model.has_flash_attention);
+
+CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
+    WHEN has_broadcast_heads(model) THEN math_attention_bytes(model, scenario)
+    WHEN is_eager(model, scenario) THEN eager_attention_bytes(model, scenario)
+    WHEN model.has_grouped_heads AND scenario.compute_bytes = 4 THEN math_attention_bytes(model, scenario)
+    ELSE 0
+END;
+
+-- Queries and keys that are rotated in fp32: a mask of one layer's window, and beside the layer's input and its norm
+-- the projections in 16 bits, twice the queries' products and once the keys' in 32.
+CREATE OR REPLACE MACRO rotation_bytes(model, scenario) AS
+    iif(model.rotary_form = 'fp32' AND scenario.compute_bytes = 2,
+        step_tokens(scenario) * 15 * 2 * model.query_max + scenario.context_tokens * scenario.context_tokens, 0);
+
+-- columns of the output head on one GPU: the vocabulary, labels, or none
+CREATE OR REPLACE MACRO head_columns(model, scenario) AS iif(model.is_head_tied, model.vocab_size,
+    least(model.vocab_size, model.head_elements // greatest(model.hidden_size, 1))) / tensor_parallel(scenario);
+
+-- Generation needs the last token's logits, in fp32 for sampling; encoders and old versions answer for every token.
+CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
+    WHEN is_encoder(model) THEN step_tokens(scenario) * (head_columns(model, scenario) * scenario.compute_bytes + 2
+        * scenario.compute_bytes * model.hidden_size)
+    WHEN scenario.engine_id = 'transformers-4.44'
+        THEN step_tokens(scenario) * (head_columns(model, scenario) * (scenario.compute_bytes + 4)
+            + scenario.compute_bytes * model.hidden_size)
+    ELSE scenario.sequences * head_columns(model, scenario) * (scenario.compute_bytes + 4)
+END;
+
+-- What Transformers holds between two steps beside weights and cache: old versions a table of rotations in every layer,
+-- AutoGPTQ's 4-bit kernels (ExLlama, its default) a buffer for the largest matrix unpacked.
+CREATE OR REPLACE MACRO resting_bytes(model, scenario) AS
+    iif(scenario.engine_id = 'transformers-4.44' AND NOT model.has_position_embedding,
+            model.attention_layer_count * coalesce(model.max_context_tokens, 0) * 2 * model.head_dim_max
+                * iif(scenario.dtype_id = 'fp32', 4, 2), 0)
+        + iif(scenario.dtype_id = 'gptq-int4', 2 * model.largest_linear_elements, 0);
+
+-- Packed weights of 4 or 8 bits, of which one matrix is unpacked while its product is formed, beside the residual
+-- stream and what the block's gate and up projection have put out: AWQ's from 1024 tokens on, 8-bit GPTQ's from 128 on
+-- and through 16-bit integers (6 bytes each). Below that AWQ's kernel has 8 partial sums of its output.
+CREATE OR REPLACE MACRO unpacking_bytes(model, scenario) AS CASE
+    WHEN scenario.dtype_id = 'awq-int4' AND step_tokens(scenario) >= 1024 THEN
+        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size + 2
+            * greatest(model.gated_max, model.plain_max))
+            + scenario.compute_bytes * model.largest_linear_elements
+    WHEN scenario.dtype_id = 'awq-int4' THEN
+        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size + 10
+            * greatest(model.gated_max, model.plain_max))
+    WHEN scenario.dtype_id = 'gptq-int8' AND step_tokens(scenario) >= 128 THEN
+        step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size
+            + greatest(model.gated_max, model.plain_max))
+            + 6 * model.largest_linear_elements
+    ELSE 0
+END;
+
+-- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of
+-- rotations in every layer.
+CREATE OR REPLACE MACRO standing_bytes(model, scenario) AS 8 * step_tokens(scenario) + model.mask_buffer_bytes
+    + iif(is_post_norm(model), 0, scenario.context_tokens)
+        * (8 + scenario.compute_bytes * iif(model.has_position_embedding, model.hidden_size, 2 * model.head_dim_max))
+    + resting_bytes(model, scenario);
+
+-- Embeddings per layer, before the first layer and without a cache yet: looked up, projected, and the norm's two steps
+-- in fp32. Their sum stays through all layers.
+CREATE OR REPLACE MACRO per_layer_input_bytes(model, scenario) AS iif(model.per_layer_input_sum = 0, 0,
+    step_tokens(scenario) * ((scenario.compute_bytes + 10) * model.per_layer_input_sum + scenario.compute_bytes
+        * model.hidden_size) - kv_cache_bytes(model, scenario));
+
+-- The shortest window of a layer: from its length on fused kernels need a mask, one byte for each pair of tokens all
+-- the while, and in a layer its additive form beside what it was made from; such kernels get grouped keys and values
+-- repeated for every head. Sequences that are padded to one length (attention := 'masked') have a mask each.
+CREATE OR REPLACE MACRO needs_mask(model, scenario) AS
+    (coalesce(model.shortest_window <= scenario.context_tokens, false) OR scenario.attention = 'masked')
+        AND scenario.attention <> 'eager' AND model.has_flash_attention AND NOT is_encoder(model);
+
+CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS iif(needs_mask(model, scenario),
+    scenario.context_tokens::DOUBLE * scenario.context_tokens * iif(scenario.attention = 'masked', scenario.sequences,
+        1), 0);
+
+CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
+    iif(needs_mask(model, scenario), (1 + scenario.compute_bytes) * mask_bytes(model, scenario)
+        + step_tokens(scenario) * scenario.compute_bytes * (3 * model.hidden_size + model.query_max
+            * iif(model.has_grouped_heads AND model.kv_head_max > 1, 3, 1)), 0);
+
+-- What a layer of these allocates anew, where all of a prompt's logits come after it: what the allocator can have
+-- cached by then.
+CREATE OR REPLACE MACRO layer_bytes_before_logits(model, scenario) AS
+    iif(scenario.phase_id = 'inference' AND scenario.engine_id = 'transformers-4.44',
+        greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario),
+            attention_bytes(model, scenario)), NULL);
+
+-- Beside the feed-forward block of a layer of eager attention: the softmax, which the layer's code still names, and the
+-- masks.
+CREATE OR REPLACE MACRO scores_beside_bytes(model, scenario) AS iif(is_eager(model, scenario) AND NOT is_encoder(model),
+    scenario.compute_bytes * step_tokens(scenario) * scenario.context_tokens * coalesce(iif(keeps_softmax(model), 2, 1)
+        * model.head_max + model.mask_count, 0), 0);
+
+CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario) AS greatest(
+    greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario)
+        + scores_beside_bytes(model, scenario), attention_bytes(model, scenario),
+        recurrent_prefill_bytes(model, scenario),
+        masked_attention_bytes(model, scenario), unpacking_bytes(model, scenario)) + step_tokens(scenario)
+            * scenario.compute_bytes * model.per_layer_input_sum + mask_bytes(model, scenario),
+    per_layer_input_bytes(model, scenario), rotation_bytes(model, scenario), logit_bytes(model, scenario)
+) + standing_bytes(model, scenario);
+
+-- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's
+-- layers are put in. No cache and no activations are there yet.
+CREATE OR REPLACE MACRO loading_bytes(model, scenario) AS CASE
+    WHEN NOT starts_with(scenario.engine_id, 'transformers') THEN 0
+    WHEN model.is_head_tied AND (scenario.dtype_id = 'awq-int4' OR scenario.engine_id = 'transformers-4.44')
+        THEN 2 * model.vocab_size * model.hidden_size - kv_cache_bytes(model, scenario)
+    ELSE 0
+END;

@@ -1,0 +1,71 @@
+-- What one feed-forward block keeps for the backward pass, dense or of routed experts, and what its own gradients take.
+--
+--   kept = bytes × tensors of the block's width × (width + routed copies × the experts' width) + what routing keeps
+--
+-- Units: bytes per GPU, or per token of one layer. Source: transformers-step-oracle, read as kept.sql says.
+-- Not covered: that dense layers before the first with experts keep nothing where experts alone are adapted (counted as
+--   if they did: 2.2 % too much in DeepSeek V2 Lite).
+
+-- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its
+-- input and the result feeds the next projection; formulas in Python keep their steps (under autocast three of them in
+-- fp32).
+CREATE OR REPLACE MACRO activation_tensors(activation, scenario) AS CASE
+    WHEN activation = 'relu' THEN 1
+    WHEN activation IN ('gelu_new', 'gelu_fast', 'gelu_python_tanh', 'gelu_new_gated')
+        THEN iif(scenario.precision = 'amp', 8, 5)
+    WHEN activation = 'quick_gelu' THEN 3
+    WHEN activation = 'relu2' AND scenario.precision = 'amp' THEN 4
+    WHEN activation = 'xielu' THEN CASE WHEN scenario.precision = 'amp' THEN 8.5 WHEN scenario.is_adapter THEN 4.5
+        ELSE 6 END
+    ELSE 2
+END;
+
+-- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
+CREATE OR REPLACE MACRO block_tensors(block, model, scenario) AS
+    activation_tensors(block.activation, scenario) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
+    -- (a fused kernel works the activation out again from its input)
+    - iif(scenario.has_fused_kernels AND block.is_gated, 1, 0)
+    - iif(scenario.is_adapter AND (block.is_gated OR block.activation <> 'relu')
+        AND NOT (block.expert_count > 0 AND scenario.has_adapted_experts), 1, 0);
+
+-- copies of a token that experts run: those of the router, or all
+CREATE OR REPLACE MACRO routed_copies(block, model) AS
+    iif(model.runs_all_experts, block.expert_count, block.experts_per_token);
+
+-- elements of weights that autocast copies: those of products that it knows (experts in groups are none)
+CREATE OR REPLACE MACRO cast_elements(model) AS
+    model.linear_elements + iif(model.runs_all_experts, model.expert_elements, 0);
+
+-- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of
+-- indices.
+CREATE OR REPLACE MACRO kept_by_feed_forward(block, model, scenario) AS
+    (iif(is_prepared(scenario), 4, scenario.compute_bytes) * block_tensors(block, model, scenario)
+        -- dropout's mask, and its result where the activation keeps its own
+        + iif(model.has_block_dropout, 1 + iif(block.activation = 'relu' AND NOT scenario.is_adapter,
+            scenario.compute_bytes, 0), 0)) * (block.width + routed_copies(block, model) * block.expert_width)
+    + iif(block.expert_count > 0,
+        (scenario.compute_bytes * iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 1, 2)
+            -- (all experts' copies are weighed before they are cast for the product)
+            + iif(model.runs_all_experts, scenario.residual_bytes - scenario.compute_bytes, 0))
+                * routed_copies(block, model) * model.hidden_size
+        + 40 * routed_copies(block, model) + 4 * block.expert_count + model.router_input_bytes * model.hidden_size, 0);
+
+-- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs
+-- and outputs; and of the input copy of an adapter in fp32.
+CREATE OR REPLACE MACRO feed_forward_gradients(block, model, scenario) AS
+    scenario.compute_bytes * CASE
+        -- the gated product's gradient with those of both its factors (its own copy is gone where it was kept), or with
+        -- that of the output
+        WHEN block.expert_count > 0 AND model.runs_all_experts THEN block.expert_count
+            * greatest(iif(scenario.is_adapter, 3, 2) * block.expert_width, block.expert_width + model.hidden_size)
+        ELSE 2 * (block.width + block.experts_per_token
+            * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0))) END
+    + iif(scenario.is_adapter AND scenario.lora_targets = 'all-linear' AND NOT scenario.has_adapted_experts
+        AND adapter_compute_bytes(scenario) > scenario.compute_bytes,
+        adapter_compute_bytes(scenario) * block.width, 0);
+
+-- What the first block with experts does not keep where they alone are adapted: a shared expert, and outputs for the
+-- gradients of the router's weights.
+CREATE OR REPLACE MACRO beside_experts(block, model, scenario) AS iif(block.expert_count > 0,
+    scenario.compute_bytes * ((block_tensors(block, model, scenario) - 1) * block.width + routed_copies(block, model)
+        * model.hidden_size), 1e30);

@@ -1,0 +1,144 @@
+-- What the forward pass of a training step keeps for the backward pass.
+--
+--   kept_bytes = T × (Σ layers (norms + attention + feed-forward + adapters) + final norm + logits) + rotary tables +
+--       autocast's weights
+--
+-- Units: bytes per GPU. T = sequences × context tokens. Every term counts the tensors that autograd saves, each a
+--   number of copies of a width (hidden, query, key, feed-forward) in the precision it is computed in; the comments
+--   name them.
+-- Source: reading which tensors stay alive in the real training steps of transformers 5.23.0 and peft 0.21.2 under fake
+--   tensors (source transformers-step-oracle); implementation.csv says where an architecture computes otherwise than
+--   its anatomy implies.
+--   Selective checkpointing keeps the results of matrix products and of fused attention and computes the rest again:
+--   the example of
+--   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in loss.sql.
+--   Recurrent layers: activations/recurrent.sql.
+-- Not covered: towers of multimodal models (a step of text is counted), diffusion models; that dense layers before the
+--   first with experts keep nothing where experts alone are adapted (counted as if they did: 2.2 % too much
+--   in DeepSeek V2 Lite); eager attention of adapters under autocast
+--   where the softmax is told to stay in 16 bits (counted in 32: a quarter too much in counted steps of gpt-oss).
+
+-- Per token, what selective checkpointing keeps of all layers: their input, the results of all products (adapters' too)
+-- and of attention.
+CREATE OR REPLACE MACRO kept_selectively(model, scenario, mixers) AS
+    model.layer_count * model.hidden_size * scenario.residual_bytes
+    + scenario.compute_bytes * model.linear_output_sum
+    + list_sum(list_transform(mixers, lambda layer: layer.layer_count * (scenario.compute_bytes * layer.context_width
+        + iif(layer.kernel = 'eager', scenario.compute_bytes * layer.head_count * scenario.context_tokens,
+            4 * layer.head_count))))
+    + coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count * scenario.compute_bytes
+        * (block.expert_count + routed_copies(block, model) * (iif(block.is_gated, 2, 1) * block.expert_width
+            + iif(block.expert_count > 0, model.hidden_size, 0))))), 0)
+    + iif(scenario.is_adapter, adapter_compute_bytes(scenario) * (adapted_elements(model, scenario)
+        - adapted_inputs(model, scenario) + scenario.lora_rank * adapted_modules(model, scenario)), 0);
+
+CREATE OR REPLACE MACRO kept_parts(model, scenario, mixers) AS {
+    'hidden': hidden_kept_sum(model, scenario) + encoder_hidden_kept(model, scenario),
+    'adapters': kept_by_adapters(model, scenario)
+        * (1 + (scenario.encoder_ratio - 1) * encoder_adapter_share(model, scenario)),
+    'selective': kept_selectively(model, scenario, mixers),
+    -- masks of all pairs of tokens, which layers to recompute hold on to
+    'mask': iif(list_bool_or(list_transform(mixers, lambda layer: layer.kernel = 'eager'
+        AND layer.mechanism NOT IN ('cross', 'bidirectional')))
+        AND scenario.encoder_ratio = 1, model.mask_count * scenario.residual_bytes * scenario.context_tokens, 0),
+    -- that of a window, one byte a pair and the same for all sequences, is kept too
+    'window_mask': iif(scenario.attention <> 'masked'
+        AND list_bool_or(list_transform(mixers, lambda layer: layer.kernel = 'masked')), scenario.context_tokens, 0),
+    'attention': list_concat(recurrent_parts(model, scenario), list_transform(coalesce(mixers, []), lambda layer: {
+        'layer_count': layer.layer_count,
+        'kept': (layer.token_ratio * kept_by_attention(layer, model, scenario))::DOUBLE,
+        'gradients': (layer.token_ratio * score_gradients(layer, model, scenario))::DOUBLE})),
+    'blocks': list_transform(coalesce(model.blocks, []), lambda block: {
+        'layer_count': block.layer_count,
+        'kept': iif(block.is_encoder, scenario.encoder_ratio, 1) * kept_by_feed_forward(block, model, scenario),
+        'gradients': iif(block.is_encoder, scenario.encoder_ratio, 1) * feed_forward_gradients(block, model, scenario),
+        'beside_experts': beside_experts(block, model, scenario)})
+};
+
+CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
+    'mask': coalesce(parts.mask, 0),
+    'window_mask': coalesce(parts.window_mask, 0),
+    'freed': iif(list_max(list_transform(parts.attention, lambda part: part.gradients)) > 0,
+        freed_before_scores(model, scenario), 0),
+    'layers': (parts.hidden + parts.adapters) / residual_parallel(scenario)
+        + (list_sum(list_transform(parts.attention, lambda part: part.layer_count * part.kept))
+        + coalesce(list_sum(list_transform(parts.blocks, lambda block: block.layer_count * block.kept)), 0))
+            / tensor_parallel(scenario),
+    'selective': parts.selective / tensor_parallel(scenario),
+    -- the inputs of all layers, and what an encoder begins and ends on
+    'inputs': (model.layer_count + (scenario.encoder_ratio - 1) * model.encoder_layer_count) * model.hidden_size
+        * scenario.residual_bytes / residual_parallel(scenario),
+    'encoder_end': iif(model.cross_layer_count > 0, scenario.encoder_ratio * (
+        kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
+        + iif(scenario.is_adapter OR scenario.encoder_ratio = 1, 0, 6 * scenario.compute_bytes * model.hidden_size)),
+            0),
+    'layer': greatest(scenario.encoder_ratio, 1) * (parts.hidden + parts.adapters) / residual_parallel(scenario)
+        / greatest(model.layer_count + (scenario.encoder_ratio - 1) * model.encoder_layer_count, 1)
+        + list_max(list_transform(parts.attention, lambda part: part.kept)) / tensor_parallel(scenario),
+    -- the first layer without its experts: norms, the least of the mixers, the rest of the block
+    'before_experts': parts.hidden / residual_parallel(scenario) / greatest(model.layer_count, 1)
+        + (coalesce(list_min(list_transform(parts.attention, lambda part: part.kept)), 0)
+            + coalesce(list_min(list_transform(parts.blocks, lambda block: block.beside_experts)), 0))
+                / tensor_parallel(scenario),
+    'block': coalesce(list_max(list_transform(parts.blocks, lambda block: block.kept)), 0) / tensor_parallel(scenario),
+    -- what a block adds to the layer while it is differentiated: where it is a layer of its own, only what it keeps
+    -- beyond a mixer
+    'block_work': (coalesce(list_max(list_transform(parts.blocks, lambda block: block.kept)), 0)
+        - iif(model.is_alternating, list_max(list_transform(parts.attention, lambda part: part.kept)), 0))
+            / tensor_parallel(scenario),
+    -- what differentiating a mixer adds to the layer that keeps most
+    'mixer_work': (list_max(list_transform(parts.attention, lambda part: part.kept + part.gradients))
+        - list_max(list_transform(parts.attention, lambda part: part.kept))) / tensor_parallel(scenario),
+    'score_gradients': list_max(list_transform(parts.attention, lambda part: part.gradients))
+        / tensor_parallel(scenario),
+    -- elements of the widest projection back to the hidden state, whose gradient comes first
+    'down': model.hidden_size * coalesce(list_max(list_transform(coalesce(model.blocks, []),
+        lambda block: block.width + block.expert_count * block.expert_width)), 0),
+    'block_gradients': coalesce(list_max(list_transform(parts.blocks, lambda block: block.gradients)), 0)
+        / tensor_parallel(scenario)
+};
+
+-- sums: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is
+-- frozen.
+CREATE OR REPLACE MACRO kept_by_layers(model, scenario, sums) AS CASE scenario.checkpointing
+    WHEN 'full' THEN sums.inputs + sums.mask + sums.window_mask / scenario.sequences
+    WHEN 'selective' THEN sums.selective + sums.mask + sums.window_mask / scenario.sequences
+    ELSE sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
+        -- nor does the first feed-forward block where it stands beside the adapted attention
+        - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value'), sums.block, 0)
+        - iif(is_first_untrained(scenario), sums.before_experts - scenario.norm_bytes * model.hidden_size, 0)
+END;
+
+-- Of one layer: what is kept twice when the layer is worked on. Layers of a hybrid differ, the heaviest is worked on;
+-- where a layer is either a mixer or a block, the heavier of the two.
+CREATE OR REPLACE MACRO kept_by_one_layer(model, scenario, sums) AS CASE
+    WHEN scenario.checkpointing = 'full' THEN model.hidden_size * scenario.residual_bytes / residual_parallel(scenario)
+    WHEN scenario.checkpointing = 'selective' THEN sums.selective / greatest(model.layer_count, 1)
+    WHEN model.recurrences IS NULL THEN sums.layers / greatest(model.layer_count, 1)
+    ELSE sums.layer + greatest(sums.block_work, 0)
+END;
+
+CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
+    kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
+        + iif(scenario.is_autocast, 2 * model.hidden_size, 0)
+    + logit_width(model, scenario) * kept_per_logit(model, scenario)
+    -- a dense layer, its activation and a norm before the head
+    + iif(model.has_head_transform, 3 * scenario.compute_bytes * model.hidden_size, 0);
+
+CREATE OR REPLACE MACRO rope_bytes(model, scenario) AS
+    scenario.context_tokens * 2 * model.head_dim_max * iif(scenario.precision = 'amp', 4, scenario.compute_bytes);
+
+-- stage: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only.
+CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
+    step_tokens(scenario) * (kept_by_layers(model, scenario, sums) * stage.share * stage.flights + stage.is_last
+        * (kept_by_head(model, scenario) + sums.encoder_end)) + rope_bytes(model, scenario)
+    + iif(scenario.is_autocast, 2 * iif(scenario.checkpointing <> 'none', model.vocab_size * model.hidden_size,
+        cast_elements(model) * stage.share + model.vocab_size * model.hidden_size)
+        / scenario.tensor_parallel, 0)
+    -- (autocast's copy of a head that is not quantised)
+    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * model.vocab_size * model.hidden_size, 0)
+    + stage.is_last * kept_by_fused_loss(model, scenario)
+    + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',
+        scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens
+            * scenario.context_tokens / scenario.tensor_parallel, 0)
+    + merged_experts_kept(model, scenario, sums);

@@ -1,0 +1,78 @@
+-- The loss of a training step: what it keeps for the backward pass, and what it works with at its own peak.
+--
+--   full     the model's own: the logits of all tokens, their fp32 log-softmax (kept), and the gradients of both
+--   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept,
+--            the gradients are those of a chunk. Engines with chunks_logits project all tokens first and let the logits
+--                go after the loss
+--   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
+--       no logits
+--
+-- Units: bytes per GPU; `per_logit` macros bytes per token and column of the vocabulary. Sources: full as kept.sql;
+--   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled), with chunks_logits its
+--   CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
+--   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over
+--   an fp32 product.
+-- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
+
+-- tokens of one micro-batch on one GPU
+CREATE OR REPLACE MACRO step_tokens(scenario) AS
+    scenario.sequences::DOUBLE * scenario.context_tokens / scenario.context_parallel;
+
+-- GPUs that divide the inside of a layer
+CREATE OR REPLACE MACRO tensor_parallel(scenario) AS scenario.tensor_parallel;
+
+-- columns of the logits; 0 where the model has no output head
+CREATE OR REPLACE MACRO logit_width(model, scenario) AS
+    iif(model.head_elements > 0 OR model.is_head_tied, model.vocab_size, 0) / tensor_parallel(scenario);
+
+-- bytes of an element of the log-softmax, and of all that is kept per logit: the tanh of a cap; where autocast runs the
+-- log-softmax in 16 bits and the loss in fp32, both
+CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
+    iif(model.loss_form IN ('compute', 'cast') AND scenario.precision <> 'amp' AND scenario.loss = 'full',
+        scenario.compute_bytes, 4);
+
+CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
+    WHEN 'fused' THEN 0
+    WHEN 'chunked' THEN 4
+    ELSE loss_bytes(model, scenario) + iif(scenario.keeps_logits, scenario.compute_bytes, 0)
+        + iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 2, 0)
+            + iif(model.has_logit_cap, scenario.compute_bytes, 0)
+END;
+
+CREATE OR REPLACE MACRO gradients_per_logit(model, scenario) AS
+    iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 4, 2 * loss_bytes(model, scenario));
+
+-- logits that a loop holds beyond the loss
+CREATE OR REPLACE MACRO held_logits(model, scenario) AS
+    iif(scenario.keeps_logits AND scenario.loss = 'full', scenario.compute_bytes * logit_width(model, scenario)
+        * step_tokens(scenario), 0);
+
+-- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk
+CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS
+    pow(2, ceil(log2(ceil(step_tokens(scenario) / ceil(logit_width(model, scenario) / model.hidden_size)))));
+
+-- what a fused loss holds from the forward pass on: gradients of the hidden states and of a head that is trained
+CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
+    iif(scenario.loss = 'fused' AND logit_width(model, scenario) > 0,
+        scenario.compute_bytes * model.hidden_size * step_tokens(scenario)
+            + iif(scenario.is_adapter, 0, scenario.compute_bytes * model.vocab_size * model.hidden_size), 0);
+
+-- Beside what is kept. full: the gradients of the logits in the loss's precision; or, after the loss, the logits' own
+-- gradient beside that of the head. chunked: the same of one chunk, the head's gradient three times (the sum before,
+-- the second chunk's, the sum after). fused: the logits of a chunk, the chunk's gradient of the head and its fp32 copy.
+CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
+    WHEN logit_width(model, scenario) = 0 THEN 0
+    WHEN scenario.loss = 'fused' THEN
+        fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * scenario.compute_bytes
+        + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * model.vocab_size * model.hidden_size)
+    WHEN scenario.loss = 'chunked' THEN logit_width(model, scenario) * step_tokens(scenario)
+        * greatest(gradients_per_logit(model, scenario) / scenario.loss_chunks,
+        -- (and before: the logits of all chunks beside the fp32 copy of the last)
+        iif(scenario.chunks_logits, scenario.compute_bytes + 4 / scenario.loss_chunks, 0),
+        3 * head_gradient / (logit_width(model, scenario) * step_tokens(scenario)) - 2
+            * kept_per_logit(model, scenario) / scenario.loss_chunks)
+    ELSE greatest(
+        gradients_per_logit(model, scenario) * logit_width(model, scenario) * step_tokens(scenario),
+        (scenario.compute_bytes - loss_bytes(model, scenario)) * logit_width(model, scenario) * step_tokens(scenario)
+            + head_gradient)
+END;

@@ -1,0 +1,140 @@
+-- What a training step holds at its peak beside weights, gradients, optimizer and adapters.
+--
+--   activations_bytes = max over the moments of the step − (weights + gradients + optimizer + adapters)
+--
+-- The moments: `loss` (everything the forward kept, and the fp32 gradients of the logits), `forward` (autocast's copies
+-- of the weights, with checkpointing), `backward` (the last or the first layer is differentiated: inside its
+-- feed-forward block or inside its attention, beside the gradients of the layers behind it), `end` (all gradients, and
+-- the tied embedding's second one), `optimizer` (copies that the step makes).
+--
+-- Units: bytes per GPU. stage: a pipeline stage (sharding/held.sql) with what it holds; sums: kept_sums. Source: as
+-- kept.sql.
+-- Not covered: what is not covered there; moments inside layers between the first and the last.
+
+-- bytes of a gradient that one GPU holds whole or in its share
+CREATE OR REPLACE MACRO gradient_bytes(elements, scenario) AS
+    iif(scenario.is_adapter, 0, elements * scenario.gradient_bytes_each / scenario.tensor_parallel
+        / scenario.gradient_shards);
+
+-- What a stage holds of weights, adapters and optimizer states through the whole step.
+CREATE OR REPLACE MACRO held_throughout(stage) AS stage.weights + stage.adapters + stage.optimizer;
+
+-- Gradients that exist before the step's own: those of earlier micro-batches, and those that an engine never frees.
+CREATE OR REPLACE MACRO standing_gradients(scenario, stage) AS
+    iif(scenario.has_standing_gradients, stage.gradients, 0);
+
+-- Of a pipeline the last stage has the loss.
+CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
+    held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
+    + stage.is_last * loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario));
+
+CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
+    held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
+    -- the logits, and their fp32 copy where the loss takes one
+    + stage.is_last * iif(scenario.loss = 'full', iif(model.loss_form IN ('compute', 'cast'), scenario.compute_bytes, 6)
+        * logit_width(model, scenario) * step_tokens(scenario), 0)
+    + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
+        2 * cast_elements(model) / scenario.tensor_parallel, 0);
+
+-- Per token, one layer is worked on: all that it keeps (or keeps again when it is recomputed), and either the gradients
+-- inside the feed-forward block, or those inside attention when the block's tensors are gone; beside the gradients of
+-- two hidden states.
+CREATE OR REPLACE MACRO layer_work(model, scenario, sums) AS
+    sums.layer + 2 * scenario.residual_bytes * model.hidden_size
+    -- what a context-parallel GPU gathers of the others' keys and values, and a tensor-parallel one of the others'
+    -- residual stream
+    + iif(scenario.context_parallel > 1, scenario.compute_bytes * 2 * model.key_max * scenario.context_parallel
+        / scenario.tensor_parallel, 0)
+    + iif(residual_parallel(scenario) > 1, scenario.compute_bytes * model.hidden_size, 0);
+
+-- Gradients that exist when the first layer is reached: of everything but that layer and the embedding (a tied one has
+-- the head's). Its feed-forward block, first the way down, comes before its attention. Where gradients stand, one
+-- matrix's own comes on top.
+CREATE OR REPLACE MACRO gradients_before(elements, model, scenario, stage, sums) AS CASE
+    WHEN scenario.is_adapter THEN stage.gradients
+    WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
+    ELSE greatest(0, stage.gradients
+        - gradient_bytes(elements + iif(model.is_head_tied, 0, model.embedding_elements), scenario))
+END;
+
+-- Those that exist when the last layer is: the head's, and so many elements of the layer.
+CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) AS
+    iif(scenario.has_standing_gradients, stage.gradients + gradient_bytes(sums.down, scenario),
+        least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)));
+
+-- `made`: bytes that an element of a layer's own gradient takes before it is reduced, where it is: then none of it is
+-- in the shards yet.
+-- The last layer is differentiated while only the gradients of the head exist: its feed-forward block, or its
+-- attention.
+CREATE OR REPLACE MACRO last_block_work(model, scenario, stage, sums, made) AS
+    step_tokens(scenario) * (sums.block_work + sums.block_gradients) + made * sums.down
+    + gathered_next(model, scenario) + gradients_first(0, model, scenario, stage, sums);
+-- (A layer that is recomputed stands beside its input, but where the norm keeps that input itself.)
+CREATE OR REPLACE MACRO last_mixer_work(model, scenario, stage, sums, made) AS
+    step_tokens(scenario) * (sums.score_gradients - sums.freed
+        + iif(scenario.checkpointing = 'full' AND scenario.residual_bytes = 2 AND model.norm_form <> 'layer',
+            2 * model.hidden_size, 0))
+    + made * model.largest_layer_elements + gathered_next(model, scenario)
+    + gradients_first(iif(made > 0, 0, model.largest_layer_elements
+        - 2 * model.hidden_size * (model.query_max + model.key_max)), model, scenario, stage, sums);
+
+-- The first layer, while the gradients of all later ones exist: its feed-forward block, or its attention.
+CREATE OR REPLACE MACRO first_block_work(model, scenario, stage, sums, made) AS
+    step_tokens(scenario) * (scenario.work + sums.block_work + sums.block_gradients
+        + iif(scenario.checkpointing = 'none', 0, sums.mask))
+    + made * sums.down
+    + gradients_before(model.largest_layer_elements - iif(made > 0, 0, sums.down), model, scenario, stage, sums);
+CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
+    step_tokens(scenario) * (scenario.work + sums.mixer_work - sums.freed
+        + iif(scenario.checkpointing = 'none', 0, sums.mask))
+    + made * model.largest_layer_elements
+    + gradients_before(iif(made > 0, model.largest_layer_elements,
+        model.hidden_size * (model.query_max + 2 * model.key_max)), model, scenario, stage, sums);
+
+CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
+    held_throughout(stage)
+    + greatest(
+        step_tokens(scenario) * (scenario.work + stage.share * stage.flights * kept_by_layers(model, scenario, sums)
+            - kept_by_one_layer(model, scenario, sums))
+        + greatest(
+            last_block_work(model, scenario, stage, sums, made),
+            last_mixer_work(model, scenario, stage, sums, made)),
+        first_block_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums),
+        first_mixer_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums))
+    + iif(scenario.is_autocast, 2 * model.largest_layer_elements, 0) + rope_bytes(model, scenario)
+    + stage.is_last * held_logits(model, scenario) + dora_work(model, scenario)
+    + merged_experts_work(model, scenario, sums);
+
+CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
+    held_throughout(stage) + stage.gradients + step_tokens(scenario) * model.hidden_size * scenario.residual_bytes
+    + held_logits(model, scenario)
+    + CASE
+        -- (of sharded gradients sharding/gathered.sql counts it)
+        WHEN scenario.is_adapter OR scenario.gradient_shards > 1 OR scenario.pipeline_parallel > 1 THEN 0
+        WHEN model.is_head_tied THEN model.embedding_elements * scenario.trained_bytes_each / scenario.tensor_parallel
+            * (iif(scenario.precision = 'amp' OR scenario.loss = 'fused', 1, 2)
+                + iif(scenario.has_standing_gradients, 1, 0))
+        WHEN scenario.has_standing_gradients
+            THEN model.embedding_elements * scenario.trained_bytes_each / scenario.tensor_parallel
+        ELSE 0
+    END;
+
+CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
+    held_throughout(stage) + stage.gradients + optimizer.step_copies * stage.gradients + held_logits(model, scenario)
+    + optimizer.step_largest_fp32_copies * 4 * iif(scenario.is_adapter, 0,
+        model.largest_parameter_elements / scenario.tensor_parallel / scenario.optimizer_shards);
+
+-- The moments of a step on one stage, with what several GPUs add to each.
+CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
+    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage) + model.mask_buffer_bytes,
+    'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
+        + model.mask_buffer_bytes,
+    'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
+        + gathered_at_backward(model, scenario, stage) + scenario.dequantised + model.mask_buffer_bytes,
+    'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes,
+    'optimizer': optimizer_moment(model, scenario, optimizer, stage) + converted_gradients(scenario, stage)
+        + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes
+};
+
+CREATE OR REPLACE MACRO largest_moment(moments) AS
+    greatest(moments.loss, moments.forward, moments.backward, moments."end", moments.optimizer);

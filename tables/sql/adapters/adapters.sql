@@ -1,0 +1,49 @@
+-- Adapters of LoRA and QLoRA: two thin matrices for every adapted linear layer.
+--
+--   adapter elements = rank × Σ over adapted layers (in_features + out_features)
+--     + dora: Σ over adapted layers out_features (the magnitudes)
+--
+-- Units: elements; adapters_bytes in bytes. Source: the LoRA paper (A is rank × in, B is out × rank) over the real
+--   shapes in `tensor`; `attention` adapts attention's projections, `query-value` those of queries and values (peft's
+--   default for many models; where
+--   they are one matrix with the keys, that matrix), `all-linear` every linear layer but head and routers, and in
+--   models with
+--   routed experts these too: fused experts have adapters of their own in peft 0.21.2, with twice the rank where gate
+--   and up are one
+--   matrix, and so has the router; shared experts and dense layers then stay as they are. `experts` adapts the routed
+--   experts alone, as peft's
+--   `target_parameters` takes them: both fused matrices with the rank that was asked for.
+-- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
+-- Not covered: adapters of embeddings and biases.
+
+CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS scenario.phase_id = 'lora' AND model.expert_elements > 0
+    AND (scenario.lora_targets = 'experts' OR scenario.lora_targets = 'all-linear' AND model.are_experts_adapted);
+
+-- of the adapted linear layers that are not routed experts: elements per rank, inputs, and how many layers
+CREATE OR REPLACE MACRO of_targets(scenario, attention, query_value, linear) AS CASE
+    WHEN scenario.lora_targets = 'experts' THEN 0
+    WHEN scenario.lora_targets = 'query-value' THEN query_value
+    WHEN scenario.lora_targets = 'attention' OR scenario.has_adapted_experts THEN attention
+    ELSE linear
+END;
+
+CREATE OR REPLACE MACRO adapted_elements(model, scenario) AS
+    of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements);
+
+CREATE OR REPLACE MACRO adapted_inputs(model, scenario) AS
+    of_targets(scenario, model.lora_attention_input_sum, model.lora_query_value_input_sum, model.lora_linear_input_sum);
+
+CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
+    of_targets(scenario, model.lora_attention_module_count, model.lora_query_value_module_count,
+        model.lora_linear_module_count);
+
+CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_id IN ('lora', 'qlora'),
+    scenario.lora_rank * (adapted_elements(model, scenario) + CASE
+        WHEN NOT scenario.has_adapted_experts THEN 0
+        WHEN scenario.lora_targets = 'experts' THEN model.lora_routed_elements
+        ELSE model.lora_expert_elements
+    END)
+    + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0),
+    0)::BIGINT;
+
+CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS iif(scenario.precision = 'pure', scenario.compute_bytes, 4);

@@ -1,0 +1,47 @@
+-- What an engine has to be told for a scenario that fits, where its defaults leave too little.
+--
+-- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like). Not covered:
+-- settings of other engines.
+
+-- A server that takes a share of the card needs to be allowed what the scenario needs; where its default is less it
+-- refuses to start.
+CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, constants) AS iif(
+    starts_with(engine_id, 'vllm') AND total <= capacity AND total > constants.vllm_default_share * capacity,
+    '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
+
+-- vLLM runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
+CREATE OR REPLACE MACRO requests_needed(engine_id, sequences, total, activations, vocab_size, gpu_name, gpu_gib,
+    capacity, constants) AS iif(
+    engine_id = 'vllm' AND sequences <= constants.vllm_default_sequences AND gpu_gib >= constants.vllm_large_card_gib
+        AND gpu_name NOT LIKE '%A100%'
+        AND total + greatest(0, constants.vllm_sampler_bytes_per_logit * constants.vllm_large_card_sequences
+            * vocab_size - activations)
+            > constants.vllm_default_share * capacity,
+    '--max-num-seqs ' || constants.vllm_default_sequences::BIGINT, NULL);
+
+-- SGLang leaves a part of the card free by its size, and up to a quarter more for models that see: where weights and
+-- cache need more it has to be told.
+CREATE OR REPLACE MACRO sglang_reserve_bytes(gpu_gib, gpu_count, constants) AS
+    1048576 * (constants.sglang_reserve_gpu_mib * gpu_count + CASE
+        WHEN gpu_gib < constants.sglang_small_card_gib THEN constants.sglang_reserve_small_mib
+        WHEN gpu_gib < constants.sglang_middle_card_gib THEN constants.sglang_reserve_middle_mib
+        WHEN gpu_gib < constants.sglang_large_card_gib THEN constants.sglang_reserve_large_mib
+        ELSE constants.sglang_reserve_largest_mib
+    END);
+
+-- The share is of what is free before it loads: without the process's context and the communication buffers.
+CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gpu_gib, gpu_count, sees, communication,
+    constants) AS iif(
+    engine_id = 'sglang' AND total <= capacity
+        AND held + constants.process_context_bytes + communication
+            > (capacity - sglang_reserve_bytes(gpu_gib, gpu_count, constants))
+                * iif(coalesce(sees, false), constants.sglang_vision_share, 1),
+    '--mem-fraction-static '
+        || printf('%.3f', ceil(1000 * held / (capacity - constants.process_context_bytes - communication)) / 1000),
+        NULL);
+
+-- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none
+-- (vllm-project/vllm PR 11210).
+CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS
+    iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false),
+        '--limit-mm-per-prompt ''{"image": ' || coalesce(images, 0) || ', "video": 0}''', NULL);

@@ -1,0 +1,177 @@
+-- How far a card goes: the longest context and the most sequences of any scenario, to the token and to the sequence.
+--
+--   limits_on('rtx-4090', 'Qwen/Qwen3-8B', phase_id := 'lora', checkpointing := 'full', ...)
+--     max_context_tokens  the longest context at this many sequences whose total, error band included, the card gives;
+--                         one step more does not fit. A step is one token, or context_parallel of them. 0 where not
+--                             even the first step fits
+--     max_sequences       the most sequences (in training the micro-batch of a GPU) at this context
+--     ..._bound           what ends it: 'card'; 'model' (its own longest context, or max_context_tokens := n); 'engine'
+--                         (vLLM runs no more by default); 'search' (1,048,576, beyond which nobody looked)
+--
+-- Takes what footprint_of takes. The forward formula is asked twice: at 1024 places of the whole range, then at every
+-- step between the last place that fits and the first one that does not. The limits of the view `compatibility` lie on
+-- lines between points that are published: never above these, often below.
+-- Units: tokens of each sequence, sequences. Source: footprints, gpu, runs_on; constant.csv for vLLM's default.
+-- Not covered: totals that fall again as a scenario grows, which the engine vllm-0.8 has at its chunks: the first end
+-- is told.
+
+CREATE OR REPLACE MACRO limits_on(
+    gpu_id, model_id, dtype_id := NULL, phase_id := 'inference', context_tokens := NULL, sequences := 1,
+    kv_dtype_id := NULL,
+    optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL,
+    attention := NULL,
+    sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL,
+    gradient_accumulation := NULL, ema := NULL,
+    optimizer_rank := NULL, max_context_tokens := NULL,
+    tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL,
+    micro_batches_in_flight := NULL,
+    sequence_parallel := NULL, offload := NULL, images := NULL, image_width := NULL, image_height := NULL,
+    audio_seconds := NULL
+) AS TABLE
+WITH RECURSIVE limit_card AS MATERIALIZED (
+    SELECT asked.gpu_id, gpu.gpu_id AS card_id, gpu.capacity_bytes
+    FROM (SELECT gpu_id::VARCHAR AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
+),
+limit_asked AS (
+    SELECT
+        known_model(model_id) AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
+        context_tokens AS context_tokens, sequences AS sequences, images AS images, image_width AS image_width,
+        image_height AS image_height,
+        audio_seconds AS audio_seconds, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
+        precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
+        attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
+        gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
+        max_context_tokens AS max_context_tokens,
+        tensor_parallel AS tensor_parallel, pipeline_parallel AS pipeline_parallel, context_parallel
+            AS context_parallel,
+        expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel
+            AS sequence_parallel,
+        offload AS offload
+),
+-- what was asked, and its axes: how far each is looked along and in which steps
+limit_base AS MATERIALIZED (
+    SELECT asked.* REPLACE (
+        coalesce(asked.context_tokens, default_context_tokens(model, lower(asked.phase_id::VARCHAR))) AS context_tokens,
+        coalesce(asked.sequences, 1) AS sequences),
+        asked_number(coalesce(asked.context_tokens, default_context_tokens(model, lower(asked.phase_id::VARCHAR))))
+            AS context_asked,
+        asked_number(coalesce(asked.sequences, 1)) AS sequences_asked,
+        least(greatest(coalesce(asked_number(asked.context_parallel), 1), 1), constants.most_gpu_count)::BIGINT AS step,
+        least(greatest(coalesce(asked_number(asked.max_context_tokens), model.max_context_tokens, 1048576), 1),
+            constants.most_context_tokens)::BIGINT AS longest
+    FROM limit_asked AS asked LEFT JOIN shape_row ON shape_row.model_id = asked.model_id CROSS JOIN constants_row
+),
+limit_axis AS MATERIALIZED (
+    SELECT 'context' AS axis, step, greatest(longest // step, 1) AS steps FROM limit_base
+    UNION ALL
+    SELECT 'sequences', 1, 1048576
+),
+-- the search, the formulas asked in two rounds: of each axis the first place that does not fit, and the last before it
+-- that does. It is one recursion so that the formulas are planned once
+limit_search AS (
+    SELECT 0 AS round, axis, step, steps, 0::BIGINT AS last_enough, NULL::BIGINT AS first_over,
+        NULL::STRUCT(model_id VARCHAR, dtype_id VARCHAR, phase_id VARCHAR, engine_id VARCHAR, context_tokens BIGINT,
+            sequences BIGINT, gpu_count BIGINT,
+            sharding VARCHAR, attention VARCHAR, kv_dtype_id VARCHAR, total_bytes BIGINT, unknown_reason VARCHAR)
+                AS told
+    FROM limit_axis
+    UNION ALL
+    (
+        WITH limit_place AS (
+            SELECT search.axis, least(place * ceil(search.steps / 1024)::BIGINT, search.steps) * search.step AS tried
+            FROM limit_search AS search CROSS JOIN unnest(range(1, 1025)) AS places(place) WHERE search.round = 0
+            UNION ALL
+            SELECT search.axis, tried
+            FROM limit_search AS search CROSS
+                JOIN unnest(range(search.last_enough + search.step, search.first_over, search.step)) AS places(tried)
+                WHERE search.round = 1
+        ),
+        limit_step AS (
+            SELECT DISTINCT base.* EXCLUDE (context_asked, sequences_asked, step, longest)
+                REPLACE (iif(place.axis = 'context', place.tried, base.context_tokens) AS context_tokens,
+                    iif(place.axis = 'context', base.sequences, place.tried) AS sequences)
+            FROM limit_base AS base CROSS JOIN limit_place AS place
+            UNION
+            SELECT base.* EXCLUDE (context_asked, sequences_asked, step, longest) FROM limit_base AS base CROSS
+                JOIN limit_search AS search WHERE search.round = 0
+        ),
+        limit_answer AS (
+            SELECT axis.axis, iif(axis.axis = 'context', footprint.context_tokens, footprint.sequences) AS place,
+                takes(footprint.total_bytes, footprint.error_band, limit_card.capacity_bytes) AS is_enough,
+                iif(axis.axis = 'context', footprint.sequences IS NOT DISTINCT FROM limit_base.sequences_asked,
+                    footprint.context_tokens IS NOT DISTINCT FROM limit_base.context_asked) AS is_on_axis,
+                footprint.sequences IS NOT DISTINCT FROM limit_base.sequences_asked
+                    AND footprint.context_tokens IS NOT DISTINCT FROM limit_base.context_asked AS is_asked,
+                {'model_id': footprint.model_id, 'dtype_id': footprint.dtype_id, 'phase_id': footprint.phase_id,
+                    'engine_id': footprint.engine_id, 'context_tokens': footprint.context_tokens,
+                    'sequences': footprint.sequences, 'gpu_count': footprint.gpu_count, 'sharding': footprint.sharding,
+                    'attention': footprint.attention, 'kv_dtype_id': footprint.kv_dtype_id,
+                    'total_bytes': footprint.total_bytes, 'unknown_reason': footprint.unknown_reason} AS told
+            FROM footprints_in('limit_step', phase_id, is_plain := is_plain_scenario(
+    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
+    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
+    sequence_parallel, offload, images, image_width, image_height, audio_seconds
+)) AS footprint CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS
+                JOIN limit_base
+        ),
+        limit_end AS (
+            SELECT axis, min(place) FILTER (NOT is_enough AND is_on_axis) AS first_over, any_value(told)
+                FILTER (is_asked) AS told
+            FROM limit_answer GROUP BY axis
+        ),
+        limit_reached AS (
+            SELECT answer.axis, max(answer.place) AS last_enough
+            FROM limit_answer AS answer JOIN limit_end ON limit_end.axis = answer.axis
+            WHERE answer.is_enough AND answer.is_on_axis AND coalesce(answer.place < limit_end.first_over, true)
+            GROUP BY answer.axis
+        )
+        SELECT search.round + 1, search.axis, search.step, search.steps,
+            greatest(search.last_enough, reached.last_enough), coalesce(limit_end.first_over, search.first_over),
+            coalesce(search.told, limit_end.told)
+        FROM limit_search AS search
+        LEFT JOIN limit_end ON limit_end.axis = search.axis
+        LEFT JOIN limit_reached AS reached ON reached.axis = search.axis
+        WHERE search.round < 2
+    )
+),
+limit_found AS MATERIALIZED (FROM limit_search WHERE round = 2),
+limit_told AS (
+    SELECT footprint.*, coalesce(gpu.gpu_id, limit_card.gpu_id) AS card_id,
+        most_requests(footprint.engine_id, constants) AS most_by_engine,
+        no_verdict_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes, footprint.unknown_reason,
+            footprint.model_id,
+            coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS reason
+    FROM (SELECT unnest(told) FROM limit_found WHERE axis = 'context') AS footprint
+    JOIN limit_card ON true
+    LEFT JOIN model ON model.model_id = footprint.model_id
+    LEFT JOIN gpu ON gpu.gpu_id = limit_card.card_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
+    LEFT JOIN runs_on AS running
+        ON running.engine_id = footprint.engine_id AND running.dtype_id = running_format(model, footprint.dtype_id)
+            AND running.phase_id = footprint.phase_id
+        AND running.attention = footprint.attention AND running.gpu_id = gpu.gpu_id
+    CROSS JOIN constants_row
+)
+SELECT
+    told.card_id AS gpu_id, told.model_id, told.dtype_id, told.phase_id, told.engine_id, told.context_tokens,
+    told.sequences, told.gpu_count, told.sharding,
+    iif(told.reason IS NULL, context.last_enough, NULL) AS max_context_tokens,
+    CASE
+        WHEN told.reason IS NOT NULL THEN NULL
+        WHEN context.first_over IS NOT NULL THEN 'card'
+        WHEN base.max_context_tokens IS NULL AND model.max_context_tokens IS NULL THEN 'search'
+        ELSE 'model'
+    END AS max_context_bound,
+    iif(told.reason IS NULL, least(search.last_enough, told.most_by_engine), NULL) AS max_sequences,
+    CASE
+        WHEN told.reason IS NOT NULL THEN NULL
+        WHEN search.last_enough >= told.most_by_engine THEN 'engine'
+        WHEN search.first_over IS NOT NULL THEN 'card'
+        ELSE 'search'
+    END AS max_sequences_bound,
+    told.reason AS unknown_reason
+FROM limit_told AS told
+JOIN limit_found AS context ON context.axis = 'context'
+JOIN limit_found AS search ON search.axis = 'sequences'
+LEFT JOIN model ON model.model_id = told.model_id
+CROSS JOIN limit_base AS base;

@@ -1,0 +1,65 @@
+-- Whether an engine runs a format on a card at all: memory is not everything.
+--
+--   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them
+--       all
+--   card_reason(…): why a scenario has no verdict on a card; null where it runs
+--   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv); the published scenarios hold theirs in 16 bits
+--
+-- A line names engines and formats by patterns (gguf-*), cards by vendor, by architecture or compute capability, or by
+-- a range of compute capabilities; what it leaves empty it does not ask for. `runs` is empty where sources do not
+-- settle it. No line: not known.
+-- Units: compute capability as NVIDIA numbers it. Source: support.csv, each line with its own. Not covered: versions of
+-- drivers, operating systems, kernels that run but slowly.
+
+CREATE OR REPLACE MACRO names_one(words, word) AS
+    words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
+
+CREATE OR REPLACE TABLE runs_on AS
+WITH asked AS (
+    SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, kind.attention
+    FROM engine, dtype, phase, (VALUES ('flash'), ('eager'), ('masked')) AS kind(attention)
+    WHERE dtype.dtype_id <> 'stored'
+        AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers')
+            OR engine.engine_id IN (SELECT engine_id FROM sharding_rule))
+),
+named AS (
+    SELECT asked.*, line.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention)
+    FROM asked JOIN support AS line
+        ON names_one(line.engine_ids, asked.engine_id) AND names_one(line.dtype_ids, asked.dtype_id)
+        AND names_one(line.phase_ids, asked.phase_id)
+            AND coalesce(line.attention = iif(asked.attention = 'masked', 'flash', asked.attention), true)
+)
+SELECT named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
+FROM named JOIN gpu
+    ON names_one(named.vendors, gpu.vendor)
+    AND (named.targets IS NULL OR coalesce(names_one(named.targets, gpu.compute_capability), false)
+        OR names_one(named.targets, gpu.architecture))
+    AND (named.least_capability IS NULL
+        OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= named.least_capability, false))
+    AND (named.below_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) < named.below_capability,
+        false))
+QUALIFY row_number() OVER (
+    PARTITION BY named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id
+        ORDER BY named.support_rank
+) = 1;
+
+-- running: the scenario's row of runs_on, if there is one
+CREATE OR REPLACE MACRO card_reason(running) AS CASE
+    WHEN running.runs THEN NULL
+    ELSE coalesce(running.how, 'no source in the book says that this engine runs this format on this card')
+END;
+
+-- Why a card holds no KV cache in a format: 8-bit floats are read from compute capability 8.9 on, and on the cards that
+-- a source names. held: the format's row of kv_dtype, joined by who asks. (A subquery over the card's columns cannot be
+-- bound by DuckDB before 2.0.)
+CREATE OR REPLACE MACRO kv_reason(held, vendor, compute_capability) AS CASE
+    WHEN held.least_capability IS NULL THEN NULL
+    WHEN coalesce(iif(vendor = 'nvidia', try_cast(compute_capability AS DOUBLE) >= held.least_capability,
+        names_one(held.targets, compute_capability)), false)
+        THEN NULL
+    ELSE 'no source in the book says that a cache in ' || held.kv_dtype_id || ' is read on this card'
+        || iif(vendor = 'nvidia', ': compute capability ' || held.least_capability || ' and later are known', '')
+END;
+
+-- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published
+CREATE OR REPLACE MACRO running_format(model, dtype_id) AS iif(dtype_id = 'stored', model.stored_format, dtype_id);

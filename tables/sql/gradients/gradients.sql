@@ -1,0 +1,21 @@
+-- Gradients: what training holds of them for each trained parameter.
+--
+--   gradients = trained × bytes of a gradient
+--
+-- Units: bytes, whole model; sharding/held.sql says what one GPU of several holds of them. trained is every parameter
+--   in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
+-- precision: mixed keeps 16-bit weights and gradients; amp keeps fp32 weights and gradients; pure keeps everything in
+-- the dtype.
+-- Source: the ZeRO paper for the accounting; sharding_rule.csv for frameworks that keep gradients in another precision.
+-- Not covered: gradients of activations (activations/training).
+
+CREATE OR REPLACE MACRO trained_elements(model, scenario) AS
+    iif(scenario.phase_id IN ('lora', 'qlora'), adapter_elements(model, scenario), model.parameter_count);
+
+CREATE OR REPLACE MACRO trained_bytes_each(scenario) AS CASE
+    WHEN scenario.phase_id IN ('lora', 'qlora') THEN adapter_bytes_each(scenario)
+    WHEN scenario.precision = 'amp' THEN 4
+    ELSE scenario.compute_bytes
+END;
+
+CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS scenario.trained_elements * scenario.gradient_bytes_each;

@@ -1,0 +1,50 @@
+-- What mixes tokens in a model, summed over its layers: part of `shape`.
+--
+--   caches   what every layer of the text caches, as a list so that each keeps its own window
+--   mixers   widths of what attention works on in one layer of each group; an expanded key or value has one head per
+--       query head
+--
+-- Units: elements, elements per token, layers, heads, tokens. `_sum` columns are summed over layers, `_max` columns are
+-- of the one layer that has most. Source: arithmetic over attention_layer. Not covered: towers, which are not run in a
+-- step of text.
+
+CREATE OR REPLACE TEMP TABLE mixer_shape AS
+SELECT
+    model_id,
+    list({
+        'mechanism': mechanism, 'layer_count': layer_count, 'elements_per_token': elements_per_token,
+        'window_tokens': window_tokens,
+        'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
+        'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
+    } ORDER BY kind) FILTER (component IN ('text', 'decoder')) AS caches,
+    list({
+        'mechanism': mechanism, 'layer_count': layer_count, 'window_tokens': window_tokens, 'head_count': head_count,
+        'kv_head_count': kv_head_count,
+        'query_width': head_count * head_dim, 'key_width': kv_head_count * head_dim, 'value_width': kv_head_count
+            * value_head_dim,
+        'context_width': head_count * value_head_dim, 'gate_width': iif(has_output_gate, head_count * value_head_dim,
+            0),
+        'has_qk_norm': has_qk_norm,
+        'expanded_key_width': iif(kv_head_count > 1, head_count, kv_head_count) * head_dim,
+        'expanded_value_width': iif(kv_head_count > 1, head_count, kv_head_count) * value_head_dim
+    } ORDER BY kind) FILTER (head_count > 0) AS mixers,
+    coalesce(sum(layer_count) FILTER (head_count > 0), 0)::BIGINT AS attention_layer_count,
+    coalesce(sum(layer_count), 0)::BIGINT AS mixer_layer_count,
+    coalesce(sum(layer_count * head_count * value_head_dim), 0)::BIGINT AS context_sum,
+    coalesce(sum(layer_count * head_count) FILTER (mechanism <> 'cross'), 0)::BIGINT AS biased_head_sum,
+    coalesce(sum(layer_count) FILTER (mechanism = 'cross' AND component = 'decoder'), 0)::BIGINT AS cross_layer_count,
+    coalesce(sum(layer_count) FILTER (component = 'encoder'), 0)::BIGINT AS encoder_layer_count,
+    coalesce(max(head_count * head_dim), 0)::BIGINT AS query_max,
+    coalesce(max(kv_head_count * head_dim), 0)::BIGINT AS key_max,
+    coalesce(max(head_count), 0)::BIGINT AS head_max,
+    coalesce(max(kv_head_count), 0)::BIGINT AS kv_head_max,
+    coalesce(max(head_dim), 0)::BIGINT AS head_dim_max,
+    min(window_tokens) FILTER (component IN ('text', 'decoder') AND head_count > 0) AS shortest_window,
+    -- masks that eager attention adds: one for the whole context, one for each window
+    greatest(count(DISTINCT coalesce(window_tokens, 0))
+        FILTER (head_count > 0 AND mechanism NOT IN ('cross', 'bidirectional')), 1) AS mask_count,
+    coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
+    coalesce(bool_and(mechanism = 'bidirectional'), false) AS is_encoder,
+    coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads
+FROM attention_layer WHERE component IN ('text', 'encoder', 'decoder')
+GROUP BY model_id;

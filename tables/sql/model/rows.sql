@@ -1,0 +1,10 @@
+-- Rows as values: formulas take a model, a scenario and the constants whole (model, scenario, constants).
+--
+-- A row that is handed over by its table's name is taken apart and put together again, column by column, at every use:
+-- binding one formula took seven times as long. So rows are packed once, as structs, and what a formula reads of them
+-- is looked up by name.
+-- Units: those of the tables packed. Source: shape, constants. Not covered: other tables, whose
+-- rows are few columns.
+
+CREATE OR REPLACE VIEW shape_row AS SELECT model_id, model FROM shape AS model;
+CREATE OR REPLACE VIEW constants_row AS SELECT constants FROM constants;

@@ -1,0 +1,72 @@
+-- One row per model with the sums over its layers that every further formula is written in.
+--
+-- The columns of each part, with their units, are in the files beside this one. What the code of an architecture does
+-- otherwise than its anatomy implies is a line of implementation.csv; where it says nothing the anatomy decides.
+-- Units: elements, and elements per token. Source: arithmetic over the model's tables; implementation.csv.
+-- Not covered: models whose anatomy is not known, which have no row.
+
+CREATE OR REPLACE TABLE shape AS
+WITH code AS (
+    SELECT
+        model_id,
+        coalesce(norm_form, norm_kind, 'rms') AS norm_form,
+        coalesce(rotary_form, iif(has_learned_positions, 'none', 'rotated')) AS rotary_form,
+        -- encoders of the first generation take softmax and loss in the precision of the model; so do encoder-decoders,
+        -- whose loss autocast runs in fp32
+        coalesce(softmax_form, iif(is_encoder OR cross_layer_count > 0, 'compute', 'fp32')) AS softmax_form,
+        coalesce(loss_form, CASE WHEN is_encoder THEN 'compute' WHEN cross_layer_count > 0 THEN 'cast' ELSE 'fp32' END)
+            AS loss_form,
+        coalesce(attention_form, 'grouped') AS attention_form,
+        coalesce(has_score_cap, false) AS has_score_cap,
+        coalesce(has_logit_cap, false) AS has_logit_cap,
+        coalesce(router_input_bytes, 0) AS router_input_bytes,
+        coalesce(feed_forward_extra, 0) AS feed_forward_extra,
+        coalesce(residual_extra, 0) AS residual_extra,
+        coalesce(eager_hidden_16, 0) AS eager_hidden_16,
+        coalesce(eager_hidden_32, 0) AS eager_hidden_32,
+        coalesce(value_norm_bytes, 0) AS value_norm_bytes,
+        coalesce(has_block_dropout, false) AS has_block_dropout,
+        -- bytes of a mask that the class holds beside its weights
+        CASE WHEN has_layer_masks THEN attention_layer_count WHEN has_mask_buffer THEN 1 ELSE 0 END
+            * iif(has_mask_buffer OR has_layer_masks, max_context_tokens::BIGINT * max_context_tokens, 0)
+                AS mask_buffer_bytes,
+        coalesce(are_experts_adapted, true) AS are_experts_adapted,
+        coalesce(runs_all_experts, false) AS runs_all_experts
+    FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
+        JOIN implementation USING (model_type)
+)
+SELECT
+    model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0)
+        AS vocab_size,
+    model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention,
+    model.max_context_tokens, model.hidden_dropout, model.attention_dropout,
+    code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_shape.* EXCLUDE (model_id),
+    recurrent_shape.recurrences,
+    -- layers that are either a mixer or a block, as Nemotron-H's
+    recurrences IS NOT NULL AND mixer_layer_count + coalesce(block_layer_count, 0) <= model.layer_count
+        AND coalesce(block_layer_count, 0) > 0 AS is_alternating,
+    census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
+    norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
+    packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
+    least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
+        AS largest_layer_elements,
+    coalesce(layer_output_elements, 0) AS layer_output_elements,
+    -- a denoiser with text encoders and an autoencoder around it
+    model.model_id IN (SELECT component.model_id FROM component) AS is_pipeline
+FROM model
+JOIN code USING (model_id)
+JOIN census USING (model_id)
+JOIN linear_shape USING (model_id)
+JOIN adapter_shape USING (model_id)
+JOIN norm_shape USING (model_id)
+JOIN sharding_shape USING (model_id)
+LEFT JOIN mixer_shape USING (model_id)
+LEFT JOIN block_shape USING (model_id)
+LEFT JOIN recurrent_shape USING (model_id)
+LEFT JOIN rounding_shape USING (model_id)
+LEFT JOIN packed_rounding_shape USING (model_id)
+LEFT JOIN engine_shape USING (model_id)
+LEFT JOIN tower_shape USING (model_id)
+LEFT JOIN largest_layer USING (model_id)
+LEFT JOIN widest_layer USING (model_id)
+WHERE model.anatomy_grade <> 'unknown' AND model.parameter_count IS NOT NULL;

@@ -1,0 +1,75 @@
+-- The tower of a model, which runs before its text, with the processor that cuts pictures for it: part of `shape`.
+--
+-- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv. Not covered: models with several
+-- towers of one kind.
+
+-- Arrangements of tiles that a processor chooses from, in the order that it tries them.
+CREATE OR REPLACE TEMP TABLE tile_grid AS
+WITH count AS (SELECT unnest(range(1, 64)) AS number),
+named AS (SELECT processor_id, string_split(grids, ' ') AS pairs FROM image_processor WHERE grids IS NOT NULL),
+grid AS (
+    SELECT
+        processor_id, string_split(pairs[number], 'x')[1]::BIGINT AS high, string_split(pairs[number], 'x')[2]::BIGINT
+            AS wide,
+        number AS rank
+    FROM named JOIN count ON number <= len(pairs)
+    UNION ALL BY NAME
+    SELECT
+        processor_id, rows.number AS high, columns.number AS wide,
+        row_number() OVER (PARTITION BY processor_id ORDER BY rows.number * columns.number, columns.number) AS rank
+    FROM image_processor
+    JOIN count AS rows ON rows.number <= max_tiles
+    JOIN count AS columns ON rows.number * columns.number <= max_tiles
+    WHERE rule IN ('ratio', 'canvas')
+)
+SELECT processor_id, list({'high': high, 'wide': wide, 'rank': rank} ORDER BY rank) AS grids
+    FROM grid GROUP BY processor_id;
+
+CREATE OR REPLACE TEMP TABLE tower_struct AS
+SELECT tower.model_id, {
+    'component': tower.component, 'reader': tower.reader, 'grid': tower.grid, 'hidden_size': tower.hidden_size,
+    'width': tower.width, 'is_gated': tower.is_gated,
+    'activation': tower.activation, 'hidden_tensors': tower.hidden_tensors, 'rotary_tensors': tower.rotary_tensors,
+    'input_elements': tower.input_elements,
+    'table_elements': tower.table_elements, 'kept_elements': tower.kept_elements,
+    'output_elements': tower.output_elements, 'stem_elements': tower.stem_elements,
+    'square_elements': tower.square_elements,
+    'class_tokens': tower.class_tokens, 'tokens_each': tower.tokens_each, 'pixels_each': tower.pixels_each,
+    'default_pixels': tower.default_pixels,
+    'max_tiles': tower.max_tiles, 'text_tokens_each': tower.text_tokens_each, 'merged_tokens': tower.merged_tokens,
+    'max_side_pixels': tower.max_side_pixels,
+    'processor': iif(processor.processor_id IS NULL, NULL, {
+        'rule': processor.rule, 'min_image_tokens': processor.min_image_tokens,
+        'max_image_tokens': processor.max_image_tokens, 'max_side_patches': processor.max_side_patches,
+        'side_tiles': processor.side_tiles,
+        'max_tiles': processor.max_tiles, 'grids': tile_grid.grids, 'image_extra_tokens': processor.image_extra_tokens,
+        'tile_extra_tokens': processor.tile_extra_tokens,
+        'row_extra_tokens': processor.row_extra_tokens})
+} AS tower
+FROM tower LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id);
+
+-- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are
+-- worked out once.
+CREATE OR REPLACE TEMP TABLE tower_shape AS
+WITH tiled AS (
+    SELECT *, CASE
+        WHEN tower.processor.rule IN ('ratio', 'canvas') THEN tower.processor.max_tiles + 1
+        WHEN tower.processor.rule = 'sides' THEN tower.processor.side_tiles * tower.processor.side_tiles + 1
+        WHEN tower.processor.rule = 'pinpoints'
+            THEN list_max(list_transform(tower.processor.grids, lambda grid: grid.high * grid.wide)) + 1
+    END AS largest_tiles
+    FROM tower_struct
+)
+SELECT
+    model_id, tower, largest_tiles::BIGINT AS largest_image_tiles,
+    CASE
+        WHEN tower.processor.rule IN ('area', 'aligned', 'padded') THEN tower.processor.max_image_tokens
+        WHEN tower.processor.rule IN ('longest-edge', 'longest-patch')
+            THEN ceil(tower.max_side_pixels / token_side(tower))
+            * (ceil(tower.max_side_pixels / token_side(tower)) + tower.processor.row_extra_tokens)
+        WHEN tower.processor.rule IN ('budget', 'fixed') THEN tower.text_tokens_each
+        WHEN tower.processor.rule = 'pinpoints'
+            THEN least(largest_tiles, coalesce(tower.processor.max_tiles + 1, largest_tiles)) * tower.text_tokens_each
+        ELSE largest_tiles * tower.text_tokens_each
+    END::BIGINT AS largest_image_tokens
+FROM tiled;

@@ -1,0 +1,68 @@
+-- What lies outside the framework's live tensors, so that the total is what the driver shows for the process.
+--
+--   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
+--     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
+--       what every step allocates anew: activations, and gradients in training
+--     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
+--         else, its head has 1.2)
+--     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
+--       what its kernels add to the experts (weights/kernels.sql)
+--     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of
+--         requests
+--
+-- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side
+-- (capacity).
+-- Not covered: other processes on the card, a display, MIG slices.
+
+CREATE OR REPLACE MACRO communication_bytes(scenario, constants) AS CASE
+    WHEN scenario.gpu_count = 1 OR scenario.sharding = 'none' OR scenario.pipeline_parallel = scenario.gpu_count THEN 0
+    WHEN scenario.gpu_count = 2 THEN constants.nccl_two_gpus_bytes
+    ELSE constants.nccl_many_gpus_bytes
+END;
+
+-- what a server holds outside PyTorch beyond the process's context
+CREATE OR REPLACE MACRO non_torch_bytes(scenario, constants) AS CASE
+    WHEN scenario.gpu_count > 1 THEN constants.vllm_non_torch_parallel_bytes
+    WHEN scenario.engine_id = 'vllm-0.8' THEN constants.vllm_08_non_torch_bytes
+    ELSE constants.vllm_non_torch_bytes
+END;
+
+-- Cached but unused blocks. Where the logits of a whole prompt are the peak (x.layer_bytes is known), they are blocks
+-- of their own, taken anew from the driver: what lies unused beside them are at most all blocks of a layer, which were
+-- there before.
+CREATE OR REPLACE MACRO unused_blocks_bytes(scenario, constants) AS
+    least(constants.unused_blocks_inference * scenario.inference_activations,
+        coalesce((1 + constants.unused_blocks_inference) * scenario.layer_bytes, constants.unused_blocks_inference
+            * scenario.inference_activations));
+
+-- What stands in SGLang beside the tensors of a forward: buffers of the attention backend, captured graphs, and its
+-- table of requests to tokens, a row of the model's whole context each.
+CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS
+    communication_bytes(scenario, constants) + 1048576 * (constants.sglang_metadata_mib + constants.sglang_graph_mib
+        + iif(scenario.tensor_parallel >= 4, constants.sglang_graph_four_gpus_mib, 0)
+        + iif(list_bool_or(list_transform(model.caches, lambda layer: layer.mechanism = 'mla')),
+            constants.sglang_graph_latent_mib, 0))
+        + 4 * constants.sglang_requests * coalesce(scenario.max_context_tokens, model.max_context_tokens,
+            scenario.context_tokens);
+
+CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS try_cast(ceil(
+    coalesce(scenario.engine_context_bytes, constants.process_context_bytes)
+        + iif(is_server(scenario), 0, communication_bytes(scenario, constants))
+    + CASE
+        WHEN scenario.phase_id <> 'inference' THEN
+            constants.cublas_workspace_bytes + (scenario.activations + gradients) * constants.unused_blocks_training
+        WHEN starts_with(scenario.engine_id, 'transformers') THEN constants.cublas_workspace_bytes
+            + rounding_bytes(model, scenario)
+            + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)
+        WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)
+        WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants) + constants.vllm_cuda_graph_bytes
+            + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
+        WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
+        -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
+        WHEN scenario.engine_id = 'mlx-lm' THEN 0
+    END
+) AS BIGINT);
+
+-- What loading through bitsandbytes leaves cached: about as much as the head that it does not pack.
+CREATE OR REPLACE MACRO packing_bytes(model, scenario) AS
+    iif(scenario.dtype_id IN ('nf4', 'nf4-double', 'int8'), 2 * model.vocab_size * model.hidden_size, 0);

@@ -1,0 +1,169 @@
+-- Why a scenario has no answer; null where there is one.
+--
+-- Units: none. Source: as the components' own files. Not covered: numbers that are none (arguments.sql), degrees that
+-- do not go together (sharding/reason.sql).
+
+-- Ids that nobody knows, and engines that do not run the architecture.
+CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
+    WHEN scenario.model_id IS NULL THEN 'no model was named'
+    WHEN model.model_id IS NULL THEN coalesce('the anatomy of this model is not known: ' || (SELECT named.anatomy_note
+        FROM model AS named
+        WHERE named.model_id = scenario.model_id), 'no such model in this snapshot')
+    WHEN dtype.dtype_id IS NULL THEN 'no such dtype: ' || scenario.dtype_id
+    WHEN scenario.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || scenario.phase_id
+    WHEN scenario.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || scenario.engine_id
+    WHEN scenario.engine_reason IS NOT NULL THEN scenario.engine_reason
+    WHEN scenario.phase_id = 'inference' AND cannot_load(model, scenario.engine_id)
+        THEN scenario.engine_id || ' cannot load this architecture (table engine_gap)'
+    WHEN scenario.phase_id = 'inference' AND is_unread(model, scenario.engine_id)
+        THEN 'what ' || scenario.engine_id || ' holds of this architecture is not known (table engine_gap)'
+    WHEN scenario.engine_id = 'mlx-lm' AND scenario.phase_id = 'inference' AND scenario.gpu_count_asked > 1 THEN
+        'MLX shares a model among several machines, and what each then holds is not known'
+    WHEN scenario.engine_id = 'mlx-lm' AND scenario.phase_id = 'inference'
+        AND (is_encoder(model) OR model.cross_layer_count > 0) THEN
+        'MLX LM runs models that generate text'
+END;
+
+-- Numbers: what was asked is none, or more than the model reads.
+CREATE OR REPLACE MACRO size_reason(model, scenario) AS CASE
+    WHEN scenario.argument_reason IS NOT NULL THEN scenario.argument_reason
+    WHEN scenario.context_tokens < 1 OR scenario.sequences < 1 OR scenario.gpu_count_asked < 1
+        THEN 'context_tokens, sequences and gpu_count start at 1'
+    WHEN model.layer_count IS NULL
+        THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
+    WHEN model.has_learned_positions AND scenario.context_tokens > model.max_context_tokens THEN
+        'context_tokens := ' || scenario.context_tokens || ' is beyond the ' || model.max_context_tokens
+            || ' positions that this model has learned'
+    WHEN scenario.context_tokens > coalesce(scenario.max_context_tokens, model.max_context_tokens) THEN
+        'context_tokens := ' || scenario.context_tokens || ' is beyond the ' || coalesce(scenario.max_context_tokens,
+            model.max_context_tokens)
+        || ' tokens of this model (max_context_tokens := n where its positions are stretched)'
+    WHEN scenario.input_reason IS NOT NULL THEN scenario.input_reason
+END;
+
+-- Formats that are not trained, and adapters that the model has no place for.
+CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
+    WHEN scenario.phase_id IN ('pretrain', 'full-finetune') AND NOT dtype.is_trainable
+        THEN 'gradients cannot flow into ' || scenario.dtype_id || ' weights'
+        || iif(scenario.dtype_id = 'fp8',
+            '; fp8 linear layers (torchao) keep 16-bit weights and inputs for the backward pass and'
+            || ' take what dtype_id := bf16 says, in counted steps 0 to 2.4 % more', '')
+    WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
+        THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
+    WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
+        THEN 'QLoRA needs a base in nf4, nf4-double or int8'
+    WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
+    WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts') THEN
+        'lora_targets is attention, query-value, all-linear or experts'
+    WHEN scenario.lora_targets = 'query-value' AND model.lora_query_value_elements = 0 THEN
+        'lora_targets := query-value: this model has no projections of queries and values; attention or all-linear'
+    WHEN scenario.lora_targets = 'experts' AND model.lora_routed_elements = 0 THEN
+        'lora_targets := experts: this model has no routed experts; attention, query-value or all-linear'
+    WHEN scenario.lora_targets = 'experts' AND scenario.phase_id = 'qlora'
+        THEN 'adapters of quantised routed experts are not established yet'
+    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'dora') THEN 'adapter is lora or dora'
+    WHEN scenario.adapter = 'dora' AND scenario.has_adapted_experts
+        THEN 'peft has no DoRA of routed experts: lora_targets := attention or query-value'
+    WHEN NOT scenario.is_adapter AND scenario.adapter_asked IS NOT NULL
+        THEN 'adapter belongs to the phases lora and qlora'
+END;
+
+-- Optimizer, loss, precision and checkpointing.
+CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
+    WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
+        || scenario.optimizer_id
+    WHEN optimizer.state_form = 'projected' AND scenario.is_adapter THEN
+        'optimizer_id := ' || scenario.optimizer_id
+            || ' projects the gradients of whole matrices: pretrain or full-finetune'
+    WHEN optimizer.state_form = 'projected' AND scenario.optimizer_rank < 1 THEN 'optimizer_rank starts at 1'
+    WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
+        'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
+    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused')
+        THEN 'loss is full, chunked or fused'
+    WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
+        'loss := fused of a head that is trained under autocast is not established yet'
+    WHEN scenario.phase_id <> 'inference' AND scenario.gradient_accumulation < 1
+        THEN 'gradient_accumulation starts at 1'
+    WHEN scenario.phase_id <> 'inference' AND scenario.precision NOT IN ('mixed', 'amp', 'pure')
+        THEN 'precision is mixed, amp or pure'
+    WHEN scenario.phase_id <> 'inference' AND scenario.checkpointing NOT IN ('none', 'full', 'selective') THEN
+        'checkpointing is none, full or selective'
+END;
+
+-- Attention, sharing, formats of cache and weights.
+CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
+    WHEN scenario.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
+    WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference' AND NOT starts_with(scenario.engine_id,
+        'transformers') THEN
+        'attention := masked is a batch with padding, which ' || scenario.engine_id || ' has not'
+    WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference'
+        AND (is_encoder(model) OR model.tower IS NOT NULL OR model.recurrences IS NOT NULL
+        OR NOT model.has_flash_attention OR model.attention_form = 'broadcast') THEN
+        'what a padding mask takes in this architecture is not established yet'
+    WHEN scenario.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN
+        'sharding is none, ddp, zero1, zero2, zero3, tp, pp or tp+pp'
+    WHEN scenario.sharding = 'none' AND scenario.shard_count > 1 THEN 'several GPUs need a sharding'
+    WHEN scenario.phase_id = 'inference' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('tp', 'pp')
+        THEN 'inference is shared by tp, pp or tp+pp'
+    WHEN scenario.kv_element_bits IS NULL THEN 'no such KV dtype: ' || scenario.kv_dtype_id
+    WHEN NOT scenario.takes_kv_dtype THEN scenario.engine_id || ' holds no KV cache in ' || scenario.kv_dtype_id
+    WHEN weight.weights_bytes IS NULL
+        THEN coalesce(weight.unknown_reason, 'the format of the published checkpoint is not known')
+    WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
+        WHERE starts_with(parallelism, 'zero'))
+        THEN scenario.engine_id || ' only trains'
+    WHEN scenario.engine_id = 'transformers-4.44' AND model.max_context_tokens IS NULL
+        AND NOT model.has_position_embedding THEN
+        scenario.engine_id || ' keeps rotations for all positions of a model, and how many this one has is not known'
+    WHEN scenario.sharding_reason IS NOT NULL THEN scenario.sharding_reason
+END;
+
+-- Combinations whose formula is not established.
+CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
+    WHEN model.recurrences IS NOT NULL AND scenario.phase_id <> 'inference' AND (scenario.checkpointing = 'selective'
+        OR scenario.attention = 'masked') THEN
+        'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
+    WHEN model.runs_all_experts AND (scenario.phase_id = 'qlora' OR scenario.lora_targets = 'experts') THEN
+        'what experts that every token runs through keep beside a quantised base, or under adapters of their own, '
+        || 'is not established yet'
+    WHEN scenario.checkpointing = 'selective' AND scenario.has_adapted_experts AND scenario.lora_targets = 'experts'
+        THEN
+        'checkpointing := selective with adapters of routed experts alone is not established yet'
+    WHEN scenario.checkpointing = 'selective' AND model.cross_layer_count > 0
+        AND (model.tower.grid = 'fixed' OR scenario.is_adapter AND scenario.precision = 'amp') THEN
+        'checkpointing := selective of an encoder with a window of its own, or of adapters of an encoder-decoder '
+        || 'under autocast, is not established yet'
+    WHEN has_unknown_recurrence(model) AND scenario.phase_id <> 'inference' THEN
+        'what this kind of recurrent layer keeps for training is not established yet'
+    WHEN has_unknown_recurrence(model) AND starts_with(scenario.engine_id, 'transformers') THEN
+        'the prefill peak of this kind of recurrent layer in Transformers is not established yet'
+END;
+
+-- The first of them.
+CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
+    name_reason(model, dtype, scenario), size_reason(model, scenario), adapter_reason(model, dtype, scenario),
+    recipe_reason(scenario, optimizer), way_reason(model, weight, scenario), unestablished_reason(model, scenario));
+
+-- Why there is no answer for what a scenario reads, or null.
+CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens) AS CASE
+    WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
+        THEN
+        'images start at 0, image_width and image_height at 1, audio_seconds above 0'
+    WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
+        THEN 'no formula yet for training models without token-mixing layers of text'
+    WHEN model.is_pipeline THEN
+        'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, '
+        || 'pipeline_stages(model_id) by part'
+    WHEN model.caches IS NULL AND model.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
+    WHEN model.caches IS NULL AND NOT starts_with(scenario.engine_id, 'transformers')
+        THEN 'models that read no text are modelled in Transformers only'
+    WHEN scenario.images > 0 AND (coalesce(model.tower.component <> 'vision', true) OR image_tokens IS NULL) THEN
+        'how many tokens an image takes is not known for this architecture'
+    WHEN scenario.audio_seconds > 0 AND coalesce(model.tower.component <> 'audio', true) THEN
+        'how many tokens a second of sound takes is not known for this architecture'
+    WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
+    WHEN scenario.images > 0 AND scenario.engine_id = 'llama.cpp' THEN 'images in llama.cpp are not modelled yet'
+    WHEN scenario.images > 0 AND scenario.engine_id = 'mlx-lm' THEN 'MLX LM reads text only'
+    WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
+        || ' tokens, more than the context'
+END;

@@ -1,0 +1,237 @@
+-- Scenarios: what was asked, with every default filled in and the GPUs divided among the ways of sharing.
+--
+-- scenarios(relation) answers a relation of the columns of `scenario_asked` (null means default) with one row each: a
+-- default is the dtype's or the phase's, and never more context than the model reads. What cannot be is not refused
+-- here but named: input_reason, sharding_reason (reasons.sql, sharding/reason.sql). Units: tokens, counts, bytes of one
+-- element.
+-- Source of the defaults: the tables dtype, engine, sharding_rule. Not covered: defaults of programs that call an
+-- engine.
+
+-- QLoRA's base is quantised; all else starts in 16 bits.
+CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
+
+-- The precision of a training step where nobody says.
+CREATE OR REPLACE MACRO usual_precision(phase_id, dtype_id) AS
+    CASE WHEN phase_id = 'qlora' THEN 'amp' WHEN dtype_id = 'fp32' THEN 'pure' ELSE 'mixed' END;
+
+-- How several GPUs share where nobody says: as the degrees that are asked for imply, else the engine's own way.
+CREATE OR REPLACE MACRO usual_sharding(gpu_count, tensor_parallel, pipeline_parallel, is_inference, parallelism) AS CASE
+    WHEN gpu_count = tensor_parallel * coalesce(pipeline_parallel, 1) AND tensor_parallel > 1 THEN 'tp'
+    WHEN gpu_count = pipeline_parallel THEN 'pp'
+    WHEN NOT is_inference THEN iif(starts_with(parallelism, 'zero'), parallelism, 'zero3')
+    ELSE coalesce(parallelism, 'tp')
+END;
+
+-- The numbers of a scenario as they were asked.
+CREATE OR REPLACE MACRO asked_numbers(asked) AS {
+    'context_tokens': asked_number(asked.context_tokens), 'max_context_tokens': asked_number(asked.max_context_tokens),
+    'sequences': asked_number(asked.sequences), 'images': asked_number(asked.images),
+    'image_width': asked_number(asked.image_width),
+    'image_height': asked_number(asked.image_height), 'lora_rank': asked_number(asked.lora_rank),
+    'gradient_accumulation': asked_number(asked.gradient_accumulation),
+    'optimizer_rank': asked_number(asked.optimizer_rank),
+    'gpu_count': asked_number(asked.gpu_count), 'tensor_parallel': asked_number(asked.tensor_parallel),
+    'pipeline_parallel': asked_number(asked.pipeline_parallel),
+    'context_parallel': asked_number(asked.context_parallel),
+    'expert_parallel': asked_number(asked.expert_parallel), 'micro_batches_in_flight': asked_number(
+        asked.micro_batches_in_flight)
+};
+
+-- Whole servers among which inference is spread as a pipeline, tensor parallel within each, where nobody asks for other
+-- degrees.
+CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
+    iif(scenario.phase_id = 'inference' AND scenario.sharding = 'tp' AND is_server(scenario)
+        AND scenario.tensor_asked IS NULL
+        AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
+
+-- (least and greatest pass over nulls)
+CREATE OR REPLACE MACRO default_context_tokens(model, phase_id) AS
+    least(iif(coalesce(phase_id, 'inference') = 'inference', 8192, 2048), model.max_context_tokens);
+
+CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
+WITH asked_for AS (FROM query_table(relation)),
+-- as typed values: words in lower case, numbers where they are whole; what is not has its reason and is counted as its
+-- default
+checked AS (SELECT asked, argument_reason(asked, constants) AS argument_reason
+    FROM (SELECT asked_for AS asked FROM asked_for) CROSS JOIN constants_row),
+typed AS (
+    SELECT
+        asked.model_id::VARCHAR AS model_asked, lower(asked.dtype_id::VARCHAR) AS dtype_id,
+        lower(asked.phase_id::VARCHAR) AS phase_id,
+        lower(asked.engine_id::VARCHAR) AS engine_id, lower(asked.kv_dtype_id::VARCHAR) AS kv_dtype_id,
+        lower(asked.optimizer_id::VARCHAR) AS optimizer_id,
+        lower(asked.precision::VARCHAR) AS precision, lower(asked.checkpointing::VARCHAR) AS checkpointing,
+        lower(asked.lora_targets::VARCHAR) AS lora_targets, lower(asked.adapter::VARCHAR) AS adapter,
+        lower(asked.attention::VARCHAR) AS attention,
+        lower(asked.loss::VARCHAR) AS loss, lower(asked.sharding::VARCHAR) AS sharding, lower(asked.offload::VARCHAR)
+            AS offload,
+        asked_flag(asked.ema) AS ema, asked_flag(asked.sequence_parallel) AS sequence_parallel,
+        iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
+        iif(argument_reason IS NULL, NULL, asked_numbers(asked)) AS refused,
+        iif(argument_reason IS NULL, try_cast(asked.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
+        argument_reason
+    FROM checked
+),
+asked AS (
+    SELECT
+        typed.* EXCLUDE (model_asked, numbers), coalesce(typed.phase_id, 'inference') = 'inference' AS is_inference,
+        coalesce(typed.phase_id IN ('lora', 'qlora'), false) AS is_adapter, coalesce(named.model_id, typed.model_asked)
+            AS model_id,
+        numbers.context_tokens, numbers.max_context_tokens, numbers.sequences, numbers.images, numbers.image_width,
+        numbers.image_height,
+        numbers.lora_rank, numbers.gradient_accumulation, numbers.optimizer_rank, numbers.tensor_parallel,
+        numbers.pipeline_parallel,
+        numbers.context_parallel, numbers.expert_parallel, numbers.micro_batches_in_flight,
+        coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
+            * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
+            * greatest(coalesce(numbers.context_parallel, 1), 1))::BIGINT AS gpu_count
+    FROM typed LEFT JOIN model_name AS named ON named.name = lower(typed.model_asked)
+),
+scenario AS (
+    SELECT
+        asked.model_id, usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id,
+        coalesce(asked.phase_id, 'inference') AS phase_id,
+        coalesce(asked.engine_id, iif(asked.is_inference, dtype.engine_id, 'transformers')) AS engine_id,
+        coalesce(asked.context_tokens, default_context_tokens(model, asked.phase_id))::BIGINT AS context_tokens,
+        asked.max_context_tokens::BIGINT AS max_context_tokens, coalesce(asked.sequences, 1)::BIGINT AS sequences,
+        iif(asked.is_inference, images_of(model, asked.images), asked.images)::BIGINT AS images,
+        asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height,
+        asked.audio_seconds::DOUBLE AS audio_seconds,
+        iif(asked.is_inference, coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
+            AS kv_dtype_id,
+        iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
+        iif(asked.is_inference, NULL, coalesce(asked.precision, usual_precision(asked.phase_id, asked.dtype_id)))
+            AS precision,
+        iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
+        iif(asked.is_adapter, coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        asked.adapter AS adapter_asked,
+        iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
+        iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
+        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
+        iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
+        coalesce(asked.attention, 'flash') AS attention,
+        CASE
+            WHEN asked.gpu_count = 1 THEN 'none'
+            WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
+            ELSE coalesce(asked.sharding, usual_sharding(asked.gpu_count, asked.tensor_parallel,
+                asked.pipeline_parallel, asked.is_inference, engine.parallelism))
+        END AS sharding,
+        -- formulas divide by gpu_count and degrees; what was asked is answered for below
+        greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
+        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
+        greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
+        greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
+        least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
+            asked.micro_batches_in_flight) AS least_degree,
+        coalesce(asked.offload, 'none') AS offload, asked.argument_reason, asked.refused
+    FROM asked
+    LEFT JOIN dtype ON dtype.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
+    LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
+    LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
+),
+placed AS (
+    SELECT scenario.*, servers_asked(scenario, constants) AS servers FROM (SELECT scenario AS scenario FROM scenario)
+        CROSS JOIN constants_row
+),
+degree AS (
+    SELECT
+        * EXCLUDE (servers),
+        greatest(coalesce(tensor_asked, iif(sharding = 'tp',
+            gpu_count // (greatest(coalesce(pipeline_asked, servers), 1) * context_parallel), 1)), 1)::BIGINT
+                AS tensor_parallel,
+        greatest(coalesce(pipeline_asked, iif(sharding = 'pp',
+            gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), servers)), 1)::BIGINT
+                AS pipeline_parallel
+    FROM placed
+),
+split AS (
+    SELECT
+        degree.*,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel * context_parallel), 1) AS data_parallel,
+        greatest(gpu_count // (tensor_parallel * pipeline_parallel), 1) AS shard_count,
+        greatest(coalesce(flights_asked, pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
+    FROM degree
+),
+-- the picture, in steps, so that none is worked out twice
+pictured AS (
+    SELECT
+        scenario.*, iif(scenario.images > 0, model.tower, NULL) AS tower,
+        iif(scenario.images > 0, picture_side(model.tower, iif(scenario.image_width < 1, NULL, scenario.image_width),
+            constants), NULL) AS picture_width,
+        iif(scenario.images > 0, picture_side(model.tower, iif(scenario.image_height < 1, NULL, scenario.image_height),
+            constants), NULL) AS picture_height,
+        iif(scenario.images > 0, token_side(model.tower), NULL) AS token_pixels
+    FROM (SELECT split AS scenario FROM split)
+    LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
+    CROSS JOIN constants_row
+),
+arranged AS (SELECT *, grid_rank(tower.processor, picture_width, picture_height, token_pixels) AS grid_rank
+    FROM pictured),
+in_rows AS (SELECT *, image_rows(tower, tower.processor, picture_width, picture_height, token_pixels, grid_rank)
+    AS picture_rows FROM arranged),
+in_columns AS (
+    SELECT * EXCLUDE (tower), image_columns(tower, tower.processor, picture_width, picture_height, token_pixels,
+        grid_rank, picture_rows) AS picture_columns
+    FROM in_rows
+),
+counted AS (
+    SELECT scenario.*, tower_tokens(model.tower, scenario, constants) AS tower_tokens,
+        prompt_image_tokens(model.tower, scenario) AS prompt_image_tokens
+    FROM (SELECT in_columns AS scenario FROM in_columns)
+    LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
+    CROSS JOIN constants_row
+),
+resolved AS (
+    SELECT
+        scenario.* EXCLUDE (prompt_image_tokens),
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
+        rule.bucket_elements, rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        expert_padding(rule, model, scenario) AS expert_padding, coalesce(rule.has_fused_kernels, false)
+            AS has_fused_kernels,
+        coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
+        scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
+        iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp' OR scenario.phase_id = 'qlora'
+            AND scenario.precision = 'mixed', 4, 2)
+            AS compute_bytes,
+        CASE
+            WHEN scenario.phase_id IN ('lora', 'qlora')
+                THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
+            WHEN scenario.precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
+            ELSE 2
+        END AS trained_bytes_each,
+        iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
+        coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
+        coalesce(run.chunks_logits, false) AS chunks_logits,
+        run.norm_form AS engine_norm_form,
+        coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
+            OR scenario.gradient_accumulation > 1
+            OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
+        run.gradient_bytes AS engine_gradient_bytes,
+        run.process_context_bytes AS engine_context_bytes,
+        run.unknown_reason AS engine_reason,
+        has_adapted_experts(model, scenario) AS has_adapted_experts,
+        constants.loss_chunks, iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
+            scenario.context_tokens) AS cross_tokens,
+        input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
+    FROM (SELECT counted AS scenario FROM counted)
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
+    LEFT JOIN engine AS run ON run.engine_id = scenario.engine_id
+    LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
+    LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
+        AND scenario.phase_id <> 'inference'
+    CROSS JOIN constants_row
+)
+SELECT
+    scenario.*, weight_shards(scenario) AS weight_shards, gradient_shards(scenario) AS gradient_shards,
+    optimizer_shards(scenario) AS optimizer_shards,
+    are_masters_weights(scenario) AS are_masters_weights, gradient_bytes_each(scenario) AS gradient_bytes_each,
+    made_bytes_each(scenario) AS made_bytes_each,
+    reduce_bytes_each(scenario) AS reduce_bytes_each, unit_elements(model, scenario) AS unit_elements,
+    trained_elements(model, scenario) AS trained_elements,
+    ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1) AS stage_share,
+    sharding_reason(model, scenario) AS sharding_reason
+FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;

@@ -1,0 +1,110 @@
+-- What a framework holds for a moment of a sharded step beside the shards: gathered weights, gradients before they are
+-- reduced, buckets.
+--
+--   fsdp2      unit      gathered weights of the layer that runs, and the next one's buffer, in the precision of the
+--                        computation; its gradients, and the layer's before it in the precision of the reduction
+--              root      embedding and head with the root for the whole step (is_root_whole), or units of their own
+--              pipelines keep a stage gathered and its gradients unsharded while micro-batches are in flight
+--   ddp        buckets: a second copy of the gradients from the first step on, also while the optimizer steps
+--              (tests/oracle/ddp_buckets.csv; with gradient_as_bucket_view, off by default, the gradients lie in the
+--                  buckets and there is no second copy)
+--   deepspeed  buckets of bucket_elements; ZeRO-3 keeps up to live_elements gathered; the step converts gradients to
+--       fp32
+--   megatron   gradients exist all the time in one fp32 buffer
+--
+-- Units: bytes per GPU; a stage is one of a pipeline. Source: sharding_rule.csv per framework. FSDP2's moments are held
+--   to its real code on fake tensors (tests/oracle/sharded_peaks.csv).
+-- Not covered: user-set prefetching, HSDP's all-reduce buffers, uneven shards' padding.
+
+-- elements of the largest layer on one GPU, before they are sharded; as communicated, filled up
+CREATE OR REPLACE MACRO layer_part(expert_parallel, model, scenario) AS
+    (model.largest_layer_elements - model.expert_elements / greatest(model.moe_layer_count, 1)
+        + model.expert_elements / greatest(model.moe_layer_count, 1) / expert_parallel) / scenario.tensor_parallel;
+
+CREATE OR REPLACE MACRO unit_elements(model, scenario) AS
+    layer_part(scenario.expert_parallel / scenario.expert_padding, model, scenario);
+
+-- bytes of a gradient's element as autograd makes it and as it is reduced; adapters' are too small to count
+CREATE OR REPLACE MACRO made_bytes_each(scenario) AS iif(scenario.is_adapter, 0, scenario.compute_bytes);
+CREATE OR REPLACE MACRO reduce_bytes_each(scenario) AS
+    iif(scenario.is_adapter, 0, coalesce(scenario.reduce_bytes, scenario.compute_bytes));
+
+-- Until the loss: what the root keeps gathered, and the buffer of the last unit.
+CREATE OR REPLACE MACRO gathered_at_loss(model, scenario, stage) AS CASE scenario.scheme
+    WHEN 'fsdp2' THEN CASE
+        WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
+            * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
+        WHEN scenario.is_root_whole THEN (stage.head + stage.embedding + scenario.unit_elements)
+            * scenario.gather_bytes_each
+        ELSE stage.head * scenario.gather_bytes_each END
+    WHEN 'ddp' THEN stage.gradients
+    WHEN 'deepspeed' THEN scenario.live_gathered * scenario.gather_bytes_each + scenario.bucket_bytes
+    ELSE 0
+END;
+
+-- At the end of the forward pass the buffer that the head was gathered with is still there.
+CREATE OR REPLACE MACRO gathered_at_forward(model, scenario, stage) AS gathered_at_loss(model, scenario, stage)
+    + iif(scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_root_whole
+        AND NOT model.is_head_tied, stage.head * scenario.gather_bytes_each, 0);
+
+-- Per element of the layer that is differentiated: its gradients before they are reduced.
+CREATE OR REPLACE MACRO made_in_layer(model, scenario) AS
+    iif(scenario.scheme = 'fsdp2', scenario.made_bytes_each * layer_part(scenario.expert_parallel, model, scenario)
+        / model.largest_layer_elements, 0);
+
+-- The weights that are gathered for the next layer while one is differentiated: no layer comes after the first. The
+-- second one has them, with the activations of one layer more and the gradients of one layer less.
+CREATE OR REPLACE MACRO gathered_next(model, scenario) AS
+    iif(scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND model.layer_count > 1, scenario.unit_elements
+        * scenario.gather_bytes_each, 0);
+
+CREATE OR REPLACE MACRO gathered_second(model, scenario, sums) AS
+    iif(scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND model.layer_count > 1,
+        greatest(0, gathered_next(model, scenario) + step_tokens(scenario) * kept_by_one_layer(model, scenario, sums)
+            - gradient_bytes(model.largest_layer_elements, scenario)), 0);
+
+-- While a layer is differentiated: its weights, and the gradients of the unit before it on their way.
+CREATE OR REPLACE MACRO gathered_at_backward(model, scenario, stage) AS CASE scenario.scheme
+    WHEN 'fsdp2' THEN CASE
+        WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
+            * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
+        ELSE scenario.unit_elements * scenario.gather_bytes_each + iif(scenario.is_root_whole,
+            (stage.head + stage.embedding) * scenario.gather_bytes_each + stage.head * scenario.made_bytes_each
+                + scenario.unit_elements * scenario.reduce_bytes_each,
+            greatest(stage.head, scenario.unit_elements) * scenario.reduce_bytes_each) END
+    ELSE gathered_at_loss(model, scenario, stage)
+END;
+
+-- When the embedding is reached.
+CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario.scheme
+    WHEN 'fsdp2' THEN CASE
+        WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
+            * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
+            + scenario.unit_elements * scenario.reduce_bytes_each
+        -- both gradients of a tied embedding and their sum, the weights still there
+        WHEN model.is_head_tied THEN stage.head * (scenario.gather_bytes_each + 3 * scenario.made_bytes_each)
+            + scenario.unit_elements * scenario.reduce_bytes_each
+        WHEN scenario.is_root_whole THEN (stage.head + stage.embedding) * scenario.made_bytes_each + greatest(
+            (stage.head + stage.embedding) * scenario.gather_bytes_each + scenario.unit_elements
+                * scenario.reduce_bytes_each,
+            (stage.head + stage.embedding) * scenario.reduce_bytes_each)
+        ELSE stage.embedding
+            * (scenario.made_bytes_each + greatest(scenario.gather_bytes_each, scenario.reduce_bytes_each))
+            + scenario.unit_elements * scenario.reduce_bytes_each END
+    ELSE gathered_at_loss(model, scenario, stage)
+END;
+
+CREATE OR REPLACE MACRO bucket_bytes(model, scenario) AS
+    coalesce(scenario.bucket_elements, model.hidden_size::DOUBLE * model.hidden_size) * scenario.made_bytes_each
+        * iif(scenario.sharding = 'zero3', 1, 2);
+
+-- elements that ZeRO-3 leaves gathered; what the host keeps is gathered too
+CREATE OR REPLACE MACRO live_gathered(model, scenario) AS iif(scenario.sharding = 'zero3' OR scenario.offload = 'all',
+    least(model.parameter_count, greatest(scenario.unit_elements, scenario.live_elements)), 0);
+
+-- fp32 copies of the gradients that the optimizer's step makes of its share
+CREATE OR REPLACE MACRO converted_gradients(scenario, stage) AS
+    iif(scenario.scheme = 'deepspeed' AND scenario.offload = 'none' AND scenario.sharding <> 'none'
+        AND scenario.compute_bytes = 2,
+        4 * least(iif(scenario.sharding = 'zero3', scenario.live_elements, scenario.trained_elements),
+            scenario.trained_elements * held_of_trained(scenario, stage, scenario.optimizer_shards)), 0);

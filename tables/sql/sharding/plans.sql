@@ -1,0 +1,115 @@
+-- How many GPUs a training takes, and how they share it: the sensible combinations searched.
+--
+--   plans_for('h100-sxm', 'meta-llama/Llama-3.1-405B', phase_id := 'pretrain', ...)
+--     one row per way to share, on the fewest GPUs that it fits; the cheapest first. plan_rank 1 is the one to take:
+--         fewest GPUs, then fewest
+--     stages and divided layers, then nothing computed twice, then most room. Where nothing fits, the row that comes
+--         closest, with verdict `no`.
+--
+-- Searched: 1, 2, 4 ... 1024 GPUs; DDP, ZeRO-1, ZeRO-2 and ZeRO-3 (FSDP), and tensor parallelism alone within one node
+-- (engine transformers; not over weights that bitsandbytes packs); or, where layers are divided or staged besides, the
+-- distributed optimizer (engine megatron): tensor_parallel up to the GPUs of one node; pipeline_parallel up to 16;
+-- context_parallel for long sequences; expert_parallel 8 for models with experts. Without activation checkpointing and
+-- with it (checkpointing := 'none', 'full' or 'selective' asks for one). With engine_id, only that engine's ways.
+-- offload is tried as asked. Pipelines are filled: as many micro-batches in flight as stages.
+-- Units: bytes per GPU; sequences is the micro-batch of a data-parallel copy. verdict as in compatibility: `fits` with
+-- the error band, `tight` without. Source: footprints, gpu, runs_on. Not covered: speed, stages of uneven size, cards
+-- of several kinds.
+
+CREATE OR REPLACE MACRO plans_for(
+    gpu_id, model_id, phase_id := 'full-finetune', dtype_id := NULL, context_tokens := NULL, sequences := 1,
+    optimizer_id := NULL,
+    checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL, attention := NULL,
+    engine_id := NULL, offload := NULL,
+    loss := NULL, gradient_accumulation := NULL, adapter := NULL
+) AS TABLE
+WITH plan_card AS (SELECT gpu_id::VARCHAR AS named_id, known_model(model_id) AS known_id),
+plan_asked AS (
+    SELECT
+        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, way.engine) AS engine_id,
+        context_tokens AS context_tokens, sequences AS sequences, NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
+        precision AS precision,
+        saved.checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets, attention AS attention, way.sharding,
+        gpus.number::BIGINT AS gpu_count, tensor.number::BIGINT AS tensor_parallel, pipeline.number::BIGINT
+            AS pipeline_parallel,
+        context.number::BIGINT AS context_parallel, expert.number::BIGINT AS expert_parallel,
+        NULL AS micro_batches_in_flight,
+        NULL AS sequence_parallel, offload AS offload, adapter AS adapter, loss AS loss, gradient_accumulation
+            AS gradient_accumulation,
+        NULL AS ema, NULL AS optimizer_rank, NULL AS max_context_tokens, NULL AS images, NULL AS image_width,
+        NULL AS image_height, NULL AS audio_seconds
+    FROM (SELECT unnest([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]) AS number) AS gpus
+    JOIN (SELECT unnest([1, 2, 4, 8]) AS number) AS tensor ON tensor.number <= gpus.number
+    JOIN (SELECT unnest([1, 2, 4, 8, 16]) AS number) AS pipeline ON tensor.number * pipeline.number <= gpus.number
+    JOIN (SELECT unnest([1, 4, 8]) AS number) AS context
+        ON tensor.number * pipeline.number * context.number <= gpus.number
+            AND (context.number = 1 OR coalesce(context_tokens, 0) >= 16384 * context.number)
+    JOIN (SELECT unnest([1, 8]) AS number) AS expert
+        ON expert.number = 1 OR gpus.number >= tensor.number * pipeline.number * 8
+            AND EXISTS (SELECT 1 FROM shape AS model WHERE model.model_id = (SELECT known_id FROM plan_card)
+                AND model.expert_count_max > 0)
+    -- by degrees: none; layers divided alone; any. Without a word for the sharding it is the engine's own
+    JOIN (SELECT * FROM (VALUES ('transformers', 'zero3', 1), ('transformers', 'zero2', 1),
+        ('transformers', 'zero1', 1), ('transformers', 'ddp', 1),
+            ('transformers', 'tp', 2), ('megatron', NULL, 3)) AS ways(engine, sharding, kind)) AS way
+        ON CASE way.kind
+            WHEN 1 THEN tensor.number * pipeline.number * context.number * expert.number = 1
+                AND (gpus.number > 1 OR way.sharding = 'zero3')
+            WHEN 2 THEN tensor.number > 1 AND tensor.number = gpus.number AND phase_id <> 'qlora'
+            ELSE tensor.number * pipeline.number * context.number * expert.number > 1
+                AND (engine_id IS NULL OR tensor.number < gpus.number)
+                AND (tensor.number = 1 OR phase_id <> 'qlora')
+        END
+    JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved
+        ON true
+),
+judged AS (
+    SELECT
+        footprint.*, card.capacity_bytes, coalesce(card.gpu_id, plan_card.named_id) AS asked_id,
+        iif(card_reason(running) IS NULL, card_verdict(footprint.total_bytes, footprint.error_band, card.capacity_bytes,
+            footprint.gpu_count), NULL) AS verdict,
+        no_verdict_reason(card.gpu_id, plan_card.named_id, footprint.total_bytes, footprint.unknown_reason,
+            footprint.model_id, card_reason(running)) AS reason
+    FROM plan_card
+    JOIN footprints_in('plan_asked', phase_id) AS footprint ON true
+    LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
+    LEFT JOIN model ON model.model_id = footprint.model_id
+    LEFT JOIN runs_on AS running
+        ON running.engine_id = footprint.engine_id AND running.dtype_id = running_format(model, footprint.dtype_id)
+            AND running.phase_id = footprint.phase_id
+        AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
+),
+-- of each way the fewest GPUs that it fits on, or the closest try
+way_best AS (
+    SELECT *
+    FROM judged
+    QUALIFY row_number() OVER (
+        PARTITION BY judged.engine_id, judged.checkpointing, sharding, tensor_parallel, pipeline_parallel,
+            context_parallel, expert_parallel
+        ORDER BY coalesce(list_position(['fits', 'multi-gpu', 'tight', 'no'], verdict), 5),
+            iif(verdict = 'no', total_bytes, gpu_count), gpu_count
+    ) = 1
+),
+ranked AS (
+    SELECT
+        *, row_number() OVER (
+            ORDER BY CASE WHEN verdict IN ('fits', 'multi-gpu') THEN 1 WHEN verdict = 'tight' THEN 2
+                WHEN verdict = 'no' THEN 3 ELSE 4 END,
+                iif(verdict = 'no', total_bytes, gpu_count), tensor_parallel * pipeline_parallel * context_parallel
+                    * expert_parallel,
+                iif(verdict = 'no', 0, list_position(['none', 'selective', 'full'], ranked_way.checkpointing)),
+                total_bytes, gpu_count,
+                ranked_way.engine_id, sharding
+        ) AS plan_rank
+    FROM way_best AS ranked_way
+)
+SELECT
+    plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, sharding, tensor_parallel,
+    pipeline_parallel,
+    context_parallel, expert_parallel, ranked.checkpointing, ranked.engine_id, ranked.offload, ranked.context_tokens,
+    ranked.sequences, total_bytes,
+    capacity_bytes, capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
+    reason AS unknown_reason
+FROM ranked
+WHERE plan_rank = 1 OR verdict IN ('fits', 'multi-gpu', 'tight')
+ORDER BY plan_rank;

@@ -1,0 +1,66 @@
+-- Why degrees of sharing do not go together; null where they do.
+--
+-- Units: none. Source: the frameworks' own checks, by way of sharding_rule.csv. Not covered: what a framework refuses
+-- for other reasons.
+
+-- Degrees that do not make up the GPUs, or that the phase does not have.
+CREATE OR REPLACE MACRO degree_reason(scenario) AS CASE
+    WHEN scenario.least_degree < 1
+        THEN 'tensor_parallel, pipeline_parallel, context_parallel, expert_parallel and micro_batches_in_flight '
+            || 'start at 1'
+    WHEN scenario.offload NOT IN ('none', 'optimizer', 'all') THEN 'offload is none, optimizer or all'
+    WHEN scenario.gpu_count % (scenario.tensor_parallel * scenario.pipeline_parallel * scenario.context_parallel) <> 0
+        THEN 'gpu_count ' || scenario.gpu_count
+        || ' is no multiple of tensor_parallel × pipeline_parallel × context_parallel = ' || scenario.tensor_parallel
+            * scenario.pipeline_parallel * scenario.context_parallel
+    WHEN scenario.phase_id = 'inference' AND (scenario.context_parallel > 1 OR scenario.expert_parallel > 1
+        OR scenario.offload <> 'none')
+        THEN 'context_parallel, expert_parallel and offload are for training'
+    WHEN scenario.phase_id = 'inference' AND scenario.tensor_parallel > 1 AND scenario.pipeline_parallel > 1
+        AND NOT is_server(scenario)
+        THEN scenario.engine_id || ' is shared by tensor_parallel or pipeline_parallel, not by both'
+    WHEN scenario.phase_id = 'inference' AND scenario.data_parallel > 1
+        THEN 'inference has no data-parallel copies here: gpu_count is '
+        || 'tensor_parallel × pipeline_parallel'
+    WHEN scenario.data_parallel > 1 AND scenario.sharding IN ('none', 'tp', 'pp') AND scenario.phase_id <> 'inference'
+        THEN 'gpu_count ' || scenario.gpu_count || ' leaves '
+        || scenario.data_parallel || ' data-parallel copies: sharding is then ddp, zero1, zero2 or zero3'
+END;
+
+-- Parts of the model that do not divide.
+CREATE OR REPLACE MACRO division_reason(model, scenario) AS CASE
+    WHEN model.head_max > 0 AND model.head_max % scenario.tensor_parallel <> 0 THEN model.head_max
+        || ' attention heads do not divide by tensor_parallel '
+        || scenario.tensor_parallel
+    WHEN model.kv_head_max > 0 AND model.kv_head_max % scenario.tensor_parallel <> 0
+        AND scenario.tensor_parallel % model.kv_head_max <> 0
+        THEN model.kv_head_max || ' KV heads and tensor_parallel ' || scenario.tensor_parallel || ' do not divide'
+    WHEN scenario.pipeline_parallel > model.layer_count THEN 'pipeline_parallel: more stages than the '
+        || model.layer_count || ' layers'
+    WHEN scenario.expert_parallel > 1 AND model.expert_count_max = 0
+        THEN 'expert_parallel: the model has no routed experts'
+    WHEN model.expert_count_max % scenario.expert_parallel <> 0 THEN model.expert_count_max
+        || ' experts do not divide by expert_parallel ' || scenario.expert_parallel
+    WHEN scenario.shard_count % scenario.expert_parallel <> 0 THEN 'expert_parallel ' || scenario.expert_parallel
+        || ' does not divide the ' || scenario.shard_count
+        || ' GPUs that share the data (data parallel × context_parallel)'
+    WHEN scenario.context_tokens % scenario.context_parallel <> 0 THEN 'context_tokens ' || scenario.context_tokens
+        || ' do not divide by context_parallel '
+        || scenario.context_parallel
+END;
+
+-- What no kernel or no framework does.
+CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
+    WHEN scenario.context_parallel > 1 AND (scenario.attention = 'eager' OR NOT model.has_flash_attention)
+        THEN 'context_parallel needs attention := flash'
+    WHEN scenario.phase_id <> 'inference' AND scenario.scheme IS NULL THEN 'no source in the book says how '
+        || scenario.engine_id || ' trains with sharding ' || scenario.sharding
+    WHEN scenario.offload = 'optimizer' AND NOT scenario.can_offload_optimizer OR scenario.offload = 'all'
+        AND NOT scenario.can_offload_all
+        THEN 'offload with sharding ' || scenario.sharding || ' in ' || scenario.engine_id || ' is none'
+            || iif(scenario.can_offload_optimizer, ' or optimizer', '')
+            || iif(scenario.can_offload_all, ' or all', '')
+END;
+
+CREATE OR REPLACE MACRO sharding_reason(model, scenario) AS
+    coalesce(degree_reason(scenario), division_reason(model, scenario), framework_reason(model, scenario));

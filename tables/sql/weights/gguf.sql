@@ -1,0 +1,88 @@
+-- GGUF: which block format llama.cpp gives to which layer of which tensor.
+--
+-- Units: elements, bytes. Sources: gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer,
+-- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
+-- vision and audio parts in F16 (they live in a file of their own).
+-- Not covered: importance matrices, mixes that somebody chose tensor by tensor.
+
+-- What llama.cpp calls our tensors, as far as its selection tells them apart.
+CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied) AS CASE
+    WHEN tensor_class IN ('vision-tower', 'audio-tower', 'projector') THEN 'separate'
+    WHEN operator IN ('vector', 'conv', 'parameter') OR tensor_class IN ('norm', 'router')
+        OR role LIKE 'position%' OR role LIKE 'token_type%' OR role LIKE 'relative%' THEN 'f32'
+    WHEN tensor_class = 'head' OR (is_head_tied AND role = 'embedding') THEN 'output'
+    WHEN role IN ('attention_v', 'attention_qkv', 'mla_kv_b') THEN 'attn_v'
+    WHEN role = 'attention_k' THEN 'attn_k'
+    WHEN role = 'attention_o' THEN 'attn_output'
+    WHEN role IN ('ffn_down', 'expert_down', 'shared_down') THEN 'ffn_down'
+    WHEN role = 'attention_q' THEN 'attn_q'
+    WHEN role IN ('ffn_up', 'ffn_gate', 'ffn_gate_up', 'expert_gate_up', 'expert_up', 'expert_gate', 'shared_up',
+        'shared_gate',
+        'shared_gate_up') THEN 'ffn_up'
+    WHEN role = 'embedding' THEN 'token_embd'
+    ELSE 'other'
+END;
+
+-- Whether a rule of a mix speaks of the layer at a place, the first of which is 0 (llama.cpp: use_more_bits and its
+-- neighbours).
+CREATE OR REPLACE MACRO gguf_rule_claims(layer_rule, place, layers, kv_group, experts, is_expert) AS CASE layer_rule
+    WHEN 'rest' THEN true
+    WHEN 'more-bits' THEN place < layers // 8 OR place >= 7 * layers // 8 OR (place - layers // 8) % 3 = 2
+    WHEN 'first-two' THEN place < 2
+    WHEN 'first-four' THEN place < 4
+    WHEN 'first-eighth' THEN place < layers // 8
+    WHEN 'first-sixteenth' THEN place < layers // 16
+    WHEN 'middle' THEN place >= layers // 8 AND place < 7 * layers // 8
+    WHEN 'four-queries-per-key' THEN kv_group >= 4
+    WHEN 'four-experts' THEN experts >= 4
+    WHEN 'eighty-layers' THEN layers = 80
+    WHEN 'eight-experts' THEN experts = 8
+    WHEN 'routed' THEN is_expert
+END;
+
+-- In how many of so many layers it does.
+CREATE OR REPLACE MACRO gguf_rule_layers(layer_rule, layers, kv_group, experts, is_expert) AS
+    len(list_filter(range(layers),
+        lambda place: gguf_rule_claims(layer_rule, place, layers, kv_group, experts, is_expert)));
+
+-- Rules that beat others come later; a layer that an earlier rule claims keeps it unless it is beaten.
+CREATE OR REPLACE MACRO gguf_rule_rank(layer_rule) AS list_position([
+    'rest', 'four-queries-per-key', 'four-experts', 'eighty-layers', 'more-bits', 'middle', 'first-two', 'first-four',
+    'first-eighth',
+    'first-sixteenth', 'eight-experts', 'routed'], layer_rule);
+
+CREATE OR REPLACE TEMP TABLE gguf_tensor AS
+SELECT
+    tensor.*,
+    gguf_category(tensor.tensor_class, tensor.role, tensor.operator, model.is_head_tied) AS category,
+    tensor.operator = 'expert' AS is_expert,
+    coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS layer
+        WHERE layer.model_id = tensor.model_id AND layer.component = 'text' AND layer.head_count > 0), 1) AS kv_group,
+    coalesce((SELECT max(expert_count) FROM feed_forward_layer AS block WHERE block.model_id = tensor.model_id), 0)
+        AS experts
+FROM tensor JOIN model USING (model_id);
+
+CREATE OR REPLACE TEMP TABLE gguf_share AS
+WITH claims AS (
+    SELECT
+        shape.*, rule.dtype_id, rule.gguf_type,
+        gguf_rule_rank(rule.layer_rule) AS rank,
+        gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts, is_expert) AS claimed
+    FROM (SELECT DISTINCT category, layer_count, kv_group, experts, is_expert FROM gguf_tensor
+          WHERE category NOT IN ('separate', 'f32')) AS shape
+    JOIN gguf_mix AS rule
+        ON rule.role = shape.category
+        OR (rule.role = 'other' AND NOT (rule.layer_rule = 'rest' AND EXISTS (
+            FROM gguf_mix AS own
+            WHERE own.dtype_id = rule.dtype_id AND own.role = shape.category AND own.layer_rule = 'rest')))
+)
+SELECT
+    category, layer_count, kv_group, experts, is_expert, dtype_id, gguf_type,
+    -- claims of higher rank cover the lower ones; what is left of a rule is its count less what beats it
+    greatest(claimed - coalesce(max(claimed) OVER (
+        PARTITION BY category, layer_count, kv_group, experts, is_expert, dtype_id ORDER BY rank
+        ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING), 0), 0) AS layers
+FROM claims WHERE claimed > 0;
+
+CREATE OR REPLACE MACRO gguf_bytes(elements, block_elements, block_bytes) AS
+    (elements * block_bytes + block_elements - 1) // block_elements;

@@ -1,0 +1,43 @@
+-- The weights that one GPU holds of a scenario.
+--
+-- Units: bytes per GPU. Source: `weight` (what tensor parallelism replicates, what lies in the layers), divided as the
+-- engines do: norms, routers and towers stay whole on every rank.
+-- Not covered: padding of the vocabulary, shards that an engine pads.
+
+-- Which part of the weights one GPU holds in inference: tensor parallelism replicates norms, routers and towers; a
+-- pipeline's worst stage has the most layers and the larger end; of both, that stage's layers are divided, and the
+-- towers are on every GPU.
+CREATE OR REPLACE MACRO beside_layers_bytes(weight) AS
+    weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
+CREATE OR REPLACE MACRO replicated_in_layers(weight) AS
+    least(greatest(weight.replicated_bytes - beside_layers_bytes(weight), 0), weight.layer_bytes);
+
+CREATE OR REPLACE MACRO sharded_weights(weight, scenario) AS CASE
+    WHEN scenario.tensor_parallel * scenario.pipeline_parallel = 1 THEN weight.weights_bytes
+    WHEN scenario.pipeline_parallel = 1 THEN weight.replicated_bytes
+        + ceil((weight.weights_bytes - weight.replicated_bytes) / scenario.tensor_parallel)
+    WHEN scenario.tensor_parallel = 1
+        THEN ceil(weight.layer_bytes * scenario.stage_share) + greatest(weight.embedding_bytes, weight.head_bytes,
+            beside_layers_bytes(weight))
+    ELSE ceil((replicated_in_layers(weight) + (weight.layer_bytes - replicated_in_layers(weight))
+        / scenario.tensor_parallel) * scenario.stage_share)
+        + ceil(greatest(weight.embedding_bytes, weight.head_bytes) / scenario.tensor_parallel)
+            + beside_layers_bytes(weight)
+END::BIGINT;
+
+-- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's
+-- preparation holds in fp32 what stays unquantised (embeddings, head, norms).
+CREATE OR REPLACE MACRO trained_weights(weight, scenario) AS CASE
+    WHEN scenario.phase_id = 'qlora' AND scenario.precision <> 'pure' THEN weight.weights_bytes
+        + weight.unquantised_bytes
+    WHEN scenario.is_adapter THEN weight.weights_bytes
+    WHEN scenario.precision = 'amp' AND scenario.dtype_id <> 'fp32' THEN 2 * weight.weights_bytes
+    ELSE weight.weights_bytes
+END;
+
+-- bytes of an element that a sharded layer is gathered in
+CREATE OR REPLACE MACRO gather_bytes_each(weight, model, scenario) AS CASE
+    WHEN scenario.phase_id = 'qlora' THEN weight.weights_bytes / model.parameter_count
+    WHEN scenario.precision = 'amp' AND NOT scenario.is_adapter THEN 4
+    ELSE scenario.compute_bytes
+END;

@@ -1,0 +1,35 @@
+-- Bytes of every tensor in every dtype.
+--
+--   ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8
+--
+-- Units: bytes, whole model. Sources: weight_format.csv and gguf_type.csv, by way of format.sql and gguf.sql.
+-- Not covered: padding of the vocabulary.
+
+CREATE OR REPLACE TEMP TABLE tensor_bytes AS
+SELECT tensor.*, format.dtype_id,
+    -- a matrix whose rows do not fill groups of one scale each is not packed
+    ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16,
+        format.element_bits) / 8)::BIGINT
+        + (tensor.layer_count * tensor.per_layer_count
+            * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
+FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
+UNION ALL
+SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), share.dtype_id,
+    sum(gguf_bytes(tensor.element_count // tensor.layer_count * share.layers,
+        coalesce(narrower.block_elements, wide.block_elements),
+        coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
+FROM gguf_tensor AS tensor
+JOIN gguf_share AS share USING (category, layer_count, kv_group, experts, is_expert)
+JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
+-- a row that does not divide into blocks takes the fallback, and F16 where that does not divide either
+LEFT JOIN gguf_type AS fallback
+    ON fallback.gguf_type = wide.fallback_gguf_type AND tensor.in_features % wide.block_elements <> 0
+LEFT JOIN gguf_type AS narrower
+    ON fallback.gguf_type IS NOT NULL
+    AND narrower.gguf_type = iif(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
+GROUP BY ALL
+UNION ALL
+SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), mix.dtype_id,
+    tensor.element_count * iif(tensor.category = 'f32', 4, 2)
+FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
+WHERE tensor.category IN ('f32', 'separate');

@@ -1,0 +1,113 @@
+"""What an older DuckDB is asked of the published file: every macro, found in the file itself, so that a new one cannot be forgotten."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+
+from pipeline.press.build import sql_files
+
+TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.0", "google/gemma-4-12B-it"
+# One row that is true by each macro that answers with a table.
+QUERIES = {
+    "footprint_of": f"SELECT total_bytes > 0 FROM footprint_of('{TEXT}', context_tokens := 40000, sequences := 7)",
+    "footprints": "SELECT total_bytes > 0 FROM footprints('one_scenario')",
+    "footprints_as_written": "SELECT total_bytes > 0 FROM footprints_as_written('one_scenario')",
+    "footprints_in": "SELECT total_bytes > 0 FROM footprints_in('one_scenario', 'inference')",
+    "footprints_of_inference": "SELECT total_bytes > 0 FROM footprints_of_inference('one_scenario')",
+    "footprints_of_training": "SELECT count(*) = 0 FROM footprints_of_training('one_scenario')",
+    "footprints_of_plain_inference": "SELECT total_bytes > 0 FROM footprints_of_plain_inference('one_scenario')",
+    "footprints_of_plain_training": "WITH tuned AS (SELECT * REPLACE ('lora' AS phase_id) FROM one_scenario) "
+    "SELECT total_bytes > 0 FROM footprints_of_plain_training('tuned')",
+    "scenarios": "SELECT sequences = 1 FROM scenarios('one_scenario')",
+    "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
+    "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
+    "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
+    "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
+    "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",
+    "layer_weights": f"SELECT count(*) = 36 FROM layer_weights('{TEXT}')",
+    "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
+    "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",
+    "pictures": "SELECT count(*) = 1 FROM pictures('one_picture')",
+    "pipeline_stages": f"SELECT count(*) > 1 FROM pipeline_stages('{PIPELINE}')",
+    "pipeline_of": f"SELECT min(total_bytes) > 0 FROM pipeline_of('{PIPELINE}')",
+    "pipeline_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_fits_on('rtx-4090', '{PIPELINE}')",
+}
+# Views, and the macros that only Python or people ask.
+BESIDES = [
+    "SELECT count(*) > 0 FROM footprint",
+    f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
+    "SELECT count(*) > 0 FROM (SELECT ladder_contexts(m, k) FROM shape AS m, constants AS k)",
+]
+_PROGRAM = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import duckdb
+connection = duckdb.connect(sys.argv[2], read_only=True)
+connection.execute("SET enable_progress_bar = false")  # 1.5 prints it wherever a query takes two seconds
+connection.execute("CREATE TEMP TABLE one_scenario AS " + sys.argv[3])
+picture = "SELECT 'google/gemma-4-12B-it' AS model_id, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height"
+connection.execute("CREATE TEMP TABLE one_picture AS " + picture)
+print(json.dumps([duckdb.__version__, [connection.execute(query).fetchall()[0][0] for query in json.loads(sys.argv[4])]]))
+"""
+
+
+def queries(database: Path) -> list[str]:
+    """All that is asked of a file. Fails where it holds a table macro without a query, or a scalar one that no query reaches."""
+    with duckdb.connect(str(database), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT function_name, macro_definition, function_type FROM duckdb_functions() "
+            "WHERE NOT internal AND function_type IN ('macro', 'table_macro')"
+        ).fetchall()
+        views = "\n".join(
+            r[0] for r in connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall()
+        )
+    tables = {name for name, _text, kind in rows if kind == "table_macro"}
+    assert tables == set(QUERIES), f"a query for each table macro: {sorted(tables ^ set(QUERIES))}"
+    texts: dict[str, str] = {}
+    for name, text, _kind in rows:
+        texts[name] = texts.get(name, "") + text
+    waiting, reached = [*QUERIES.values(), *BESIDES, views], set()
+    while waiting:
+        words = set(re.findall(r"\w+", waiting.pop()))
+        found = (words & texts.keys()) - reached
+        reached |= found
+        waiting += [texts[name] for name in found]
+    # those that the tables are filled by, before anybody reads them
+    filled = "\n".join(path.read_text(encoding="utf-8") for path in sql_files())
+    statements = [
+        part
+        for part in filled.split(";\n")
+        if re.search(r"CREATE (OR REPLACE )?(TEMP )?(TABLE|VIEW)|UPDATE|INSERT", part)
+    ]
+    build_words = set(re.findall(r"\w+", "\n".join(statements)))
+    more = build_words & texts.keys()
+    while more - reached:
+        name = (more - reached).pop()
+        reached.add(name)
+        more |= set(re.findall(r"\w+", texts[name])) & texts.keys()
+    assert not texts.keys() - reached, f"no query reaches {sorted(texts.keys() - reached)}"
+    return [*QUERIES.values(), *BESIDES]
+
+
+def ask(folder: Path, database: Path, asked: list[str], scenario: str) -> tuple[str, list[object]]:
+    """The version of the DuckDB in a folder, and its first value of each query; in a process of its own, as one process loads one."""
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(folder), str(database), scenario, json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    version, values = json.loads(done.stdout)
+    return version, values
+
+
+def scenario(names: list[str]) -> str:
+    """One scenario, every argument left to its default, as a query."""
+    return f"SELECT '{TEXT}' AS model_id, " + ", ".join(f"NULL AS {name}" for name in names if name != "model_id")

@@ -1,0 +1,55 @@
+"""The database as a file in an older DuckDB, with every macro: nearly everybody has an older one than the build.
+
+`make test` installs it beside the suite's own (tests/old-duckdb.lock), since one environment holds one DuckDB.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.scenario import TYPES
+from pipeline.press import build
+from pipeline.press.flat import flatten
+from tests.formulas import old_readers
+
+FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
+FEW = [old_readers.TEXT, old_readers.PIPELINE, old_readers.SEES]
+
+
+@pytest.fixture(scope="module")
+def small_file(bundled, tmp_path_factory):
+    """A book of three models as a file, with one published footprint."""
+    path = tmp_path_factory.mktemp("old") / build.DATABASE
+    frames = {
+        name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
+        for name, frame in bundled.items()
+    }
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
+        connection.execute("USE almanac")
+        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
+        build.run_sql(connection)
+        flatten(connection)
+        connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
+        columns = ", ".join(row[0] for row in connection.execute("DESCRIBE footprint").fetchall())
+        connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('asked')")
+    return path
+
+
+def test_every_macro_answers_in_an_older_version(small_file):
+    asked = old_readers.queries(small_file)
+    if not (FOLDER / "duckdb").is_dir():
+        reason = (
+            f"no older DuckDB in {FOLDER}: `make test` installs it where a wheel for this Python and machine exists"
+        )
+        pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
+    version, answers = old_readers.ask(FOLDER, small_file, asked, old_readers.scenario(list(TYPES)))
+    assert version == "1.5.3" and not version.startswith(duckdb.__version__)
+    assert dict(zip(asked, answers, strict=True)) == dict.fromkeys(asked, True)

@@ -1,0 +1,66 @@
+"""What is published is a file: the formulas must say the same after they were stored and opened again."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.press import build
+from pipeline.press.flat import flatten
+from pipeline.render.data.calculator import Calculator
+from pipeline.render.data.mirror import Mirror, Untranslatable
+
+ASKED = [
+    "'Qwen/Qwen3-8B', context_tokens := 40000, sequences := 7",
+    "'Qwen/Qwen3-8B', phase_id := 'full-finetune', gpu_count := 8",
+    "'Qwen/Qwen3-8B', phase_id := 'qlora', dtype_id := 'nf4', checkpointing := 'full'",
+    "'openai/gpt-oss-20b', dtype_id := 'gguf-q4_k_m', context_tokens := 131072",
+    "'nobody/nothing'",
+]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory, bundled):
+    path = tmp_path_factory.mktemp("stored") / build.DATABASE
+    connection = duckdb.connect()
+    connection.execute(f"ATTACH '{path}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
+    connection.execute("USE almanac")
+    build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
+    build.run_sql(connection)
+    flatten(connection)
+    connection.close()
+    with duckdb.connect(str(path), read_only=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_stored_formula_says_what_it_said(book, stored, asked):
+    query = f"FROM footprint_of({asked})"
+    assert stored.execute(query).fetchall() == book.execute(query).fetchall()
+
+
+def test_cards_are_judged_from_the_file(stored):
+    rows = stored.execute(
+        "SELECT verdict FROM fits_on('rtx-4090', 'Qwen/Qwen3-8B', dtype_id := 'gguf-q4_k_m')"
+    ).fetchall()
+    assert rows == [("fits",)]
+
+
+def test_the_calculator_is_translated_from_the_file(stored):
+    assert "export function footprints" in Mirror(stored).module()
+
+
+def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculator_out(tmp_path):
+    with duckdb.connect(str(tmp_path / build.DATABASE)) as connection:
+        connection.execute("CREATE MACRO odd(a) AS regexp_replace(a, 'x', 'y')")
+        connection.execute(
+            "CREATE MACRO footprints_as_written(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)"
+        )
+    with pytest.raises(Untranslatable, match="regexp_replace"):
+        Calculator(tmp_path)
+
+
+def test_a_database_without_formulas_has_no_calculator(tmp_path):
+    duckdb.connect(str(tmp_path / build.DATABASE)).close()
+    assert Calculator(tmp_path).module == ""

@@ -1,0 +1,122 @@
+"""Whether an engine runs a format on a card at all: cited lines, spelled out, and no verdict where it does not or nobody says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.book.facts import read_facts
+
+SMALL = "Qwen/Qwen3-0.6B"
+
+
+def runs(book, engine, dtype, gpu, phase="inference", attention="flash"):
+    rows = book.execute(
+        "SELECT runs, how FROM runs_on WHERE (engine_id, dtype_id, gpu_id, phase_id, attention) = ($1, $2, $3, $4, $5)",
+        [engine, dtype, gpu, phase, attention],
+    ).fetchall()
+    return rows[0] if rows else (None, None)
+
+
+def test_every_line_speaks_of_engines_formats_and_cards_that_exist(book):
+    known = {row[0] for table in ("engine", "dtype", "gpu") for row in book.execute(f"FROM {table}").fetchall()}
+    known |= {
+        row[0]
+        for row in book.execute(
+            "SELECT DISTINCT architecture FROM gpu UNION SELECT compute_capability FROM gpu"
+        ).fetchall()
+    }
+    for line in read_facts()["support"].iter_rows(named=True):
+        assert line["runs"] or line["how"], f"line {line['support_rank']} refuses without a reason"
+        words = f"{line['engine_ids'] or ''} {line['targets'] or ''}".split()
+        exact = [word for word in words if "*" not in word and not word.startswith("gfx")]
+        assert not [word for word in exact if word not in known], line["support_rank"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "dtype", "gpu", "expected"),
+    [
+        ("vllm", "bf16", "t4", False),
+        ("vllm", "fp16", "t4", True),
+        ("vllm", "bf16", "a100-sxm-80gb", True),
+        ("vllm", "fp8", "rtx-3090", True),
+        ("vllm", "mxfp4", "t4", False),
+        ("vllm", "bf16", "m4-max-128gb", False),
+        ("vllm", "fp8", "mi300x", True),
+        ("vllm", "fp8", "mi210", False),
+        ("vllm", "awq-int4", "mi300x", None),
+        ("llama.cpp", "gguf-q4_k_m", "m4-max-128gb", True),
+        ("llama.cpp", "gguf-q4_k_m", "gtx-1050-ti", True),
+        ("llama.cpp", "gguf-q4_k_m", "tpu-v5e", False),
+        ("transformers", "nf4", "m4-max-128gb", None),
+        ("transformers", "bf16", "rtx-4090", True),
+        ("transformers", "bf16", "t4", None),
+        ("transformers", "fp16", "t4", True),
+        ("llama.cpp", "awq-int4", "rtx-4090", None),
+    ],
+)
+def test_what_runs_where(book, engine, dtype, gpu, expected):
+    assert runs(book, engine, dtype, gpu)[0] is expected
+
+
+def test_training_in_bf16_wants_a_card_with_fused_attention_for_it(book):
+    assert runs(book, "transformers", "bf16", "t4", "lora")[0] is None
+    assert runs(book, "transformers", "bf16", "t4", "lora", "eager")[0] is True
+    assert runs(book, "transformers", "nf4", "t4", "qlora")[0] is True
+
+
+def test_a_card_that_does_not_run_it_has_no_verdict_but_a_reason(book):
+    def ask(card, **scenario):
+        named = "".join(f", {name} := '{value}'" for name, value in scenario.items())
+        return book.execute(
+            f"SELECT verdict, unknown_reason, total_bytes FROM fits_on('{card}', '{SMALL}'{named})"
+        ).fetchall()[0]
+
+    verdict, reason, total = ask("t4", engine_id="vllm")
+    assert verdict is None and "compute capability 8.0" in reason and total > 0
+    assert ask("t4", engine_id="vllm", dtype_id="fp16")[:2] == ("fits", None)
+    assert ask("m4-max-128gb", dtype_id="gguf-q4_k_m")[:2] == ("fits", None)
+    # the checkpoint as published runs where its format does
+    assert ask("t4", dtype_id="stored")[0] is None
+    assert ask("rtx-4090", dtype_id="stored")[:2] == ("fits", None)
+    # and a pair that nobody has written about is not known, which is not the same as running
+    assert ask("rtx-4090", engine_id="llama.cpp", dtype_id="awq-int4")[:2] == (
+        None,
+        "no source in the book says that this engine runs this format on this card",
+    )
+
+
+def test_every_verdict_is_of_a_pair_that_runs(book):
+    """The published order: the first line that speaks of a pair decides, and each pair has one line."""
+    assert book.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM runs_on GROUP BY engine_id, dtype_id, phase_id, attention, gpu_id HAVING count(*) > 1)"
+    ).fetchall() == [(0,)]
+    kinds = dict(book.execute("SELECT runs, count(*) FROM runs_on GROUP BY ALL").fetchall())
+    assert set(kinds) == {True, False, None}
+
+
+@pytest.mark.parametrize(
+    ("card", "held"),
+    [
+        ("rtx-4090", True),
+        pytest.param("h100-sxm", True, marks=pytest.mark.full),
+        ("mi300x", True),
+        ("rtx-3090", False),
+        pytest.param("mi210", False, marks=pytest.mark.full),
+    ],
+)
+def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(book, card, held):
+    """Triton has no such type below compute capability 8.9; other kernels there are not settled."""
+
+    def ask(column, kv_dtype_id="fp8", macro="fits_on"):
+        query = (
+            f"SELECT {column} FROM {macro}('{card}', '{SMALL}', engine_id := 'vllm', kv_dtype_id := '{kv_dtype_id}')"
+        )
+        return book.execute(query).fetchall()[0][0]
+
+    assert ask("verdict") == ("fits" if held else None)
+    assert ask("coalesce(unknown_reason, '')").startswith(
+        "" if held else "no source in the book says that a cache in fp8"
+    )
+    assert ask("verdict", "bf16") == "fits"
+    assert (ask("max_context_tokens", macro="limits_on") is not None) == held
+    assert (ask("verdict", macro="on_several_gpus") is not None) == held

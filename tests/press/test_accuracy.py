@@ -1,0 +1,130 @@
+"""Our error against published measurements: how their words are read, and that what is met stays met."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from pipeline.press.accuracy import ReadingError, fill_accuracy, read_scenarios, shown
+
+TARGETS = list(
+    csv.DictReader((Path(__file__).parents[1] / "golden" / "accuracy.csv").read_text(encoding="utf-8").splitlines())
+)
+COLUMNS = "is_trap scope metric model_id phase framework weights_dtype seq_len micro_batch parallelism group_id optimizer act_ckpt lora"
+
+
+@pytest.fixture(scope="module")
+def compared(book):
+    fill_accuracy(book)
+    return book
+
+
+def _measurement(**words):
+    row = dict.fromkeys(COLUMNS.split()) | {"measured_id": "m", "is_trap": False, "value": 1.0, "kv_dtype": None}
+    return row | {"phase": "inference", "parallelism": "1 GPU", "metric": "peak_allocated"} | words
+
+
+def _rule(rank, column, pattern, reads, value, when=(None, None)):
+    return {
+        "rank": rank, "when_column": when[0], "when_pattern": when[1], "column_name": column, "pattern": pattern,
+        "reads": reads, "as_value": value,
+    }  # fmt: skip
+
+
+def test_the_lowest_rank_that_matches_wins_and_groups_are_taken_over():
+    rules = [
+        _rule(2, "seq_len", ".*", "context_tokens", "7"),
+        _rule(1, "seq_len", "([0-9]+) tokens", "context_tokens", r"\1"),
+        _rule(3, "metric", ".*", "compared_with", "total_bytes", when=("phase", "pretrain")),
+    ]
+    first, second = read_scenarios([_measurement(seq_len="512 tokens"), _measurement(seq_len=None)], rules)
+    assert (first["context_tokens"], second["context_tokens"]) == (512, 7)
+    assert first["reason"] == "the metric has no counterpart in a footprint"
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (_rule(1, "metric", ".*", "wheels", "4"), "reads 'wheels'"),
+        (_rule(1, "metric", ".*", "compared_with", "everything"), "compares with 'everything'"),
+        (_rule(1, "metric", "(", "reason", "no"), "no regular expression"),
+    ],
+)
+def test_a_rule_that_speaks_of_nothing_is_an_error(rule, said):
+    with pytest.raises(ReadingError, match=said):
+        read_scenarios([_measurement()], [rule])
+
+
+def test_every_measurement_is_compared_or_has_a_reason(compared):
+    rows, bare = compared.execute(
+        "SELECT count(*), count(*) FILTER (error IS NULL AND reason IS NULL OR error IS NOT NULL AND reason IS NOT NULL) FROM prediction"
+    ).fetchall()[0]
+    assert rows == compared.execute("SELECT count(*) FROM measured").fetchall()[0][0]
+    assert bare == 0
+
+
+def test_no_measurement_is_lost_between_its_scenario_and_its_answer(compared):
+    """Models that read images answer `images` where a measurement says nothing of them."""
+    lost = compared.execute("SELECT count(*) FROM prediction WHERE reason = 'the footprint is not known'").fetchall()
+    assert lost == [(0,)]
+    seeing = "SELECT count(error) FROM prediction JOIN shape USING (model_id) WHERE shape.tower.component = 'vision'"
+    assert compared.execute(seeing).fetchall()[0][0] >= 4
+
+
+def test_accuracy_counts_every_measurement_once(compared):
+    counted = compared.execute("SELECT sum(measured_count), sum(row_count) FROM accuracy").fetchall()[0]
+    expected = compared.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
+    assert counted == expected
+
+
+def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
+    """What the allocator reported, and the process's context, on every card of the book."""
+    verdicts, wrong, needless = compared.execute(
+        "SELECT sum(verdict_count), sum(wrong_fits_count), sum(needless_refusal_count) FROM accuracy "
+        "WHERE phase_id = 'inference' AND metric = 'peak_allocated'"
+    ).fetchall()[0]
+    assert verdicts > 5_000
+    assert wrong == 0
+    assert needless < 0.1 * verdicts  # the allocator gives unused blocks back before it fails
+
+
+def test_a_scenario_that_is_answered_twice_is_an_error(compared):
+    """One row says that there are no images and one says nothing: the answer to the first is an answer to both."""
+    rows = "FROM measured WHERE measured_id = 'gt1182'"
+    rule = "10000, NULL, NULL, 'measured_id', 'twice', 'image_width', '256', NULL"
+    compared.execute("BEGIN")
+    try:
+        compared.execute(f"INSERT INTO measured SELECT * REPLACE ('twice' AS measured_id) {rows}")
+        compared.execute(f"INSERT INTO reading VALUES ({rule})")
+        with pytest.raises(ReadingError, match="gt1182 has 2 answers"):
+            fill_accuracy(compared)
+    finally:
+        compared.execute("ROLLBACK")
+
+
+def test_filling_again_changes_nothing(compared):
+    before = compared.execute("FROM accuracy ORDER BY ALL").fetchall()
+    fill_accuracy(compared)
+    assert compared.execute("FROM accuracy ORDER BY ALL").fetchall() == before
+
+
+def test_the_table_for_people_says_why_rows_are_left_out(compared):
+    text = shown(compared)
+    rows, known = compared.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
+    assert f"{known} of {rows} measurements are compared. Not compared: {rows - known}" in text
+    assert "a published total that is not what sits on the GPU" in text
+
+
+@pytest.mark.parametrize(
+    "target", TARGETS, ids=lambda t: "-".join((t["metric"], t["phase_id"], t["engine_id"], t["strict_set"]))
+)
+def test_targets_that_are_met_stay_met(compared, target):
+    row = compared.execute(
+        "SELECT row_count, median_error, p95_error FROM accuracy WHERE metric = ? AND phase_id = ? AND engine_id = ? AND strict_set = ?",
+        [target[name] for name in ("metric", "phase_id", "engine_id", "strict_set")],
+    ).fetchall()[0]
+    assert row[0] >= int(target["least_rows"])
+    assert row[1] <= float(target["median_error"])
+    assert row[2] <= float(target["p95_error"])

@@ -1,0 +1,65 @@
+"""The checks of the data find what they are for: each is given a bad row, and must name it."""
+
+from __future__ import annotations
+
+import shutil
+
+import duckdb
+import pytest
+
+from pipeline.book.facts import read_facts
+from pipeline.press.checks import all_checks, run_checks
+from pipeline.press.lookup import fill_footprints
+
+MODELS = ["Qwen/Qwen3-0.6B"]
+
+
+@pytest.fixture(scope="module")
+def good(book, tmp_path_factory):
+    """A file with the tables of the book and the lookup of one model."""
+    cursor = book.cursor()
+    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    path = tmp_path_factory.mktemp("good") / "almanac.duckdb"
+    cursor.execute(f"ATTACH '{path}' AS copy")
+    names = cursor.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' AND NOT temporary"
+    ).fetchall()
+    for (name,) in names:
+        cursor.execute(f"CREATE TABLE copy.{name} AS FROM memory.{name}")
+    cursor.execute("DETACH copy")
+    cursor.execute("DELETE FROM footprint; DELETE FROM ladder")
+    cursor.close()
+    return path
+
+
+@pytest.fixture
+def database(good, tmp_path):
+    """A copy to damage."""
+    return shutil.copy(good, tmp_path / "almanac.duckdb")
+
+
+def test_the_bundled_facts_pass(database):
+    assert run_checks(database) == []
+    assert len(list(all_checks())) > 50
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        ("INSERT INTO gpu FROM gpu WHERE gpu_id = 't4'", "gpu: key is unique"),
+        ("UPDATE gpu SET tdp_w = -1 WHERE gpu_id = 't4'", "gpu: numbers are in range"),
+        ("UPDATE model SET anatomy_grade = 'sure'", "model: anatomy_grade is one of its values"),
+        ("DELETE FROM phase WHERE phase_id = 'lora'", "footprint: phase_id exists"),
+        ("UPDATE footprint SET total_bytes = total_bytes + 1 WHERE dtype_id = 'nf4'", "footprint_adds_up"),
+        ("UPDATE footprint SET unknown_reason = NULL", "footprint_adds_up"),
+        ("UPDATE weight SET weights_bytes = 1 WHERE dtype_id = 'bf16'", "weights_are_plausible"),
+        ("UPDATE weight SET weights_bytes = 1 WHERE dtype_id = 'stored'", "weights_are_plausible"),
+        ("UPDATE gpu SET capacity_bytes = capacity_bytes * 2", "capacity_is_below_sticker"),
+        ("UPDATE tensor SET element_count = 0 WHERE role = 'head'", "every_known_model_has_a_census"),
+        ("UPDATE model SET anatomy_note = '' WHERE anatomy_grade = 'unknown'", "unknown_models_have_a_reason"),
+    ],
+)
+def test_each_check_names_the_bad_rows(database, damage, named):
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(damage)
+    assert any(failure.startswith(named) for failure in run_checks(database)), run_checks(database)

@@ -1,0 +1,79 @@
+"""The formulas as they are asked against the formulas as they are written: the same rows, to the bit."""
+
+import duckdb
+import polars as pl
+import pytest
+
+from pipeline.book.facts import read_facts
+from pipeline.book.scenario import TYPES, scenario_grid
+from pipeline.press import flat
+from pipeline.press.flat.reading import Reading, Unreadable
+from tests.browser.test_formulas import scenarios
+
+MODELS, EACH = 40, 40
+
+
+@pytest.fixture(scope="module")
+def asked(book):
+    """Published scenarios of some models, and random ones with anything in any field."""
+    ids = [
+        row[0]
+        for row in book.execute("SELECT model_id FROM shape ORDER BY hash(model_id) LIMIT $n", {"n": MODELS}).fetchall()
+    ]
+    grid = scenario_grid(read_facts()["scenario_set"]).drop("least_parameter_count")
+    rows = [grid.sample(60, seed=i).with_columns(model_id=pl.lit(model)) for i, model in enumerate(ids)]
+    odd = pl.DataFrame(scenarios(book, MODELS), schema=TYPES, infer_schema_length=None, strict=False)
+    book.register(
+        "flat_rows",
+        pl.concat([*(r.select(list(TYPES)) for r in rows), odd.select(list(TYPES))], how="vertical_relaxed").to_arrow(),
+    )
+    book.execute("CREATE OR REPLACE TEMP TABLE flat_asked AS FROM flat_rows")
+    book.unregister("flat_rows")
+    return "flat_asked"
+
+
+def differences(book, left, right):
+    """How many rows are in one of two queries only, each as often as it is there."""
+    both = f"(FROM ({left}) EXCEPT ALL FROM ({right})) UNION ALL (FROM ({right}) EXCEPT ALL FROM ({left}))"
+    return book.execute(f"SELECT count(*) FROM ({both})").fetchall()[0][0]
+
+
+def test_what_is_asked_says_what_is_written(book, asked):
+    assert differences(book, f"FROM footprints('{asked}')", f"FROM {flat.AS_WRITTEN}('{asked}')") == 0
+    known = book.execute(f"SELECT count(total_bytes), count(unknown_reason) FROM footprints('{asked}')").fetchall()[0]
+    assert min(known) > 300
+
+
+@pytest.mark.parametrize("phase", ["inference", "full-finetune", "lora", "no-such-phase"])
+def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
+    book.execute(
+        f"CREATE OR REPLACE TEMP TABLE flat_phase AS FROM {asked} WHERE coalesce(lower(phase_id), 'inference') = '{phase}'"
+    )
+    assert differences(book, f"FROM footprints_in('flat_phase', '{phase}')", "FROM footprints('flat_phase')") == 0
+    others = ", ".join(f"NULL AS {name}" for name in sorted(TYPES.keys() - flat.PLAIN))
+    book.execute(f"CREATE OR REPLACE TEMP TABLE flat_plain AS SELECT * REPLACE ({others}) FROM flat_phase")
+    plain = f"FROM footprints_in('flat_plain', '{phase}', is_plain := true)"
+    assert differences(book, plain, "FROM footprints('flat_plain')") == 0
+
+
+def test_columns_have_their_names_and_types(book, asked):
+    told, written = (
+        book.execute(f"DESCRIBE FROM {name}('{asked}')").fetchall() for name in ("footprints", flat.AS_WRITTEN)
+    )
+    assert told == written
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("SELECT count(*) AS n FROM query_table(relation) GROUP BY model_id", "a step that groups"),
+        ("SELECT model_id FROM query_table(relation) UNION SELECT 'a'", "a union"),
+        ("SELECT no_such_name AS n FROM query_table(relation)", "the name no_such_name"),
+        ("SELECT (SELECT max(tokens) FROM a JOIN b USING (id)) AS n FROM query_table(relation)", "a subquery of more"),
+    ],
+)
+def test_a_construct_that_is_not_known_stops_the_build_by_its_name(body, said):
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE MACRO footprints(relation) AS TABLE {body}")
+        with pytest.raises(Unreadable, match=said):
+            Reading(connection, tuple(TYPES)).macro("footprints")

@@ -1,0 +1,261 @@
+"""The pieces that pages are made of: paths, relatives, plots, badges, redirects, and what the rules and errors say."""
+
+import itertools
+import json
+import xml.etree.ElementTree as ElementTree
+import zlib
+from types import SimpleNamespace
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.hub.listing import Unusable
+from pipeline.hub.select import _named
+from pipeline.render import paths, words
+from pipeline.render.data import modelfiles, relatives
+from pipeline.render.data import tables as tables_module
+from pipeline.render.draw import plot, preview
+from pipeline.render.pages import answer, errors, pipelines, redirects
+from pipeline.render.pages.models import ModelPages
+from pipeline.render.pages.rules import RULES, Rules
+from tests.render.tiny_tables import build
+
+
+def row(model_id, **facts):
+    return {
+        "model_id": model_id,
+        "created_at": None,
+        "base_model_id": None,
+        "family": None,
+        "stored_format": None,
+    } | facts
+
+
+@given(st.lists(st.text(alphabet="aAbB/.", min_size=1), unique=True))
+def test_paths_differ_where_case_does_not_count(ids):
+    assigned = paths.assign([row(i) for i in ids])
+    assert len({p.lower() for p in assigned.values()}) == len(ids)
+
+
+def test_the_older_of_two_namesakes_keeps_the_plain_path():
+    older, newer = row("Lab/Model-FP8", created_at="2025-01-01"), row("lab/Model-fp8", created_at="2026-01-01")
+    assert paths.assign([newer, older])["Lab/Model-FP8"] == "Lab/Model-FP8"
+    assert paths.assign([newer, older])["lab/Model-fp8"].startswith("Lab/Model-fp8~~")
+    assert paths.assign([newer]) == {"lab/Model-fp8": "lab/Model-fp8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("Qwen/Qwen3-8B-AWQ", "qwen3-8b"),
+        ("unsloth/Qwen3-8B-bnb-4bit", "qwen3-8b"),
+        ("lab/Qwen3-8B-quantized.w4a16", "qwen3-8b"),
+        ("lab/Llama-3.1-8B-Instruct-GPTQ-INT4", "llama-3.1-8b-instruct"),
+        ("lab/Qwen3-14B", "qwen3-14b"),
+    ],
+)
+def test_a_stem_is_a_name_without_its_format(name, stem):
+    assert relatives.stem(name) == stem
+
+
+def test_relatives_are_told_once_and_in_their_families():
+    models = [
+        row("a/Base-7B", family="f"),
+        row("b/Base-7B-AWQ", family="f", base_model_id="a/Base-7B"),
+        row("c/Tuned-7B", family="f", base_model_id="a/Base-7B"),
+        row("d/Base-7B", family="other"),
+    ]
+    found = relatives.Relatives(models)
+    assert found.of(0) == [("The same model, packed or hosted otherwise", [1], 0), ("Derived from it", [2], 0)]
+    assert [places for _heading, places, _more in found.of(2)] == [[0], [1]]
+    assert relatives.packed(models[1]) == "awq"
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=8))
+def test_labels_keep_their_distance(places):
+    moved = sorted(plot.spread(places, 14, 0, 400))
+    assert all(b - a > 13.9 for a, b in itertools.pairwise(moved))
+
+
+def test_plots_are_drawings_with_a_title_whatever_the_name():
+    lines = [("bf16", [512, 8192], [14.0, 15.0]), ("int4", [512, 8192], [4.0, 4.5])]
+    drawing = plot.context_lines(lines, [("8 GB card", 7.6)], "<script>&", 8192, words.tokens)
+    root = ElementTree.fromstring(drawing)
+    assert "<script>&" in root.findtext("title") and root.findtext("desc")
+    assert ElementTree.fromstring(plot.histogram("h", "t", "d", [("a", 1), ("<", 0)])) is not None
+    assert plot.context_lines([], [], "x", None, words.tokens) == ""
+
+
+@pytest.mark.parametrize("where", ["8 GB in 4-bit", None])
+def test_a_badge_is_a_drawing(where):
+    assert "GPU memory" in ElementTree.fromstring(modelfiles.badge(where, True)).attrib["aria-label"]
+
+
+@pytest.mark.parametrize(
+    ("locator", "address"),
+    [
+        ("https://example.org/a", "https://example.org/a"),
+        ("github.com/o/n @0123456 docs/a.md (a table)", "https://github.com/o/n/blob/0123456/docs/a.md"),
+        ("github.com/o/n@0123456", "https://github.com/o/n/tree/0123456"),
+        ("arXiv:2404.10933", "https://arxiv.org/abs/2404.10933"),
+        ("javascript:alert(1)", None),
+        ("a book", None),
+    ],
+)
+def test_a_source_becomes_an_address(locator, address):
+    assert errors.address_of(locator) == address
+
+
+def test_renamed_models_lead_on(tmp_path):
+    file = tmp_path / "redirects.csv"
+    file.write_text("old_id,new_id\nold/Name,new/Name\n")
+    listed = {"new/Name": "new/Name"}
+    moved = redirects.renamed([], listed, file)
+    assert redirects.write(tmp_path, "https://almanac.example/", listed, moved) == ["old/Name"]
+    assert "https://almanac.example/models/new/Name/" in (tmp_path / "models/old/Name/index.html").read_text()
+    with pytest.raises(ValueError, match="no model"):
+        redirects.renamed([], {}, file)
+
+
+def test_what_a_crawl_found_renamed_leads_on_by_itself(tmp_path):
+    file = tmp_path / "redirects.csv"
+    file.write_text("old_id,new_id\n")
+    answered = [_named(Unusable("b/Second", "", ""), "a/First"), _named(Unusable("c/Third", "", ""), "b/Second")]
+    answered += [_named(Unusable("x/Loop", "", ""), "y/Loop"), _named(Unusable("y/Loop", "", ""), "x/Loop")]
+    rejected = [{"model_id": u.model_id, "reason": u.reason} for u in answered] + [row("d/Else", reason="disabled")]
+    assert redirects.renamed(rejected, {"c/Third": "c/Third"}, file) == {"a/First": "c/Third", "b/Second": "c/Third"}
+
+
+def test_a_model_that_is_gone_keeps_its_address(tmp_path):
+    taken = tmp_path / "models" / "a" / "Kept"
+    taken.mkdir(parents=True)
+    (taken / "index.html").write_text("kept")
+    gone = ["a/Kept", "a/Listed", "b/<Gone>"]
+    assert redirects.write_gone(tmp_path, "https://almanac.example/", {"a/Listed": "a/Listed"}, gone) == ["b/<Gone>"]
+    page = (tmp_path / "models" / words.slug("b/<Gone>") / "index.html").read_text()
+    assert "&lt;Gone&gt;" in page and "<Gone>" not in page and "Listed no more" in page
+    assert (taken / "index.html").read_text() == "kept"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    return ModelPages(tables_module.read(build(tmp_path_factory.mktemp("tables"))), "https://almanac.example/")
+
+
+def test_rules_are_set_against_the_footprints(pages):
+    rule = next(r for r in RULES if r.dtype == "nf4")
+    found = Rules(pages.book, pages).errors(rule)
+    assert found["error"].to_list() == pytest.approx([4 / 4.5 - 1] * len(found), rel=1e-6)
+    assert len(found) == sum((m["max_context_tokens"] or 0) >= 8192 for m in pages.book.models)
+
+
+def test_json_of_a_model_says_what_its_page_says(pages):
+    number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
+    files = pages.files(number)
+    content = json.loads(files["model.json"])
+    assert content["model"]["parameter_count"] == 7_000_000_000 and content["answer"].startswith("Runs on one 12 GB")
+    limits = {r["dtype_id"]: r["max_context_tokens"] for r in content["limits"] if r["engine_id"] == "transformers"}
+    assert limits["bf16"]["rtx-3060-12gb"] == 0 < limits["bf16"]["rtx-4090"]
+    assert json.loads(files["formula.json"])["shape"]
+
+
+def test_measurements_keep_their_source(pages):
+    pages.book.tables["measured"] = [
+        {
+            "measured_id": "a",
+            "metric": "peak",
+            "value_bytes": 2**30,
+            "value": 1.0,
+            "unit": "GiB",
+            "strict_set": "A",
+            "source": "arXiv:2404.10933",
+        }
+    ]
+    pages.book.tables["prediction"] = [
+        dict.fromkeys(("context_tokens", "sequences", "gpu_count", "sharding", "reason"))
+        | {"measured_id": "a", "model_id": "<x>", "phase_id": "lora", "engine_id": "vllm", "dtype_id": "bf16"}
+        | {"predicted_bytes": 2**31, "error": 1.0}
+    ]
+    (found,) = errors.compared(pages.book, {})
+    assert found["address"] == "https://arxiv.org/abs/2404.10933" and errors.reasons(pages.book) == []
+    ((phase, drawing, left_out),) = errors.scatters([found])
+    assert left_out == "" and phase == "lora" and ElementTree.fromstring(drawing) is not None
+    assert '<a href="https://arxiv.org/abs/2404.10933" tabindex="-1"' in drawing
+    (link,) = ElementTree.fromstring(drawing).iter("a")
+    (mark,) = link
+    assert mark.tag == "path" and mark.findtext("title") == "<x>, peak: +100.0 %" and not (link.text or "").strip()
+
+
+PREVIEWS = preview.Previews()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.text(max_size=90), st.lists(st.text(max_size=200), max_size=6))
+def test_any_text_gives_a_preview_of_the_right_size(name, sentences):
+    picture = PREVIEWS.draw(name, "7B parameters", sentences)
+    assert picture == PREVIEWS.draw(name, "7B parameters", sentences)
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n") and picture[16:24] == (1200).to_bytes(4, "big") + (630).to_bytes(
+        4, "big"
+    )
+    start = picture.index(b"IDAT") + 4
+    rows = zlib.decompress(picture[start : start + int.from_bytes(picture[start - 8 : start - 4], "big")])
+    assert len(rows) == 630 * 1201 and max(rows) <= 16 and not any(rows[::1201])
+
+
+def test_a_preview_shows_different_names_differently():
+    draw = PREVIEWS.draw
+    assert draw("a/One", "", []) != draw("a/Two", "", [])
+
+
+def test_training_limits_stand_by_card(pages):
+    number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
+    found = pages.reach.training_rows(number, pages.training[2048], pages.phases)
+    rows = {r["label"]: str(r["cells"]) for r in found["rows"]}
+    assert found["usual"] == 2048 and "QLoRA" in rows
+    small, *_rest = rows["LoRA"].split("</td>")
+    assert "–" in small  # 14 GB of weights are more than the smallest card has
+    assert "all 32k" in rows["LoRA"] and "×" in rows["LoRA"]
+
+
+def test_a_limit_that_was_not_looked_beyond_is_marked():
+    assert "≥ 32k" in words.limit_cell(32768, None, 131072, 32768)
+    assert "all 32k" in words.limit_cell(32768, None, 32768, 32768)
+
+
+@pytest.mark.parametrize(("stored", "chosen"), [("mxfp4", "gguf-mxfp4"), ("fp8", "stored"), ("bf16", "gguf-q4_k_m")])
+def test_a_model_published_in_few_bits_is_answered_in_them(stored, chosen):
+    book = SimpleNamespace(
+        models=[{"stored_format": stored}],
+        rows=lambda *_, **__: [SimpleNamespace(dtype_id="stored")],
+        default=lambda *_, **__: {},
+        is_known=lambda *_: True,
+    )
+    assert answer.asked(book, 0, 8192)[0][1][0] == chosen
+
+
+def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
+    with duckdb.connect(str(tmp_path / "almanac.duckdb")) as connection:
+        connection.execute("create table component as select 'a/Picture' as model_id")
+    assert pipelines.read(tmp_path, ["a/Picture"]) == {}  # a release without such formulas
+    arguments = "model_id, dtype_id := 'bf16', width := 1, height := 1"
+    with duckdb.connect(str(tmp_path / "almanac.duckdb")) as connection:
+        connection.execute(
+            f"create macro pipeline_of({arguments}) as table select 'resident' as placement, "
+            "case when model_id = 'a/Picture' then width * height * 8192::bigint end as total_bytes, 'not read' as unknown_reason"
+        )
+        connection.execute(f"create macro pipeline_stages({arguments}) as table select 'vae' as pipeline_part")
+    found = pipelines.read(tmp_path, ["a/Picture", "b/Other"])
+    assert (
+        pipelines.sentence(found["a/Picture"]) == "In bf16, at 1024 × 1024 pixels: 8.0 GiB with all parts on the card."
+    )
+    cards = [(8, 7 * 1024**2), (12, 9 * 1024**2)]
+    assert "8.0 GiB with all parts on the card (one 12 GB card)." in pipelines.sentence(found["a/Picture"], cards)
+    assert pipelines.for_badge(found["a/Picture"], cards) == ("12 GB in bf16", True)
+    assert pipelines.for_badge(found["a/Picture"], cards[:1]) == (None, True)
+    assert pipelines.for_badge(found["b/Other"], cards) == (None, False) == pipelines.for_badge(None, cards)
+    ((name, cells),) = pipelines.verdicts(pipelines.told(found["a/Picture"]), [{"capacity_bytes": 9 * 1024**3}], [None])
+    assert name == "all parts on the card" and "v-fits" in cells
+    assert pipelines.sentence(found["b/Other"]) == "" and pipelines.told(found["b/Other"])["reason"] == "not read"
+    assert pipelines.sentence(None) == ""

@@ -1,0 +1,208 @@
+"""The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
+
+import random
+from dataclasses import replace
+
+import duckdb
+import pytest
+
+from pipeline.press.build import SQL
+from pipeline.render import words
+from pipeline.render.data import book as books
+from pipeline.render.data import limits
+from pipeline.render.data import tables as tables_module
+from pipeline.render.data.slices import slice_of
+from pipeline.render.data.support import Support
+from pipeline.render.pages.answer import answer
+from tests.render.tiny_tables import SHORT, SHORT_TOKENS, build
+
+# the view and what it is made of
+FILES = ("words", "ask/nearest", *(f"capacity/{name}" for name in ("support", "verdict", "limits", "compatibility")))
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def book(tables):
+    return tables_module.read(tables)
+
+
+def with_view(connection, tables):
+    connection.execute(f"attach '{tables / 'almanac.duckdb'}' as almanac (read_only)")
+    for name in (
+        "footprint",
+        "gpu",
+        "model",
+        "ladder",
+        "constants",
+        "engine",
+        "dtype",
+        "phase",
+        "optimizer",
+        "kv_dtype",
+        "support",
+        "sharding_rule",
+    ):
+        connection.execute(f"create table {name} as from almanac.{name}")
+    for name in FILES:
+        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+    connection.execute("create or replace table runs_on as from almanac.runs_on")
+
+
+def test_limits_are_those_of_the_view(book, tables):
+    """Every model, format and card of inference: the longest context and the most sequences."""
+    cards = {g["gpu_id"]: g["capacity_bytes"] for g in book.gpus}
+    known = limits.points(tables)
+    longest = limits.longest(known, cards, book["constant"])
+    most = limits.most(known, cards, book["constant"])
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        rows = connection.execute(
+            "select model_id, dtype_id, engine_id, context_tokens, sequences, gpu_id, max_context_tokens, max_sequences "
+            "from compatibility where phase_id = 'inference' and verdict is not null"
+        ).fetchall()
+    of_longest = {row[:4]: dict(zip(cards, row[4:], strict=True)) for row in longest.iter_rows()}
+    of_most = {row[:4]: dict(zip(cards, row[4:], strict=True)) for row in most.iter_rows()}
+    assert len(rows) > 1000
+    for model, dtype, engine, context, sequences, gpu, tokens, users in rows:
+        assert of_longest[model, dtype, engine, sequences][gpu] == tokens, (model, dtype, gpu)
+        assert of_most[model, dtype, engine, context][gpu] == users, (model, dtype, gpu)
+    assert {0} < {row[6] for row in rows} and len({row[6] for row in rows}) > 20
+
+
+def test_verdicts_are_those_of_the_view(book, tables):
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        rows = connection.execute(
+            f"select model_id, gpu_id, verdict, gpu_count_needed, {', '.join(books.KEYS)} from compatibility"
+        )
+        expected = {(row[0], row[1], books.Scenario(*row[4:])): row[2:4] for row in rows.fetchall()}
+    longer = sum(s.context_tokens > SHORT_TOKENS for s in book.scenarios)  # which one of the models does not read
+    assert len(expected) == (len(book.models) * len(book.scenarios) - longer) * len(book.gpus)
+    seen, support = set(), Support(book)
+    for number, model in enumerate(book.models):
+        for place, scenario in enumerate(book.scenarios):
+            totals = book.totals(number, place)
+            for gpu in book.gpus:
+                verdict, gpus, _kib = words.judge(totals, book.counts, gpu["capacity_bytes"] // 1024)
+                if support.refusal(scenario, support.format(scenario, number), gpu["gpu_id"]):
+                    verdict, gpus = None, None
+                wanted = expected.get((model["model_id"], gpu["gpu_id"], scenario), (None, None))
+                assert (verdict, gpus) == wanted, (model, scenario, gpu)
+                seen.add(verdict)
+    assert seen == {"fits", "tight", "multi-gpu", "no", None}
+
+
+def test_both_orders_hold_the_same_numbers(book):
+    width = book.width * 4
+    for number in range(len(book.models)):
+        mine = book.model_bytes(number)
+        for place in range(len(book.scenarios)):
+            slice_ = book.scenario_array(place).tobytes()
+            assert slice_[number * width : (number + 1) * width] == mine[place * width : (place + 1) * width]
+
+
+def test_a_model_that_reads_less_is_in_a_slice_with_all_that_it_reads(book):
+    numbers = {m["model_id"]: i for i, m in enumerate(book.models)}
+    for scenario in book.scenarios:
+        values = slice_of(book, scenario)
+        for model_id, number in numbers.items():
+            read = min(scenario.context_tokens, SHORT_TOKENS) if model_id == SHORT else scenario.context_tokens
+            place = book.index[replace(scenario, context_tokens=read)]
+            assert values[number * book.width : (number + 1) * book.width] == book.totals(number, place)
+
+
+def test_totals_are_those_of_the_table(book, tables):
+    import polars as pl
+
+    frame = pl.read_parquet(tables / "footprint.parquet")
+    at = {m["model_id"]: i for i, m in enumerate(book.models)}
+    for row in frame.sample(300, seed=7).iter_rows(named=True):
+        place = book.index[books.Scenario(*(row[k] for k in books.KEYS))]
+        kib = book.totals(at[row["model_id"]], place)[book.counts.index(row["gpu_count"])]
+        if row["total_bytes"] is None:
+            assert kib == books.UNKNOWN_KIB
+        else:
+            assert kib * 1024 == pytest.approx(row["total_bytes"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("totals", "capacity", "expected"),
+    [
+        ([90, 50, 500, 1000], 100, ("fits", 1)),
+        ([96, 50, 500, 1000], 100, ("tight", 1)),
+        ([101, 90, 500, 1000], 100, ("multi-gpu", 2)),
+        ([101, 95, 500, 1000], 100, ("tight", 2)),
+        ([101, 101, 500, 1000], 100, ("no", None)),
+        ([books.UNKNOWN_KIB, 101, 0, 0], 100, ("no", None)),
+        ([books.UNKNOWN_KIB, 50, 0, 0], 100, ("multi-gpu", 2)),
+        ([books.UNKNOWN_KIB, books.UNKNOWN_KIB, 0, 0], 100, (None, None)),
+    ],
+)
+def test_judge(totals, capacity, expected):
+    assert words.judge(totals, [1, 2], capacity)[:2] == expected
+
+
+def test_answer_of_a_model_too_large_for_anything(book):
+    number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
+    assert "full fine-tuning does not fit on 16 × 80 GB" in answer(book, number, 8192, 2048)[0]
+
+
+def test_what_is_published_in_few_bits_is_told_as_it_is(book):
+    number = next(i for i, m in enumerate(book.models) if m["model_id"] == "acme/Beta-MoE-30B-A3B")
+    plain = answer(book, number, 8192, 2048)[0]
+    packed = [m | {"stored_format": "mxfp4" if i == number else m["stored_format"]} for i, m in enumerate(book.models)]
+    four, eight = (
+        replace(
+            book,
+            tables=book.tables
+            | {"model": [m | {"stored_format": kind} if m["stored_format"] == "mxfp4" else m for m in packed]},
+        )
+        for kind in ("mxfp4", "fp8")
+    )
+    assert " in 4-bit at 8k tokens" in plain and "as published" not in plain
+    assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number, 8192, 2048)[0]
+    assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number, 8192, 2048)[0]
+
+
+def test_pages_judge_any_footprint_as_the_formulas_do(tables):
+    """Totals in whole KiB and bands in ten-thousandths, as pages hold them, at and around every border of a card."""
+    dice, counts = random.Random(7), [1, 2, 4]
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        for _ in range(400):
+            capacity = dice.choice([11_000_000, 24_000_000, 80_000_000])
+            bands = [dice.choice([0, 300, 1000, 2500]) for _ in range(2)]
+            totals = [
+                capacity * 10_000 // (10_000 + dice.choice([0, bands[0], bands[1]])) + dice.choice([-1, 0, 1])
+                for _ in counts
+            ]
+            totals = [total if dice.random() < 0.6 else dice.randint(1, 3 * capacity) for total in totals]
+            rows = [
+                {"gpu_count": n, "total": 1024 * kib, "band": bands[n > 1] / 10_000}
+                for n, kib in zip(counts, totals, strict=True)
+            ]
+            said = connection.execute("SELECT verdict($rows, $capacity)", {"rows": rows, "capacity": 1024 * capacity})
+            told, gpus, _kib = words.judge([*totals, *bands], counts, capacity)
+            assert said.fetchall() == [(told,)], (totals, bands, capacity)
+            if gpus and told != "no":
+                row = next(row for row in rows if row["gpu_count"] == gpus)
+                one = connection.execute(
+                    "SELECT card_verdict($total, $band, $capacity, $gpu_count)", row | {"capacity": 1024 * capacity}
+                )
+                assert one.fetchall() == [(told,)]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm", "transformers"])
+def test_engines_have_one_cap_and_one_cell_everywhere(tables, book, engine):
+    by_engine = limits.multiples(book["constant"])
+    with duckdb.connect() as connection:
+        with_view(connection, tables)
+        query = "SELECT most_requests($id, k), line_end($id, k), context_multiple($id, k) FROM constants AS k"
+        cap, end, cell = connection.execute(query, {"id": engine}).fetchall()[0]
+    assert cap == (by_engine["most"] if engine in limits.BLOCK_ENGINES else None)
+    assert end == limits.of_engines(book["constant"])["most"].get(engine)
+    assert cell == by_engine.get(engine, 1)
