@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.hub.answers import Refused
+from pipeline.hub.answers import Doubtful, Refused
 from pipeline.hub.client import Hub
 from pipeline.hub.crew import each
 from pipeline.hub.journal import Journal
 from pipeline.hub.listing import EXPAND, EXPAND_ONE, NEEDED, Listed, Unusable, read_row
+from pipeline.hub.record import is_model_id
 from pipeline.hub.settings import Settings
 from pipeline.hub.store import GONE, RENAMED
 from pipeline.hub.traffic import BodyTooLarge, BudgetSpent, HubError, Silent, Stopped, Unavailable
@@ -156,7 +157,10 @@ class Asker:
             return {"asked": model_id, "failed": None}
         problem: HubError | None = None
         try:
-            row = {"asked": model_id, "row": _to_json(read_row(self.hub.info(model_id, EXPAND_ONE, NEEDED)))}
+            answer = read_row(self.hub.info(model_id, EXPAND_ONE, NEEDED))
+            if not is_model_id(answer.model_id):  # somebody in between answers in JSON too
+                raise Doubtful(f"what answers for it names no model: {answer.reason}")
+            row = {"asked": model_id, "row": _to_json(answer)}
         except Stopped:
             raise
         except Refused as refusal:
