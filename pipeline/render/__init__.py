@@ -65,6 +65,7 @@ def render(
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
+                **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
@@ -72,6 +73,7 @@ def render(
         for file in site_dir.rglob("*.html"):
             file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
+        (site_dir / "data" / "window").mkdir()
         for name, text in data.items():
             (site_dir / "data" / name).write_text(text, encoding="utf-8")
         with step(progress, "figures"):

@@ -9,6 +9,7 @@ import shutil
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -48,11 +49,21 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 @pytest.fixture(scope="session")
-def site_url(tmp_path_factory):
+def tiny(tmp_path_factory):
+    """The tables that the site is rendered from: their folder, and those that limits ask."""
+    folder = tmp_path_factory.mktemp("tiny") / "tables"
+    build(folder)
+    return {"folder": folder} | {
+        name: pl.read_parquet(folder / f"{name}.parquet").to_dicts() for name in ("gpu", "constant")
+    }
+
+
+@pytest.fixture(scope="session")
+def site_url(tmp_path_factory, tiny):
     folder = tmp_path_factory.mktemp("browser")
     server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder / "site")))
     url = f"http://127.0.0.1:{server.server_port}/"
-    render(build(folder / "tables"), folder / "site", site_url=url)
+    render(tiny["folder"], folder / "site", site_url=url)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield url

@@ -77,7 +77,7 @@ def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_ur
     expect(again.locator("[data-controls=inference] [name=context]")).to_have_value("2048")
 
 
-def test_the_keys_are_those_of_the_front_page_and_of_sql(open_page):
+def test_the_keys_are_those_of_the_matrix_and_of_sql(open_page):
     page = open_page(f"{MODEL}?phase=lora&context=512&checkpointing=none&dtype=bf16")
     training = page.locator("[data-controls=training]")
     assert training.locator("[name=context]").input_value() == "512"
@@ -116,8 +116,8 @@ def test_what_the_address_asks_for_in_vain_is_told(open_page, asked, left):
     assert page.locator(".told").count() == 0
 
 
-def test_a_click_on_the_front_page_carries_card_and_scenario(open_page):
-    page = open_page("?gpu=l40s&phase=lora&context=2048&checkpointing=none&find=Alpha")
+def test_a_click_on_the_matrix_carries_card_and_scenario(open_page):
+    page = open_page("matrix/?gpu=l40s&phase=lora&context=2048&checkpointing=none&find=Alpha")
     page.locator("#matrix tbody th a", has_text="acme/Alpha-7B-Instruct").click()
     page.wait_for_selector("article.model")
     page.wait_for_selector('html[data-almanac="ready"]')

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.browser
 MODEL = "models/acme/Alpha-7B-Instruct/"
 PAGES = [
     "",
+    "matrix/",
     MODEL,
     f"models/{UNKNOWN}/",
     "models/acme/",
@@ -71,7 +72,7 @@ def test_the_first_table_is_what_the_scripts_would_draw(open_page):
 def test_a_card_can_be_mine(open_page, site_url):
     page = open_page("gpus/h100-sxm/")
     page.get_by_role("button", name="Make this my card").click()
-    page.goto(site_url)
+    page.goto(f"{site_url}matrix/")
     page.wait_for_selector('html[data-almanac="ready"]')
     assert page.locator("select[name=gpu]").input_value() == "h100-sxm"
 
@@ -115,7 +116,7 @@ def test_reading_needs_no_script(open_page, path):
         assert not page.locator("form[data-controls]").first.is_visible()
     if path == "gpus/rtx-4090/":
         assert page.locator("#fits-table td.v").count() > 10
-    if path == "":
+    if path == "matrix/":
         assert page.locator("#matrix td.v").count() > 10
 
 
@@ -144,7 +145,7 @@ def test_on_paper_there_are_answers_and_no_controls(open_page):
     assert page.locator(".scroll").first.evaluate("box => getComputedStyle(box).overflow") == "visible"
 
 
-@pytest.mark.parametrize("path", ["", "calculator/", "models/acme/Alpha-7B-Instruct/"])
+@pytest.mark.parametrize("path", ["", "matrix/", "calculator/", "models/acme/Alpha-7B-Instruct/"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_jumps_while_a_page_comes_alive(open_page, path, width):
     page = open_page(path, width=width)

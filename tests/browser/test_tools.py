@@ -52,7 +52,7 @@ def test_the_calculator_names_what_is_near(open_page):
     assert "context_tokens=1000" in page.url
 
 
-def test_the_calculator_reads_addresses_of_the_front_page(open_page):
+def test_the_calculator_reads_addresses_of_the_matrix(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=nf4&context=2000&gpu=rtx-9999")
     assert page.locator("select[name=dtype_id]").input_value() == "nf4"
     assert page.get_by_label("My card").input_value() == ""
