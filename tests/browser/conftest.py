@@ -87,7 +87,8 @@ def open_page(browser, site_url):
     """Opens a page of the site. At the end: no console error, no failed request, nothing asked of another origin."""
     contexts, faults = [], []
 
-    def open_(path="", width=1280, height=900, **options):
+    def open_(path="", width=1280, height=900, unfold=True, **options):
+        """`unfold` opens what a page folds, as somebody would who looks for it."""
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -99,6 +100,8 @@ def open_page(browser, site_url):
         page.goto(site_url + path)
         if options.get("java_script_enabled", True):
             page.wait_for_selector('html[data-almanac="ready"]')
+            if unfold:
+                page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = true")
         return page
 
     yield open_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cached_property
 from itertools import accumulate
 
@@ -18,6 +19,7 @@ from pipeline.render.environment import slug_gpu
 from pipeline.render.pages.models import ModelPages
 
 EXAMPLE = "rtx-3060-12gb"  # what the page speaks of before anybody has said which card it is about
+POPULAR = 60  # places of works that count as popular
 ROWS = 25  # as many as the browser draws at first
 SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one is known
 
@@ -39,9 +41,9 @@ class Front:
             "wishes": json.dumps(
                 [[w.name, w.label, w.file, w.context_tokens] for w in self.window.wishes], ensure_ascii=False
             ),
-            "formats": [_short(dtype) for _phase, dtype, _engine in wish.columns],
+            "formats": [words.format_name(dtype) for _phase, dtype, _engine in wish.columns],
             "rows": rows[:ROWS],
-            "fit": len(rows),
+            "said": self._sentence(rows),
             "of": sum(wish.means(self.book.models[i]) for i in self.window.of_file[wish.file]["works"]),
             "sizes": self._sizes(),
             "macs": sorted(
@@ -79,7 +81,26 @@ class Front:
                 year = _months(newest) - _months(model["created_at"]) if model["created_at"] else 10**6
                 more = len(self.window.members[of["works"][k]]) - 1
                 rows.append((year // 12, k, row | {"more": more}))
-        return [row for _year, _k, row in sorted(rows, key=lambda r: r[:2])]
+        return [row | {"year": year, "work": k} for year, k, row in sorted(rows, key=lambda r: r[:2])]
+
+    def _sentence(self, rows: list[dict]) -> Markup:
+        """The answer in words, as front.js has it."""
+        start = Markup("For example on {}: {:,} model{}. ").format(
+            self.card["short"], len(rows), "" if len(rows) == 1 else "s"
+        )
+        if not rows:
+            return start
+        step = lambda row: round(math.log(row["millions"] or 1e-3) / math.log(1.1))  # noqa: E731
+        large_first = lambda row: (-step(row), row["year"], row["work"])  # noqa: E731
+        popular = sorted((r for r in rows if r["work"] < POPULAR), key=large_first) or sorted(rows, key=large_first)
+        second = [r for r in popular if (r["millions"] or 0) < 0.95 * (popular[0]["millions"] or 0)][:1]
+        large = [popular[0], *second]
+        roomy = [r for r in popular if r["is_best"] and r not in large][:1]
+        bold = lambda r: Markup("<b>{}</b> in {} ({})").format(words.shown(r["leaf_name"]), r["format"], r["reach"])  # noqa: E731
+        told = Markup("The largest popular {}: {}.").format(
+            "ones" if len(large) > 1 else "one", Markup(" and ").join(map(bold, large))
+        )
+        return start + told + (Markup(" In the best quality: {}.").format(bold(roomy[0])) if roomy else "")
 
     def _row(self, model: dict, wish, of: dict, shape: list, longest: dict) -> dict | None:
         """A work as a line of the table; None where no format holds the context that is asked for."""
@@ -94,13 +115,13 @@ class Front:
             return None
         lines = [self._line(shape, c, of["axes"]) for c in range(len(columns))]
         cells = [
-            self._cell(_short(columns[c][1]), reach[c], lines[c], c == best, model, wish.context_tokens)
+            self._cell(words.format_name(columns[c][1]), reach[c], lines[c], c == best, model, wish.context_tokens)
             for c in range(main)
         ]
         if native:
             cells = [
                 Markup('<td class="cell best wide" role="cell" colspan="{}">as published, {}: {}</td>').format(
-                    main, _short(columns[best][1]), _reach(reach[best], model, lines[best][0][-1])
+                    main, words.format_name(columns[best][1]), _reach(reach[best], model, lines[best][0][-1])
                 )
             ]
         bar, need = self._bar(shape, best, of["axes"], wish.context_tokens)
@@ -108,9 +129,12 @@ class Front:
         return self.pages.entry(model) | {
             "size": words.count(size) if size else "",
             "made": (model["created_at"] or "")[:7],
-            "format": _short(columns[best][1]),
+            "format": words.format_name(columns[best][1]),
             "need": words.gib(need),
             "bar": bar,
+            "millions": size and float(f"{size / 1e6:.4g}"),
+            "is_best": best == 0,
+            "reach": _reach(reach[best], model, lines[best][0][-1]),
             "cells": Markup("").join(cells),
         }
 
@@ -168,8 +192,3 @@ def _reach(found: int, model: dict, last: int | None) -> str:
 
 def _months(made: str) -> int:
     return 12 * int(made[:4]) + int(made[5:7])
-
-
-def _short(dtype: str) -> str:
-    """A format as people say it."""
-    return dtype[5:].upper() if dtype.startswith("gguf-") else dtype
