@@ -21,7 +21,7 @@ from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.pages import news, redirects, search
+from pipeline.render.pages import commands, news, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells
@@ -65,6 +65,7 @@ def render(
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
+                "commands.json": commands.as_file(),
                 **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)

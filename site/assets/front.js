@@ -117,7 +117,7 @@ const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return
 const short = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const hardware = (n = state.count) => `${n > 1 ? `${n} × ` : ""}${gpuNow().short}`;
-const link = (work, inner) => a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}` }, inner);
+const link = (work, inner, place = "") => a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
 const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
@@ -188,7 +188,7 @@ function missOf({ work, cells, deciding }) {
     if (longest > 0) ways.push(a.h("b", {}, `Runs with ${a.roundedTokens(longest)} tokens`));
     const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, state.context);
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}`);
-    if (current.data.columns[last][2] === "llama.cpp") ways.push(link(work, `${ways.length ? "or with" : "With"} a part of it on the CPU ›`));
+    if (current.data.columns[last][2] === "llama.cpp") ways.push(link(work, `${ways.length ? "or with" : "With"} a part of it on the CPU ›`, "#now-what"));
     words.push(...ways.flatMap((way) => [" ", way]));
   }
   return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 }, ...words));

@@ -14,7 +14,7 @@ const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
 class Page {
   constructor(world, totals) {
-    Object.assign(this, { world, totals, tables: [], boxes: [], scenarios: {}, start: {} });
+    Object.assign(this, { world, totals, model: article.dataset.id, tables: [], boxes: [], scenarios: {}, start: {} });
     for (const kind of Object.keys(KINDS)) {
       if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
       const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
@@ -27,6 +27,12 @@ class Page {
     const byCard = article.querySelector("[data-cards]"), run = article.querySelector("[data-run]");
     if (byCard) this.tables.push(new tables.ByCard(this, byCard));
     if (run) this.run = new Run(this, run);
+    const help = article.querySelector("[data-help]");
+    if (help) help.closest("details").addEventListener("toggle", async () => {
+      const { Help } = await import(`./help.js${search}`);
+      this.help ??= new Help(this, help, article);
+      await this.help.draw();
+    }, { once: true });
     for (const table of article.querySelectorAll("[data-pipeline]")) this.tables.push(new tables.Pipeline(this, table));
   }
 
@@ -167,7 +173,7 @@ class Page {
     if (state.cards !== "common") wanted.add("inference");
     for (const kind of wanted) article.querySelector(`[data-matrix="${kind}"]`)?.closest("details").setAttribute("open", "");
     const aim = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (aim) { aim.closest("details.fold")?.setAttribute("open", ""); aim.scrollIntoView(); }
+    if (aim) { aim.closest("details.fold, details.more")?.setAttribute("open", ""); aim.scrollIntoView(); }
   }
 
   async draw() {
@@ -178,6 +184,7 @@ class Page {
       for (const code of document.querySelectorAll("[data-sql]"))
         code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
     this.run?.draw();
+    this.help?.draw();
     for (const code of document.querySelectorAll("[data-layers]")) code.textContent = code.textContent.replace(/'[^']*'/, `'${state.gpu || "rtx-3060-12gb"}'`);
     const isAsIs = !state.gpu && state.cards === "common"; // the page says it of the common cards as it comes
     if (isAsIs || this.points || !article.dataset.points) return;

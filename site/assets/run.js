@@ -8,16 +8,18 @@ const ENGINES = { ollama: "llama.cpp", sglang: "vllm" }; // whose numbers are to
 export class Run {
   constructor(page, section) {
     Object.assign(this, { page, section });
-    this.items = [...section.querySelectorAll("[data-command]")].map((item) => ({ item, ...JSON.parse(item.dataset.command), asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
+    this.held = JSON.parse(section.dataset.held);
+    this.items = [...section.querySelectorAll("[data-line]")].map((item) => ({ item, formats: item.dataset.formats.split(" "), line: +item.dataset.line, asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
   }
 
-  draw() {
+  async draw() {
+    if (this.page.state.gpu) this.lines ??= await a.load("data/commands.json");
     const gpu = this.page.world.gpus.find((g) => g.id === this.page.state.gpu);
     const context = this.page.start.inference?.context ?? 8192;
     for (const each of this.items) {
       const code = each.item.querySelector("code"), note = each.item.querySelector("small");
       each.item.hidden = false;
-      if (!gpu || !this.page.points) {
+      if (!gpu || !this.page.points || !this.lines) {
         [code.textContent, note.textContent] = each.asItWas;
         code.closest("pre").hidden = false;
         continue;
@@ -28,8 +30,9 @@ export class Run {
         continue;
       }
       code.closest("pre").hidden = Boolean(found.never);
-      code.textContent = fill(each.command, found, each);
-      note.textContent = [found.told, fill(each.note, found, each)].filter(Boolean).join(" ");
+      const gaps = { held: this.held, model: this.page.model }, [command, said] = this.lines[each.line];
+      code.textContent = fill(command, found, gaps);
+      note.textContent = [found.told, fill(said, found, gaps)].filter(Boolean).join(" ");
     }
   }
 

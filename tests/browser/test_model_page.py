@@ -196,7 +196,7 @@ def test_the_bars_of_formats_open_to_their_parts(open_page):
         and "bytes, ± 4 %" in bf16.locator("p").first.inner_text()
     )
     assert bf16.locator("p").count() == 2  # two engines of one format together
-    assert bars.first.locator("svg.lines path").get_attribute("d").count("M") >= 1
+    assert page.locator("#levels").get_attribute("d").count("M") >= 1
 
 
 def commands(page):
@@ -242,6 +242,14 @@ def test_several_cards_are_in_the_command(open_page):
 
 def test_a_model_that_writes_nothing_is_not_started_as_one_that_does(open_page):
     assert open_page("models/tiny-lab/embed-small/").locator("details.run").count() == 0
+
+
+def test_what_does_not_fit_is_told_how_it_does(open_page):
+    page = open_page(f"{LARGE}?gpu=h100-sxm#now-what")
+    more = page.locator("[data-help] li", has_text="More cards: not even 16 hold Q4_K_M")
+    expect(more).to_contain_text(re.compile(r"one lacks \d+ GiB"))
+    smaller = open_page("models/acme/Beta-MoE-30B-A3B/?gpu=rtx-4090#now-what")
+    expect(smaller.locator("[data-help] li", has_text="A cache of 8 bits")).to_contain_text("-ctk q8_0 -ctv q8_0")
 
 
 def sheets(pdf: bytes) -> list[int]:

@@ -39,6 +39,11 @@ def lines(file: Path = FILE) -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(rows))
 
 
+def as_file() -> str:
+    """`data/commands.json`: the commands and notes with their gaps, in the order of the file, for the browser."""
+    return json.dumps([[row["command"], row["note"]] for row in lines()], ensure_ascii=False, separators=(",", ":"))
+
+
 class Commands:
     def __init__(self, models: list[dict], relatives: Relatives) -> None:
         self.models, self.relatives = models, relatives
@@ -50,7 +55,7 @@ class Commands:
             return []
         repositories = self.repositories(number)
         found: dict[str, dict] = {}
-        for row in lines():
+        for place, row in enumerate(lines()):
             held = {kind: name for kind in row["held"].split() if (name := repositories.get(kind))}
             if row["engine"] in found or (row["held"] and not held) or not _SAFE.fullmatch(model["model_id"]):
                 continue
@@ -65,10 +70,9 @@ class Commands:
                 "name": row["name"],
                 "command": fill(row["command"], dtype, held, asked),
                 "note": fill(row["note"], dtype, held, asked),
-                "data": json.dumps(
-                    {"formats": formats, "held": held, "command": row["command"], "note": row["note"], "model": model["model_id"]}
-                ),
-            }  # fmt: skip
+                "line": place,
+                "formats": " ".join(formats),
+            }
         return list(found.values())
 
     def repositories(self, number: int) -> dict[str, str]:

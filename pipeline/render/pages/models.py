@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
@@ -130,6 +131,7 @@ class ModelPages:
             bars=self._bars(number, breakdown),
             levels=self.reach.levels,
             used_run={part for row in breakdown if row["is_run"] for part, size in row["parts"] if size},
+            repositories=json.dumps(self.commands.repositories(number)),
             commands=self.commands.of(number, context or self.wanted[0]) if known and inference else [],
             reason=self._reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),

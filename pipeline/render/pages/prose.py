@@ -114,6 +114,7 @@ class Prose:
             has_sets=any("strict_set" in r for r in rows),
             compared=found,
             plots=errors.scatters(found),
+            said=errors.in_words(found, self.pages.phases),
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
         )
