@@ -9,7 +9,6 @@ export class Help {
   constructor(page, box, article) {
     Object.assign(this, { page, box, article, asItWas: [...box.childNodes] });
     this.model = article.dataset.id;
-    box.closest("details").addEventListener("toggle", () => this.draw());
   }
 
   async draw() {
@@ -55,7 +54,7 @@ export class Help {
       const wanted = { ...opening[phase_id], phase_id, dtype_id, context_tokens: +this.article.dataset.length };
       if (holds(ask(wanted))) continue;
       const n = MANY.find((gpu_count) => holds(ask({ ...wanted, gpu_count, sharding: "zero3" })));
-      if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), n ? ` of ${a.tokens(wanted.context_tokens)} tokens: ${n} × ${gpu.short} by ZeRO-3.` : `: not on ${MANY.at(-1)} × ${gpu.short}.`]);
+      if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${wanted.optimizer_id}, checkpointing ${wanted.checkpointing}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
     }
     if (!ways.length) ways.push([`It fits on one ${gpu.short}.`]);
     return ways;

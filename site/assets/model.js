@@ -28,11 +28,15 @@ class Page {
     if (byCard) this.tables.push(new tables.ByCard(this, byCard));
     if (run) this.run = new Run(this, run);
     const help = article.querySelector("[data-help]");
-    if (help) help.closest("details").addEventListener("toggle", async () => {
-      const { Help } = await import(`./help.js${search}`);
-      this.help ??= new Help(this, help, article);
-      await this.help.draw();
-    }, { once: true });
+    if (help) {
+      const fold = help.closest("details");
+      this.helpOut = async () => {
+        if (!fold.open) return;
+        const { Help } = await import(`./help.js${search}`);
+        await (this.help ??= new Help(this, help, article)).draw();
+      };
+      fold.addEventListener("toggle", this.helpOut);
+    }
     for (const table of article.querySelectorAll("[data-pipeline]")) this.tables.push(new tables.Pipeline(this, table));
   }
 
@@ -184,7 +188,7 @@ class Page {
       for (const code of document.querySelectorAll("[data-sql]"))
         code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
     this.run?.draw();
-    this.help?.draw();
+    this.helpOut?.(); // an address may have opened it before this script was there
     for (const code of document.querySelectorAll("[data-layers]")) code.textContent = code.textContent.replace(/'[^']*'/, `'${state.gpu || "rtx-3060-12gb"}'`);
     const isAsIs = !state.gpu && state.cards === "common"; // the page says it of the common cards as it comes
     if (isAsIs || this.points || !article.dataset.points) return;
@@ -207,3 +211,8 @@ const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? tabl
 addEventListener("beforeprint", () => paper(true));
 addEventListener("afterprint", () => paper(false));
 matchMedia("print").addEventListener("change", (event) => paper(event.matches));
+// what the reader has not opened is not printed: the theme opens everything for paper
+for (const fold of article.querySelectorAll("details")) {
+  fold.classList.toggle("unread", !fold.open);
+  fold.addEventListener("toggle", () => { if (!matchMedia("print").matches) fold.classList.toggle("unread", !fold.open); });
+}

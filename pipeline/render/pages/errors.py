@@ -67,11 +67,14 @@ def compared(book: Book, paths: dict[str, str]) -> list[dict]:
     return sorted(rows, key=lambda r: (-abs(r["error"]), r["id"]))
 
 
-def in_words(rows: list[dict], names: dict[str, str]) -> list[str]:
-    """What the errors mean, by phase: within how much nine of ten predictions lie, of measurements whose every input is known."""
+def in_words(rows: list[dict], names: dict[str, str], metrics: set[str]) -> list[str]:
+    """What the errors mean, by phase: within how much nine of ten predictions lie, of measurements whose every input is known and whose
+    metric is one of those that a verdict is made of. Weights or parameters alone, which are counted and not predicted, would flatter."""
     said = []
     for phase in names:
-        errors = sorted(abs(r["error"]) for r in rows if r["phase"] == phase and r["set"] == "A")
+        errors = sorted(
+            abs(r["error"]) for r in rows if r["phase"] == phase and r["set"] == "A" and r["metric"] in metrics
+        )
         if len(errors) >= FEWEST:
             nine = errors[math.ceil(0.9 * len(errors)) - 1]
             said.append(f"{names[phase]}: nine of ten within {words.percent(nine)} ({len(errors):,} measurements)")

@@ -114,7 +114,7 @@ class Prose:
             has_sets=any("strict_set" in r for r in rows),
             compared=found,
             plots=errors.scatters(found),
-            said=errors.in_words(found, self.pages.phases),
+            said=errors.in_words(found, self.pages.phases, {r["metric"] for r in rows if r.get("verdict_count")}),
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
         )
