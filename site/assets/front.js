@@ -61,7 +61,8 @@ function controls() {
   for (const [key, list] of Object.entries(options)) {
     const select = form.elements[key];
     const option = ([value, text]) => a.h("option", { value: String(value) }, text);
-    select.replaceChildren(...list().map((o) => (o.group ? a.h("optgroup", { label: o.group }, ...o.options.map((each) => option([each[0], cardOf(each[0]).short]))) : option(o))));
+    if (select.disabled || key === "count") // the others offer the same for good
+      select.replaceChildren(...list().map((o) => (o.group ? a.h("optgroup", { label: o.group }, ...o.options.map((each) => option([each[0], cardOf(each[0]).short]))) : option(o))));
     select.value = String(state[key]);
     select.disabled = false;
   }
