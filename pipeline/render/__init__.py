@@ -21,7 +21,7 @@ from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.pages import news, redirects, search
+from pipeline.render.pages import commands, news, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells
@@ -65,6 +65,8 @@ def render(
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
+                "commands.json": commands.as_file(),
+                **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
@@ -72,6 +74,7 @@ def render(
         for file in site_dir.rglob("*.html"):
             file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
+        (site_dir / "data" / "window").mkdir()
         for name, text in data.items():
             (site_dir / "data" / name).write_text(text, encoding="utf-8")
         with step(progress, "figures"):

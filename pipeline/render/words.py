@@ -130,6 +130,13 @@ def limit_cell(context: int | None, sequences: int | None, whole: int | None, ce
     return Markup(f"<td>{text}{users}</td>")
 
 
+def format_name(dtype: str, stored: str | None = None) -> str:
+    """A format as people say it: Q4_K_M, and what "as published" is."""
+    if dtype == "stored" and stored:
+        return f"as published, {stored}"
+    return dtype[5:].upper() if dtype.startswith("gguf-") else dtype
+
+
 def rounded_tokens(number: int) -> str:
     """A context length rounded down to what people say: 37k, never more than there is."""
     return tokens(number) if number < 4096 else f"{number // 1024}k" if number < 1024**2 else f"{number / 1024**2:.3g}M"
@@ -154,6 +161,11 @@ def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "",
 def cells(numbers: Iterable[str]) -> Markup:
     """Cells of numbers as this module words them, in one piece: a page has hundreds, and a template escapes one after the other."""
     return Markup("".join([f'<td class="n">{text}</td>' for text in numbers]))
+
+
+def exact(number: int) -> str:
+    """Every digit of a byte count."""
+    return f"{number:,}"
 
 
 @lru_cache(maxsize=4096)

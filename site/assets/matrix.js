@@ -1,4 +1,4 @@
-// The front page: all models × cards for one scenario. A virtual table over one binary slice per scenario.
+// All models × cards for one scenario. A virtual table over one binary slice per scenario.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const names = import(`./find.js${new URL(import.meta.url).search}`);
 const UNKNOWN = Infinity;

@@ -1,6 +1,7 @@
 // A model's page: any published scenario and any card in every table, and what was chosen in the address, so that it can be sent.
 const search = new URL(import.meta.url).search;
 const [a, tables, limits] = await Promise.all([import(`./almanac.js${search}`), import(`./model_tables.js${search}`), import(`./limits.js${search}`)]);
+const { Run } = document.querySelector("[data-run]") ? await import(`./run.js${search}`) : {};
 const article = document.querySelector("article.model");
 const forms = [...document.querySelectorAll("[data-controls]")];
 const PAPER = 13; // cards beside each other on a printed page
@@ -13,7 +14,7 @@ const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
 class Page {
   constructor(world, totals) {
-    Object.assign(this, { world, totals, tables: [], boxes: [], scenarios: {}, start: {} });
+    Object.assign(this, { world, totals, model: article.dataset.id, tables: [], boxes: [], scenarios: {}, start: {} });
     for (const kind of Object.keys(KINDS)) {
       if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
       const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
@@ -23,6 +24,19 @@ class Page {
       this.tables.push(new tables.Matrix(this, kind, this.scenarios[kind]));
     }
     for (const table of article.querySelectorAll("[data-reach]")) this.tables.push(new tables.Reach(this, table.dataset.reach));
+    const byCard = article.querySelector("[data-cards]"), run = article.querySelector("[data-run]");
+    if (byCard) this.tables.push(new tables.ByCard(this, byCard));
+    if (run) this.run = new Run(this, run);
+    const help = article.querySelector("[data-help]");
+    if (help) {
+      const fold = help.closest("details");
+      this.helpOut = async () => {
+        if (!fold.open) return;
+        const { Help } = await import(`./help.js${search}`);
+        await (this.help ??= new Help(this, help, article)).draw();
+      };
+      fold.addEventListener("toggle", this.helpOut);
+    }
     for (const table of article.querySelectorAll("[data-pipeline]")) this.tables.push(new tables.Pipeline(this, table));
   }
 
@@ -132,7 +146,7 @@ class Page {
           ...(kind === "training" ? [...pick("optimizer", "Optimizer"), ...pick("checkpointing", "Checkpointing")] : []),
         ] : []),
         this.box(null, "gpu", "My card", a.gpuOptions(this.world)),
-        ...(kind === "reach" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
+        ...(kind === "reach" || kind === "mine" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
         this.box(null, "cards", "Cards", a.sets(this.world)),
       );
       form.addEventListener("submit", (event) => event.preventDefault());
@@ -154,6 +168,18 @@ class Page {
     return found;
   }
 
+  // What the address asks of the tables is open.
+  unfold() {
+    const { state } = this;
+    const asked = (kind) => state[kind] && KINDS[kind].some((key) => state[kind][key] !== this.start[kind][key]);
+    const wanted = new Set(Object.keys(KINDS).filter(asked));
+    if (state.dtype || state.engine || state.isPhaseAsked) wanted.add(kindOf(state.phase));
+    if (state.cards !== "common") wanted.add("inference");
+    for (const kind of wanted) article.querySelector(`[data-matrix="${kind}"]`)?.closest("details").setAttribute("open", "");
+    const aim = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (aim) { aim.closest("details.fold, details.more")?.setAttribute("open", ""); aim.scrollIntoView(); }
+  }
+
   async draw() {
     for (const show of this.boxes) show();
     const { state } = this;
@@ -161,10 +187,14 @@ class Page {
     if (state.inference)
       for (const code of document.querySelectorAll("[data-sql]"))
         code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
+    this.run?.draw();
+    this.helpOut?.(); // an address may have opened it before this script was there
+    for (const code of document.querySelectorAll("[data-layers]")) code.textContent = code.textContent.replace(/'[^']*'/, `'${state.gpu || "rtx-3060-12gb"}'`);
     const isAsIs = !state.gpu && state.cards === "common"; // the page says it of the common cards as it comes
     if (isAsIs || this.points || !article.dataset.points) return;
     this.points = limits.rows(await a.load(`data/limits/${article.dataset.points}.json`));
     for (const table of this.tables) if (table.needsPoints) table.draw();
+    this.run?.draw();
   }
 }
 
@@ -173,6 +203,7 @@ const page = new Page(world, totals);
 page.read();
 page.controls();
 page.tell();
+page.unfold();
 await page.draw();
 addEventListener("popstate", () => { page.read(); page.draw(); });
 // some browsers tell only of the one, some only of the other
@@ -180,3 +211,8 @@ const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? tabl
 addEventListener("beforeprint", () => paper(true));
 addEventListener("afterprint", () => paper(false));
 matchMedia("print").addEventListener("change", (event) => paper(event.matches));
+// what the reader has not opened is not printed: the theme opens everything for paper
+for (const fold of article.querySelectorAll("details")) {
+  fold.classList.toggle("unread", !fold.open);
+  fold.addEventListener("toggle", () => { if (!matchMedia("print").matches) fold.classList.toggle("unread", !fold.open); });
+}

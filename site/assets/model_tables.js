@@ -59,7 +59,22 @@ export class Matrix extends CardTable {
   rows(list) {
     const chosen = this.page.state[this.kind];
     const matches = (s, key) => s[key] == null || s[key] === chosen[key];
-    return this.scenarios.filter((s) => ["context", "sequences", "optimizer", "checkpointing"].every((key) => matches(s, key))).map((s) => this.row(s, list));
+    const asked = this.scenarios.filter((s) => ["context", "sequences", "optimizer", "checkpointing"].every((key) => matches(s, key)));
+    const known = asked.filter((s) => this.page.isKnown(s));
+    const runs = known.filter((s) => list.some((g) => !a.refusal(this.page.world, s, article.dataset.held, g)));
+    this.leaveOut(asked.filter((s) => !known.includes(s)), known.filter((s) => !runs.includes(s)), list);
+    return (runs.length ? runs : known).map((s) => this.row(s, list));
+  }
+
+  // What has no row, and why: by the reason, as the page says it before scripts.
+  leaveOut(unknown, refused, list) {
+    const { world, totals } = this.page, found = new Map();
+    const add = (s, why) => found.set(why, [...(found.get(why) ?? []), `${this.kind === "training" ? world.phases.find(([id]) => id === s.phase)?.[1] : s.dtypeId} (${s.engine})`]);
+    for (const s of unknown) add(s, `unknown: ${a.reasonText(world, totals, s.index * world.width, s.context, +article.dataset.limit)}`);
+    for (const s of refused) add(s, a.refusal(world, s, article.dataset.held, list[0])?.why ?? "runs on none of these");
+    let note = article.querySelector(`[data-left="${this.kind}"]`);
+    if (!note) { note = a.h("p", { class: "fine", "data-left": this.kind }); this.table.parentNode.after(note); }
+    note.textContent = found.size ? `Left out: ${[...found].map(([why, names]) => `${names.join(", ")}, ${why}`).join("; ")}.` : "";
   }
 
   row(s, list) {
@@ -133,6 +148,67 @@ function limitCell({ refusal, limits: found }, whole, ceiling) {
   const text = whole && context >= whole ? `all ${a.roundedTokens(context)}` : ceiling && context >= ceiling ? `≥ ${a.roundedTokens(context)}` : a.roundedTokens(context);
   return a.h("td", {}, text, ...(sequences ? [a.h("small", {}, `${sequences > 9999 ? a.short(sequences) : sequences} ×`)] : []));
 }
+
+// What each card does with the model: the best format that holds the context, how far it goes, how many at once, and what can be trained.
+// As pages/bycard.py.
+export class ByCard extends CardTable {
+  needsPoints = true;
+
+  constructor(page, table) {
+    super(page, table, 6);
+    this.formats = table.dataset.cards.split(" ").map((text) => text.split("/"));
+    this.context = +article.dataset.context;
+  }
+
+  fill(table, list) {
+    table.tBodies[0].replaceChildren(...list.map((g) => this.row(g)));
+  }
+
+  split() {} // it is no wider for more cards
+
+  find(phase, dtypeId, engine) {
+    return this.page.points.find((row) => row.phase === phase && row.dtypeId === dtypeId && (!engine || row.engine === engine));
+  }
+
+  row(g) {
+    const { world, state } = this.page, whole = +article.dataset.limit;
+    const mine = g.id === state.gpu;
+    const td = (kind, text, extra = {}) => a.h("td", { class: kind, ...extra }, text);
+    const runs = this.formats.map(([dtypeId, engine]) => this.find("inference", dtypeId, engine)).filter((row) => row && !a.refusal(world, row, article.dataset.held, g));
+    const far = runs.map((row) => [row, ...limits.reach(world.limits, row, g.bytes)]);
+    const most = far.reduce((x, y) => (x && x[1] >= y[1] ? x : y), null);
+    const best = far.find(([, longest]) => longest >= this.context) ?? (most?.[1] ? most : null);
+    const cells = [];
+    if (best) {
+      const [row, longest, users] = best;
+      cells.push(td("v-fits", formatName(row.dtypeId)), td("v-fits", whole && longest >= whole ? `all ${a.roundedTokens(longest)}` : a.roundedTokens(longest)), td("v-fits", users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
+    } else cells.push(this.several(runs, g, td));
+    for (const [phase, dtypeId] of "trained" in this.table.dataset ? [["qlora", "nf4"], ["lora", "bf16"]] : []) {
+      const row = this.find(phase, dtypeId);
+      const known = row && !a.refusal(world, row, article.dataset.held, g);
+      const looked = Math.max(0, ...this.page.points.filter((each) => each.phase === phase).flatMap((each) => each.along.at));
+      cells.push(known ? limitCell({ limits: [limits.reach(world.limits, row, g.bytes)[0], null] }, whole, looked) : td("v-unknown", "–"));
+    }
+    return a.h("tr", { class: mine && "mine" }, a.h("th", { scope: "row", "data-gpu": g.id }, g.short, ...(mine ? [a.h("small", {}, "mine")] : [])), ...cells);
+  }
+
+  several(runs, g, td) {
+    const { world, totals } = this.page;
+    if (!runs.length) return td("v-unknown", "not known to run here", { colSpan: 3 });
+    const ways = runs.flatMap((row) => {
+      const s = world.scenarios.find((each) => each.phase === "inference" && each.dtypeId === row.dtypeId && each.engine === row.engine && each.context === this.context && each.sequences === 1);
+      const verdict = s && a.judge(totals, s.index * world.width, world.counts, g.capacity);
+      return verdict?.verdict === "multi-gpu" ? [[verdict.gpus, row.dtypeId]] : [];
+    });
+    if (ways.length) {
+      const [gpus, dtypeId] = ways.reduce((x, y) => (y[0] < x[0] ? y : x));
+      return td("v-multi-gpu", `${gpus} cards, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}`}`, { colSpan: 3 });
+    }
+    return td("v-no", `no, not on ${this.table.dataset.most} cards`, { colSpan: 3 });
+  }
+}
+// As format_name in pipeline/render/words.py.
+const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.held ? `as published, ${article.dataset.held}` : dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
 
 // A pipeline as a whole, by where its parts are: totals are those of the page.
 export class Pipeline extends CardTable {

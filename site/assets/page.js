@@ -23,6 +23,7 @@ if (box && answers) {
 }
 
 if (document.getElementById("ask")) await import(`./matrix.js${version}`);
+if (document.getElementById("window")) await import(`./front.js${version}`);
 if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done, { once: true }));
 
 for (const time of document.querySelectorAll("time[data-age]")) {

@@ -9,6 +9,7 @@ import shutil
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -48,11 +49,21 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 @pytest.fixture(scope="session")
-def site_url(tmp_path_factory):
+def tiny(tmp_path_factory):
+    """The tables that the site is rendered from: their folder, and those that limits ask."""
+    folder = tmp_path_factory.mktemp("tiny") / "tables"
+    build(folder)
+    return {"folder": folder} | {
+        name: pl.read_parquet(folder / f"{name}.parquet").to_dicts() for name in ("gpu", "constant")
+    }
+
+
+@pytest.fixture(scope="session")
+def site_url(tmp_path_factory, tiny):
     folder = tmp_path_factory.mktemp("browser")
     server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder / "site")))
     url = f"http://127.0.0.1:{server.server_port}/"
-    render(build(folder / "tables"), folder / "site", site_url=url)
+    render(tiny["folder"], folder / "site", site_url=url)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield url
@@ -76,7 +87,8 @@ def open_page(browser, site_url):
     """Opens a page of the site. At the end: no console error, no failed request, nothing asked of another origin."""
     contexts, faults = [], []
 
-    def open_(path="", width=1280, height=900, **options):
+    def open_(path="", width=1280, height=900, unfold=True, **options):
+        """`unfold` opens what a page folds, as somebody would who looks for it."""
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -88,6 +100,8 @@ def open_page(browser, site_url):
         page.goto(site_url + path)
         if options.get("java_script_enabled", True):
             page.wait_for_selector('html[data-almanac="ready"]')
+            if unfold:
+                page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = true")
         return page
 
     yield open_

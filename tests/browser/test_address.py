@@ -18,11 +18,11 @@ WRONG = (
 
 @pytest.mark.parametrize("asked", WRONG)
 def test_a_wrong_value_is_told_and_changes_nothing(open_page, asked):
-    page = open_page(f"?{asked}")
+    page = open_page(f"matrix/?{asked}")
     said = page.locator("#note").inner_text()
     key, _, value = asked.partition("=")
     assert TOLD in said and f"{key}={value.replace('%3C', '<').replace('%3E', '>').replace('+', ' ')}." in said
-    plain = open_page()
+    plain = open_page("matrix/")
     rows = "#matrix tbody:not([aria-hidden]) tr:not([hidden])"
     if asked not in ("pins=l40s,zz",):
         assert page.locator("#count").inner_text() == plain.locator("#count").inner_text()
@@ -38,7 +38,7 @@ def fields(page) -> dict:
 
 
 def test_several_wrong_values_are_one_sentence(open_page):
-    said = open_page("?task=zz&size=a-b&context=7000&foo=bar").locator("#note").inner_text()
+    said = open_page("matrix/?task=zz&size=a-b&context=7000&foo=bar").locator("#note").inner_text()
     assert all(wrong in said for wrong in ("task=zz", "size=a-b", "context=7000", "foo=bar"))
     assert said.count(TOLD) == 1 and said.endswith("What the fields show is used instead.")
 
@@ -60,20 +60,20 @@ def test_several_wrong_values_are_one_sentence(open_page):
     ],
 )
 def test_what_is_right_is_done_without_a_word(open_page, asked, field, value):
-    page = open_page(f"?{asked}")
+    page = open_page(f"matrix/?{asked}")
     assert TOLD not in page.locator("#note").inner_text()
     assert value is None or fields(page)[field] == value
 
 
 def test_an_engine_that_does_not_run_the_format_is_told(open_page):
-    page = open_page("?dtype=awq-int4&engine=transformers")
+    page = open_page("matrix/?dtype=awq-int4&engine=transformers")
     assert "engine=transformers" in page.locator("#note").inner_text()
     assert fields(page)["dtype"] == "awq-int4"
 
 
 @pytest.fixture
 def other_world(open_page, site_url):
-    """The front page, or another, where what the scenarios' file holds has been changed."""
+    """The matrix, or another, where what the scenarios' file holds has been changed."""
 
     def open_(change, path):
         def changed(route):
@@ -102,7 +102,7 @@ def own_engine(dtype, engine):
 
 @pytest.mark.parametrize("own", ["vllm", "transformers"])
 def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
-    page = other_world(own_engine("bf16", own), "?dtype=bf16")
+    page = other_world(own_engine("bf16", own), "matrix/?dtype=bf16")
     assert fields(page)["dtype"] == f"bf16 ({own})"
     page = other_world(own_engine("bf16", own), "calculator/?model=acme/Alpha-7B-Instruct&dtype=bf16")
     assert fields_of_calculator(page) == ("bf16", "")
@@ -110,7 +110,7 @@ def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
 
 def test_a_format_by_its_id_is_what_the_card_runs(other_world):
     """vLLM has no kernels for Apple's GPUs here."""
-    page = other_world(own_engine("bf16", "vllm"), "?dtype=bf16&gpu=m4-max-128gb")
+    page = other_world(own_engine("bf16", "vllm"), "matrix/?dtype=bf16&gpu=m4-max-128gb")
     assert fields(page)["dtype"] == "bf16 (transformers)"
     assert "1 on one" not in page.locator("#count").inner_text() or "M4 Max" in page.locator("#count").inner_text()
     assert page.locator("#matrix td.v.mine.v-fits").count() > 0
@@ -120,7 +120,7 @@ def test_a_format_by_its_id_is_what_the_card_runs(other_world):
     assert fields_of_calculator(page) == ("bf16", "transformers")
 
 
-def test_the_calculator_reads_a_format_as_the_front_page_names_it(open_page):
+def test_the_calculator_reads_a_format_as_the_matrix_names_it(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=bf16+(vllm)")
     assert fields_of_calculator(page) == ("bf16", "vllm")
 
@@ -158,7 +158,7 @@ def test_the_list_of_models_reads_its_address(open_page):
 
 @pytest.mark.parametrize("only", ["fits", "several"])
 def test_what_fits_mine_waits_for_a_card(open_page, only):
-    page = open_page(f"?only={only}")
+    page = open_page(f"matrix/?only={only}")
     assert "choose your card" in page.locator("#note").inner_text()
     page.locator("select[name=gpu]").select_option("rtx-4090")
     expect(page.locator("#note")).not_to_contain_text("choose your card")

@@ -170,8 +170,8 @@ FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7
 
 
 @pytest.mark.parametrize(("typed", "names"), FILTERED)
-def test_the_front_page_and_the_list_of_models_read_a_name_alike(open_page, typed, names):
-    front = open_page()
+def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, names):
+    front = open_page("matrix/")
     front.get_by_label("Part of a model’s name").fill(typed)
     shown = front.locator("#matrix tbody:not([aria-hidden]) tr:not([hidden]) th a")
     expect(shown).to_have_text(names)

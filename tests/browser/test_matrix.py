@@ -1,4 +1,4 @@
-"""The front page in a real browser: a card, a scenario, part of a name; remembered, shared, and used by keyboard."""
+"""The table of models by card in a real browser: a card, a scenario, part of a name; remembered, shared, and used by keyboard."""
 
 import re
 
@@ -16,7 +16,7 @@ def names(page):
 
 
 def test_the_matrix_answers_at_once(open_page):
-    page = open_page()
+    page = open_page("matrix/")
     assert len(names(page)) == len(MODELS)
     assert page.locator("#count").inner_text().startswith(f"{len(MODELS)} models")
     assert "fits" in page.locator(f"{ROW} td.v-fits").first.inner_text()  # a word and a number, not only a colour
@@ -28,7 +28,7 @@ def test_the_matrix_answers_at_once(open_page):
     [("alpha", "acme/Alpha-7B-Instruct"), ("coder.2", "acme/CamelCoder.2-405B"), ("ACME moe", "acme/Beta-MoE-30B-A3B")],
 )
 def test_any_part_of_a_name_finds_it(open_page, typed, found):
-    page = open_page()
+    page = open_page("matrix/")
     page.get_by_label("Part of a model’s name").fill(typed)
     assert names(page) == [found]
     page.get_by_label("Part of a model’s name").fill("")
@@ -36,17 +36,17 @@ def test_any_part_of_a_name_finds_it(open_page, typed, found):
 
 
 def test_my_card_comes_first_and_is_remembered(open_page, site_url):
-    page = open_page()
+    page = open_page("matrix/")
     page.locator("select[name=gpu]").select_option("rtx-4090")
     assert "RTX 4090" in page.locator("#matrix thead th.g").first.inner_text()
     assert "on one RTX 4090" in page.locator("#count").inner_text()
-    page.goto(site_url)
+    page.goto(f"{site_url}matrix/")
     page.wait_for_selector('html[data-almanac="ready"]')
     assert page.locator("select[name=gpu]").input_value() == "rtx-4090"
 
 
 def test_the_address_holds_the_state(open_page):
-    page = open_page("?gpu=l40s&phase=lora&context=512&find=alpha&cards=all&sort=need+up")
+    page = open_page("matrix/?gpu=l40s&phase=lora&context=512&find=alpha&cards=all&sort=need+up")
     assert page.locator("select[name=gpu]").input_value() == "l40s"
     assert page.get_by_label("LoRA", exact=True).is_checked()
     assert page.locator("select[name=context]").input_value() == "512"
@@ -57,7 +57,7 @@ def test_the_address_holds_the_state(open_page):
 
 
 def test_a_phase_changes_the_numbers_and_the_questions(open_page):
-    page = open_page()
+    page = open_page("matrix/")
     before = page.locator(f"{ROW} td.n").all_text_contents()
     drawn = page.locator("#matrix").inner_text()
     page.get_by_text("Full fine-tune", exact=True).click()
@@ -68,7 +68,7 @@ def test_a_phase_changes_the_numbers_and_the_questions(open_page):
 
 
 def test_sorting_says_its_direction(open_page):
-    page = open_page()
+    page = open_page("matrix/")
     page.locator("#matrix thead").get_by_role("button", name="Size").click()
     assert page.locator("#matrix thead th[aria-sort]").get_attribute("aria-sort") == "descending"
     assert names(page)[0] == "acme/CamelCoder.2-405B"
@@ -77,7 +77,7 @@ def test_sorting_says_its_direction(open_page):
 
 
 def test_unknown_is_a_word_with_a_reason(open_page):
-    page = open_page("?find=no-config")
+    page = open_page("matrix/?find=no-config")
     assert (
         page.locator(f"{ROW} td.v-unknown").inner_text()
         == "unknown: No config is published, and no sibling has its shape"
@@ -85,20 +85,20 @@ def test_unknown_is_a_word_with_a_reason(open_page):
 
 
 def test_a_phase_that_is_none_leaves_the_opening_scenario(open_page):
-    page = open_page("?phase=foo")
+    page = open_page("matrix/?phase=foo")
     assert "phase=foo" in page.locator("#note").inner_text()
-    assert page.get_by_label("Context").input_value() == open_page("").get_by_label("Context").input_value()
+    assert page.get_by_label("Context").input_value() == open_page("matrix/").get_by_label("Context").input_value()
 
 
 def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
-    page = open_page("?find=embed-small&context=8192")
+    page = open_page("matrix/?find=embed-small&context=8192")
     assert page.locator(f"{ROW} td.n").nth(1).inner_text().endswith("at 2k")
     assert page.locator(f"{ROW} td.v").first.inner_text().startswith("fits")
     assert not page.locator("#note").inner_text()
 
 
 def test_what_the_address_asks_for_and_is_not_here_is_said(open_page):
-    page = open_page("?gpu=rtx-9999&context=7000&dtype=bf16")
+    page = open_page("matrix/?gpu=rtx-9999&context=7000&dtype=bf16")
     note = page.locator("#note")
     assert "gpu=rtx-9999, context=7000" in note.inner_text()
     page.get_by_label("Context").select_option(label="2k tokens")
@@ -106,7 +106,7 @@ def test_what_the_address_asks_for_and_is_not_here_is_said(open_page):
 
 
 def test_hostile_name_is_text(open_page):
-    page = open_page("?find=evil")
+    page = open_page("matrix/?find=evil")
     assert names(page)[0].startswith("evil-org/\\u202e<script>alert(")
     page.locator(f"{ROW} th a").click()
     page.wait_for_selector("article.model")
@@ -114,7 +114,7 @@ def test_hostile_name_is_text(open_page):
 
 
 def test_keyboard_alone(open_page):
-    page = open_page()
+    page = open_page("matrix/")
     page.locator("select[name=gpu]").focus()
     page.keyboard.press("Tab")  # the phases are one stop, with arrows inside
     assert page.evaluate("document.activeElement.value") == "inference"
@@ -134,7 +134,7 @@ def test_keyboard_alone(open_page):
 
 def test_verdicts_of_the_matrix_are_those_of_the_pages(open_page):
     """The browser's comparison against the pages', which is held to the published view."""
-    page = open_page("?find=beta&dtype=bf16+(transformers)&cards=all")
+    page = open_page("matrix/?find=beta&dtype=bf16+(transformers)&cards=all")
     shown = page.evaluate(
         """() => [...document.querySelectorAll('#matrix thead th.g a')].map((a, i) =>
         [a.href, document.querySelectorAll('#matrix tbody:not([aria-hidden]) td.v')[i].textContent])"""
@@ -149,13 +149,13 @@ def test_verdicts_of_the_matrix_are_those_of_the_pages(open_page):
 
 
 def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
-    page = open_page("?phase=qlora")
+    page = open_page("matrix/?phase=qlora")
     assert page.locator("select[name=dtype]").input_value() == "nf4"
     assert page.locator("select[name=context]").input_value() == "2048"
 
 
 def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
-    page = open_page()
+    page = open_page("matrix/")
     page.get_by_label("Pin MI300X").click()
     page.wait_for_url("**pins=mi300x")
     assert "MI300X" in page.locator("#matrix thead th.g").first.inner_text()
@@ -169,7 +169,7 @@ def test_of_many_cards_only_those_in_sight_are_drawn(open_page):
     """Two hundred cards made of the six: every cell that is drawn is that of its own card, wherever one scrolls."""
     page = open_page("about/")
     page.route("**/data/scenarios.json*", lambda route: route.fulfill(json=many(route.fetch().json())))
-    page.goto(page.url.replace("about/", "?cards=all&find=alpha"))
+    page.goto(page.url.replace("about/", "matrix/?cards=all&find=alpha"))
     page.wait_for_selector('html[data-almanac="ready"]')
     shown = """() => [...document.querySelectorAll('#matrix thead th.g')].map((head, i) =>
         [head.querySelector('a').textContent, document.querySelectorAll('#matrix tbody:not([aria-hidden]) td.v')[i].textContent])"""
@@ -197,7 +197,7 @@ def many(scenarios):
 
 
 def test_a_cell_tells_what_stays_free(open_page, site_url):
-    page = open_page("?find=alpha&gpu=rtx-4090")
+    page = open_page("matrix/?find=alpha&gpu=rtx-4090")
     cell = page.locator(f"{ROW} td.v").first
     assert "%" in cell.inner_text()
     cell.hover()
@@ -212,7 +212,7 @@ def test_a_cell_tells_what_stays_free(open_page, site_url):
 
 def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
     """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are 17.8 GiB: 76 % of a card of 23.4, and vLLM takes 70 % here."""
-    page = open_page("?find=beta&gpu=rtx-4090&dtype=awq-int4")
+    page = open_page("matrix/?find=beta&gpu=rtx-4090&dtype=awq-int4")
     cell = page.locator(f"{ROW} td.v").first
     cell.hover()
     share = re.search(r"--gpu-memory-utilization (0\.\d\d)$", cell.get_attribute("title"))
@@ -224,7 +224,7 @@ def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
 
 
 def test_cards_by_vendor_and_by_memory(open_page):
-    page = open_page("?cards=vendor:amd")
+    page = open_page("matrix/?cards=vendor:amd")
     assert (
         page.locator("#matrix thead th.g").count() == 1 and "MI300X" in page.locator("#matrix thead th.g").inner_text()
     )
@@ -233,14 +233,14 @@ def test_cards_by_vendor_and_by_memory(open_page):
 
 
 def test_what_is_not_listed_is_answered_in_words(open_page):
-    page = open_page("?find=nobody-has-this")
+    page = open_page("matrix/?find=nobody-has-this")
     assert page.locator("#nothing").is_visible() and "base model" in page.locator("#nothing").inner_text()
     page.get_by_label("Part of a model’s name").fill("alpha")
     assert not page.locator("#nothing").is_visible()
 
 
 def test_the_matrix_is_a_query_too(open_page):
-    page = open_page("?gpu=l40s&phase=lora&context=512")
+    page = open_page("matrix/?gpu=l40s&phase=lora&context=512")
     page.get_by_text("As SQL").click()
     expect(page.locator("#as-sql code")).to_contain_text("l40s")
     text = page.locator("#as-sql code").inner_text()

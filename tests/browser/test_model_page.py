@@ -12,7 +12,7 @@ LARGE = "models/acme/CamelCoder.2-405B/"  # which some of the cards do not hold 
 PAPER = {"A4": 703, "Letter": 725}  # CSS pixels between the margins of a sheet
 
 # Of each table by card: where its first card stands, and what the scroll box around it shows.
-FIRST_CARDS = """() => [...document.querySelectorAll("article table.mx")].map((table) => {
+FIRST_CARDS = """() => [...document.querySelectorAll("article table.mx:not(.by)")].map((table) => {
     const place = table.dataset.matrix ? 2 : 1;
     const cell = [...table.tBodies[0].rows].map((row) => row.cells[place]).find((c) => c && /[0-9]/.test(c.textContent)) ?? table.tHead.rows[0].cells[place];
     const box = table.parentNode.getBoundingClientRect(), at = cell.getBoundingClientRect();
@@ -27,7 +27,7 @@ BEYOND = """(width) => [...document.querySelectorAll("article :is(th, td, pre, s
 def heads(page):
     """The first card of every table by card."""
     return page.evaluate(
-        "[...document.querySelectorAll('article table.mx')].map((t) => t.tHead.querySelector('.g').textContent)"
+        "[...document.querySelectorAll('article table.mx:not(.by)')].map((t) => t.tHead.querySelector('.g').textContent)"
     )
 
 
@@ -77,7 +77,7 @@ def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_ur
     expect(again.locator("[data-controls=inference] [name=context]")).to_have_value("2048")
 
 
-def test_the_keys_are_those_of_the_front_page_and_of_sql(open_page):
+def test_the_keys_are_those_of_the_matrix_and_of_sql(open_page):
     page = open_page(f"{MODEL}?phase=lora&context=512&checkpointing=none&dtype=bf16")
     training = page.locator("[data-controls=training]")
     assert training.locator("[name=context]").input_value() == "512"
@@ -116,8 +116,8 @@ def test_what_the_address_asks_for_in_vain_is_told(open_page, asked, left):
     assert page.locator(".told").count() == 0
 
 
-def test_a_click_on_the_front_page_carries_card_and_scenario(open_page):
-    page = open_page("?gpu=l40s&phase=lora&context=2048&checkpointing=none&find=Alpha")
+def test_a_click_on_the_matrix_carries_card_and_scenario(open_page):
+    page = open_page("matrix/?gpu=l40s&phase=lora&context=2048&checkpointing=none&find=Alpha")
     page.locator("#matrix tbody th a", has_text="acme/Alpha-7B-Instruct").click()
     page.wait_for_selector("article.model")
     page.wait_for_selector('html[data-almanac="ready"]')
@@ -142,12 +142,114 @@ def test_on_a_phone_the_numbers_of_ones_own_card_are_in_view(open_page, width, c
         assert table["from"] <= table["left"] and table["right"] <= table["to"] + 0.5, table
 
 
-def test_a_long_reason_makes_no_table_wider(open_page):
-    page = open_page(f"{MODEL}?gpu=rtx-4090&cards=mine")
-    wide = "document.querySelector('[data-matrix=inference]').scrollWidth"
-    before = page.evaluate(wide)
-    page.locator("[data-matrix=inference] .why").first.evaluate("why => why.textContent = 'for a reason '.repeat(60)")
-    assert page.evaluate(wide) == before
+def test_a_long_reason_makes_no_page_wider(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-4090&cards=mine", width=390, height=844)
+    page.locator("[data-left=inference]").evaluate("why => why.textContent = 'for a reason '.repeat(60)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+CARDS = "[data-cards] tbody tr"
+
+
+def by_card(page, rows=CARDS):
+    return {
+        row.locator("th").inner_text().partition("\n")[0].replace("mine", "").strip(): row.locator(
+            "td"
+        ).all_inner_texts()
+        for row in page.locator(rows).all()
+    }
+
+
+def test_of_ones_own_card_the_page_tells_format_reach_users_and_training_first(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-4090", unfold=False)
+    first = page.locator(CARDS).first
+    assert "RTX 4090" in first.inner_text() and "mine" in first.inner_text()
+    format_, context, users, qlora, lora = first.locator("td").all_inner_texts()
+    assert format_ == "bf16" and context == "all 32k" and int(users) > 0 and qlora == "all 32k" and lora == "all 32k"
+    assert not page.locator("[data-matrix=inference]").is_visible()  # all else is folded
+
+
+def test_what_scripts_say_of_each_card_is_what_the_page_says(open_page):
+    for path in (MODEL, LARGE, "models/tiny-lab/embed-small/", "models/acme/Beta-MoE-30B-A3B/"):
+        plain = by_card(open_page(path, java_script_enabled=False))
+        drawn = by_card(open_page(f"{path}?gpu=rtx-3060-12gb"))
+        assert plain == drawn and len(plain) == 6, path
+    assert {text for cells in by_card(open_page(LARGE)).values() for text in cells if "cards" in text}
+
+
+def test_a_card_that_holds_nothing_says_how_many_do(open_page):
+    cells = by_card(open_page(LARGE))
+    assert cells["RTX 3060 12GB"][0] == "no, not on 8 cards" and cells["H100 SXM"][0] == "4 cards, in Q5_K_M"
+
+
+def test_the_bars_of_formats_open_to_their_parts(open_page):
+    page = open_page(MODEL, unfold=False)
+    bars = page.locator(".bars details")
+    assert "Q4_K_M" in bars.first.inner_text()  # four bits come before whole precision
+    names = bars.locator("b").all_text_contents()
+    assert names.index("Q4_K_M") < names.index("bf16")
+    bf16 = bars.filter(has=page.locator("summary b", has_text=re.compile("^bf16$")))
+    assert not bf16.locator("p").first.is_visible()
+    bf16.locator("summary").click()
+    assert (
+        "Weights 13.0" in bf16.locator("p").first.inner_text()
+        and "bytes, ± 4 %" in bf16.locator("p").first.inner_text()
+    )
+    assert bf16.locator("p").count() == 2  # two engines of one format together
+    assert page.locator("#levels").get_attribute("d").count("M") >= 1
+
+
+def commands(page):
+    return {
+        d.get_attribute("data-engine"): d.locator("code").text_content()
+        for d in page.locator("details.run").all()
+        if d.is_visible()
+    }
+
+
+def test_what_to_paste_has_the_format_and_the_context_that_fit_the_card(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
+    page.wait_for_selector("[data-cards] tr.mine")
+    assert (
+        "llama-quantize model.gguf model-Q8_0.gguf Q8_0 && llama-server -m model-Q8_0.gguf -c 16384 -ngl 99"
+        in commands(page)["llama.cpp"]
+    )
+    assert "Q8_0 on one RTX 3060 12GB: up to 16,384 tokens fit." in page.locator("details.run").first.inner_text()
+    page.locator("[data-controls=mine] select[name=gpu]").select_option("rtx-4090")
+    expect(page.locator("details.run code").first).to_contain_text("-c 32768")
+    vllm = commands(page)["vllm"]
+    assert re.fullmatch(
+        r"vllm serve acme/Alpha-7B-Instruct --max-model-len \d+ --gpu-memory-utilization 0\.9\d", vllm
+    ), vllm
+
+
+def test_what_does_not_run_on_the_card_has_no_command(open_page):
+    page = open_page(f"{MODEL}?gpu=m4-max-128gb")
+    page.wait_for_selector("[data-cards] tr.mine")
+    assert "vllm" not in commands(page) and "llama.cpp" in commands(page)
+
+
+def test_several_cards_are_in_the_command(open_page):
+    page = open_page(f"{LARGE}?gpu=mi300x")
+    page.wait_for_selector("[data-cards] tr.mine")
+    assert "--tensor-parallel-size 8" in commands(page)["vllm"]
+    page.locator("details.run[data-engine=vllm] summary").click()
+    assert "Not on one MI300X: on 8, in bf16" in page.locator("details.run[data-engine=vllm]").inner_text()
+    page.locator("[data-controls=mine] select[name=gpu]").select_option("h100-sxm")
+    expect(page.locator("details.run[data-engine=vllm] small")).to_contain_text("Does not fit on H100 SXM")
+    assert not page.locator("details.run[data-engine=vllm] pre").is_visible()  # nothing to paste that would fail
+
+
+def test_a_model_that_writes_nothing_is_not_started_as_one_that_does(open_page):
+    assert open_page("models/tiny-lab/embed-small/").locator("details.run").count() == 0
+
+
+def test_what_does_not_fit_is_told_how_it_does(open_page):
+    page = open_page(f"{LARGE}?gpu=h100-sxm#now-what")
+    more = page.locator("[data-help] li", has_text="More cards: not even 16 hold Q4_K_M")
+    expect(more).to_contain_text(re.compile(r"one lacks \d+ GiB"))
+    smaller = open_page("models/acme/Beta-MoE-30B-A3B/?gpu=rtx-4090#now-what")
+    expect(smaller.locator("[data-help] li", has_text="A cache of 8 bits")).to_contain_text("-ctk q8_0 -ctv q8_0")
 
 
 def sheets(pdf: bytes) -> list[int]:

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import random
+import re
 import threading
 from contextlib import contextmanager
 
@@ -220,3 +221,27 @@ def test_more_cards_than_a_sheet_is_wide_are_printed_below_each_other(open_page,
     assert not page.evaluate(BEYOND, PAPER[paper])
     page.emulate_media(media="screen")
     page.wait_for_selector(".printed", state="detached")
+
+
+def test_what_helps_where_it_does_not_fit_is_what_sql_says(open_page, folder):
+    """By the formulas in the page: a cache of 8 bits, and the cards that full fine-tuning takes."""
+    page = open_page("models/Qwen/Qwen3-8B/?gpu=rtx-3060-12gb#now-what")
+    way = page.locator("[data-help] li", has_text="A cache of 8 bits")
+    way.wait_for()
+    said = re.search(r": (\w+) holds ([\d,]+) tokens, with one of 16 bits ([\d,]+)", way.inner_text())
+    tuned = page.locator("[data-help] li", has_text="Full fine-tuning").inner_text()
+    with released(folder) as connection:
+
+        def longest(cache):
+            asked = f"from limits_on('rtx-3060-12gb', 'Qwen/Qwen3-8B', dtype_id := 'gguf-{said[1].lower()}', kv_dtype_id := {cache})"
+            return connection.execute(f"select max_context_tokens {asked}").fetchone()[0]
+
+        assert [int(n.replace(",", "")) for n in said.groups()[1:]] == [longest("'q8_0'"), longest("null")]
+        cards = int(re.search(r"(\d+) × RTX 3060", tuned)[1])
+        for count, holds in ((cards, True), (cards // 2, False)):
+            needs, capacity = connection.execute(
+                "select total_bytes * (1 + error_band), capacity_bytes from footprint_of('Qwen/Qwen3-8B', dtype_id := 'bf16', "
+                f"phase_id := 'full-finetune', context_tokens := 2048, sequences := 1, optimizer_id := 'adamw', checkpointing := 'full', "
+                f"gpu_count := {count}, sharding := 'zero3'), gpu where gpu_id = 'rtx-3060-12gb'"
+            ).fetchone()
+            assert (needs <= capacity) is holds

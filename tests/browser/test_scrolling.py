@@ -1,4 +1,4 @@
-"""The front page's table of thousands of rows: it goes where one scrolls, and stays there; on paper it is a table of its first rows."""
+"""The table of thousands of rows: it goes where one scrolls, and stays there; on paper it is a table of its first rows."""
 
 import pytest
 from playwright.sync_api import expect
@@ -15,7 +15,7 @@ def long_page(open_page, site_url):
     def open_(query="", **options):
         page = open_page("about/", **options)
         many_models(page)
-        page.goto(site_url + query)
+        page.goto(f"{site_url}matrix/{query}")
         page.wait_for_selector('html[data-almanac="ready"]')
         page.wait_for_timeout(200)
         return page
@@ -91,7 +91,7 @@ def test_on_paper_the_first_rows_stand_on_the_first_sheet(long_page):
 
 
 def test_of_many_cards_paper_has_the_first(open_page):
-    page = open_page("?cards=all")
+    page = open_page("matrix/?cards=all")
     page.emulate_media(media="print")
     assert not page.locator("#on-paper").inner_text()  # all six fit
     assert page.locator("#matrix thead th.g").count() == 6

@@ -35,11 +35,11 @@ def test_the_calculator_shows_the_fields_of_a_phase(open_page):
 def test_questions_about_several_gpus_come_with_the_second(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
     assert not page.get_by_label("Sharding").is_visible() and not page.get_by_label("Pipeline stages").is_visible()
-    page.get_by_label("GPUs", exact=True).fill("4")
+    page.locator("#calc").get_by_label("GPUs", exact=True).fill("4")
     assert page.get_by_label("Sharding").is_visible() and page.get_by_label("Pipeline stages").is_visible()
     page.get_by_label("Pipeline stages").fill("2")
     assert "pipeline_parallel := 2" in page.locator("#calculated code").inner_text()
-    page.get_by_label("GPUs", exact=True).fill("1")  # what does not apply is neither asked nor in the address
+    page.locator("#calc").get_by_label("GPUs", exact=True).fill("1")  # what does not apply is neither asked nor in the address
     assert "pipeline_parallel" not in page.locator("#calculated code").inner_text()
     page.wait_for_url(lambda address: "pipeline_parallel" not in address)
 
@@ -52,7 +52,7 @@ def test_the_calculator_names_what_is_near(open_page):
     assert "context_tokens=1000" in page.url
 
 
-def test_the_calculator_reads_addresses_of_the_front_page(open_page):
+def test_the_calculator_reads_addresses_of_the_matrix(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=nf4&context=2000&gpu=rtx-9999")
     assert page.locator("select[name=dtype_id]").input_value() == "nf4"
     assert page.get_by_label("My card").input_value() == ""
@@ -67,11 +67,11 @@ def test_the_calculator_opens_on_a_model_that_generates(open_page):
 def test_the_calculator_says_what_is_unknown(open_page):
     page = open_page("calculator/?model=acme/No-Config")
     assert page.locator("#calculated .answer").inner_text().startswith("Unknown: No config is published")
-    page.get_by_label("Model").fill("nobody/nothing")
-    page.get_by_label("Model").press("Tab")
+    page.locator("#calc").get_by_label("Model").fill("nobody/nothing")
+    page.locator("#calc").get_by_label("Model").press("Tab")
     assert "no model of the name" in page.locator("#calculated .answer").inner_text()
-    page.get_by_label("Model").fill(HOSTILE)
-    page.get_by_label("Model").press("Tab")
+    page.locator("#calc").get_by_label("Model").fill(HOSTILE)
+    page.locator("#calc").get_by_label("Model").press("Tab")
     assert "GiB" in page.locator("#calculated .answer").inner_text()
 
 

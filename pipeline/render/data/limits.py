@@ -19,9 +19,10 @@ BLOCK_ENGINES = ("vllm", "vllm-0.8", "sglang")
 UNBOUNDED = 2**62
 
 
-def points(folder: Path, phase: str = "inference") -> pl.DataFrame:
-    """Every known total of a phase on one GPU: `context_tokens`, `sequences`, the total, and what it needs with its band."""
-    columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band"]
+def points(folder: Path, phase: str = "inference", more: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Every known total of a phase on one GPU: `context_tokens`, `sequences`, the total, and what it needs with its band; and `more`
+    columns of the footprints."""
+    columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
     frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known).select(columns).collect()]
     frames += _ladder(folder / "almanac.duckdb", columns, phase)

@@ -92,15 +92,15 @@ class _Names:
 
     def level(self, i: int) -> int:
         name = self.names[i]
-        if name.has_base or self.names[self.owner[name.joined]].maker != name.maker or self._holds_another(i):
+        if name.has_base or self.names[self.owner[name.joined]].maker != name.maker or self.held_by(i) is not None:
             return DERIVED
         if name.is_packed:
             return PACKED
         leader = self.leaders.get((name.first, name.family), name.maker)
         return OWN if leader == name.maker else FOLLOWING
 
-    def _holds_another(self, i: int) -> bool:
-        """Whether the name holds the whole name of a model of the family by somebody else who copies less or is asked for more."""
+    def held_by(self, i: int) -> int | None:
+        """The model of the family by somebody else, who copies less or is asked for more, whose whole name this one's holds."""
         name = self.names[i]
         words = name.stem.split("-")
         for start in range(len(words)):
@@ -111,8 +111,8 @@ class _Names:
                     other = self.names[k]
                     is_kin = other.maker != name.maker and other.family in (None, name.family)
                     if is_kin and (k < i or self.habit[other.maker] < self.habit[name.maker]):
-                        return True
-        return False
+                        return k
+        return None
 
 
 def _name(model: dict, listed: set[str]) -> _Name:

@@ -66,6 +66,10 @@ class Relatives:
                 groups.append((heading, fresh[:LISTED], max(0, len(fresh) - LISTED)))
         return groups
 
+    def alike(self, number: int) -> list[int]:
+        """The same model packed or hosted otherwise, itself among them."""
+        return self._same(number)
+
     def _same(self, number: int) -> list[int]:
         model = self.models[number]
         family = model["family"]

@@ -10,24 +10,28 @@ import polars as pl
 from pipeline.render.data.book import BAND_UNIT, BANDS, COMPONENTS, KEYS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import short_names
 
-# The order that people read formats in: whole precision first, then by how much smaller they get.
+# The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
+# the smallest last.
 DTYPE_ORDER = [
     "stored",
-    "fp32",
-    "bf16",
-    "fp16",
-    "fp8",
-    "int8",
-    "gguf-q8_0",
-    "gguf-q6_k",
-    "gguf-q5_k_m",
     "gguf-q4_k_m",
-    "nf4",
+    "gguf-mxfp4",
     "awq-int4",
     "gptq-int4",
+    "nf4",
     "nvfp4",
     "mxfp4",
-    "gguf-mxfp4",
+    "mlx-4bit",
+    "gguf-q5_k_m",
+    "gguf-q6_k",
+    "mlx-6bit",
+    "gguf-q8_0",
+    "fp8",
+    "int8",
+    "mlx-8bit",
+    "bf16",
+    "fp16",
+    "fp32",
     "gguf-q3_k_m",
     "gguf-q2_k",
 ]

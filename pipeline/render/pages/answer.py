@@ -98,7 +98,7 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
         elif phase == "inference":
             parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
         else:
-            parts.append(f"{name} {'needs ' + where if where else f'does not fit on {most} by ZeRO-3 or ZeRO-2'}")
+            parts.append(f"{name} {'needs ' + where if where else f'needs more than {most}'}")
     return "; ".join(parts) + ".", "; ".join(_exactly(name, scenario) for _phase, name, _where, scenario in facts) + "."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 
@@ -11,6 +12,7 @@ from pipeline.render import words
 from pipeline.render.data.book import Book
 from pipeline.render.draw import plot
 
+FEWEST = 10  # measurements of which nine of ten can be told
 CLIP = 0.5  # points beyond are drawn at the edge; the table has their number
 SHAPES = {"transformers": "circle", "vllm": "square", "llama.cpp": "triangle"}
 
@@ -63,6 +65,24 @@ def compared(book: Book, paths: dict[str, str]) -> list[dict]:
             }
         )
     return sorted(rows, key=lambda r: (-abs(r["error"]), r["id"]))
+
+
+def in_words(rows: list[dict], names: dict[str, str], metrics: set[str]) -> list[str]:
+    """What the errors mean, by phase: within how much nine of ten predictions lie, of measurements whose every input is known and whose
+    metric is one of those that a verdict is made of. Weights or parameters alone, which are counted and not predicted, would flatter."""
+    said = []
+    for phase in names:
+        errors = sorted(
+            abs(r["error"]) for r in rows if r["phase"] == phase and r["set"] == "A" and r["metric"] in metrics
+        )
+        if len(errors) >= FEWEST:
+            nine = errors[math.ceil(0.9 * len(errors)) - 1]
+            said.append(f"{names[phase]}: nine of ten within {words.percent(nine)} ({len(errors):,} measurements)")
+        elif errors:
+            said.append(
+                f"{names[phase]}: too few to say, {len(errors)}; the farthest off is {words.percent(errors[-1])}"
+            )
+    return said
 
 
 def _scenario(p: dict) -> str:

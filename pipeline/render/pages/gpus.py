@@ -172,9 +172,9 @@ class GpuPages:
         nominal, gives = gpu["memory_gib_nominal"], gpu["capacity_bytes"] / words.GIB
         number = lambda name: f"{gpu[name]:,.0f}" if gpu[name] else "–"  # noqa: E731
         rows = [
-            ("The card", "Sticker, GB", f"{nominal:g}"),
-            ("The card", "Gives one program, GiB", f"{gives:,.1f}"),
-            ("The card", "Of its sticker", f"{100 * gives / nominal:.1f} %" if nominal else "–"),
+            ("The card", "Sold as, GB", f"{nominal:g}"),
+            ("The card", "Usable, GiB", f"{gives:,.1f}"),
+            ("The card", "Of what it is sold as", f"{100 * gives / nominal:.1f} %" if nominal else "–"),
             ("The card", "Basis", gpu["capacity_basis"]),
             ("The card", "Segment", gpu["segment"]),
             ("The card", "Architecture", words.shown(gpu["architecture"] or "–")),
@@ -267,7 +267,7 @@ def _lost(gib: float) -> str:
 
 
 def _steps(gpu: dict) -> list[dict]:
-    """From the sticker to what a program gets, each with its reason."""
+    """From what it is sold as to what a program gets, each with its reason."""
     nominal = gpu["memory_gib_nominal"]
     unified = gpu["segment"] == "unified"
     reported = gpu["memory_mib_reported"] and gpu["memory_mib_reported"] / 1024
@@ -278,7 +278,7 @@ def _steps(gpu: dict) -> list[dict]:
         else "What the driver reports: firmware and error correction keep the rest"
     )
     steps = [
-        ("Sticker", nominal, "The data sheet's GB, which is GiB of memory chips"),
+        ("Sold as", nominal, "The data sheet's GB, which is GiB of memory chips"),
         ("Reported", reported, why_reported),
         ("Runtime total", cuda, "What the runtime calls its total, after the driver's own reserve"),
         (

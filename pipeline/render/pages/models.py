@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from functools import cached_property
 from markupsafe import Markup
 
 from pipeline.render import paths, words
-from pipeline.render.data import modelfiles, openings
+from pipeline.render.data import modelfiles, openings, relatives, works
 from pipeline.render.data.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, of_model
 from pipeline.render.data.relatives import Relatives, packed
@@ -19,9 +20,12 @@ from pipeline.render.data.support import Support
 from pipeline.render.data.tables import components
 from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
+from pipeline.render.environment import COMPONENTS as COMPONENT_NAMES
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
-from pipeline.render.pages.answer import SINGLE_GIB, answer, ladder, smallest_for_badge
+from pipeline.render.pages.answer import GGUF_OF, SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
+from pipeline.render.pages.bycard import ByCard
+from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
 
 
@@ -52,10 +56,17 @@ class ModelPages:
         self.support, self.relatives = Support(book), Relatives(book.models)
         self.previews = Previews()
         self.reach = Reach(book, self.support, self.contexts, self.lengths, lambda: self.held)
+        self.by_card = ByCard(book, self.support, lambda: self.held)
+        self.commands = Commands(book.models, self.relatives)
 
     @cached_property
     def calculator(self) -> Calculator:
         return Calculator(self.book.folder)
+
+    @cached_property
+    def leaders(self) -> list[int]:
+        """For each model the place of the one that it is a copy, quantisation or fine-tune of, or its own."""
+        return works.leaders(self.book.models, lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
 
     @cached_property
     def held(self) -> dict[str, dict]:
@@ -114,6 +125,14 @@ class ModelPages:
             organisation=organisation or "(no organisation)",
             name=name,
             answer=self._answer(number) if known else ("", ""),
+            made_of=self._made_of(number),
+            cards=known
+            and self.by_card.values(number, inference, context or self.wanted[0], bool(self._own_format(number))),
+            bars=self._bars(number, breakdown),
+            levels=self.reach.levels,
+            used_run={part for row in breakdown if row["is_run"] for part, size in row["parts"] if size},
+            repositories=json.dumps(self.commands.repositories(number)),
+            commands=self.commands.of(number, context or self.wanted[0]) if known and inference else [],
             reason=self._reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
@@ -122,7 +141,7 @@ class ModelPages:
             heads=self.heads,
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
             training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
-            breakdown=breakdown,
+            breakdown=[row for row in breakdown if not row["is_run"]],
             used=used,
             context_values=context_values,
             contexts=contexts,
@@ -239,7 +258,10 @@ class ModelPages:
 
     def _answer(self, number: int) -> tuple[str, str]:
         if self._answered[0] != number:  # a page, its description and its files ask in turn
-            self._answered = number, answer(self.book, number, *self._opening(self.book.models[number]))
+            said, told = answer(self.book, number, *self._opening(self.book.models[number]))
+            if self._own_format(number):  # its base's page says the rest
+                said, told = (f"{text.rstrip('.').partition('; ')[0]}." if text else "" for text in (said, told))
+            self._answered = number, (said, told)
         return self._answered[1]
 
     def _said(self, number: int) -> tuple[str, str]:
@@ -266,7 +288,8 @@ class ModelPages:
         return {
             "caption": f"{caption} GiB on one card; then how full each card gets.",
             "caption_short": short,
-            "rows": rows,
+            "rows": [row for row in rows if row["cells"]],
+            "left_out": _left_out(rows),
             "is_known": any(row["cells"] for row in rows),
         }
 
@@ -306,6 +329,9 @@ class ModelPages:
                 rows.append(
                     {
                         "label": name if group else f"{self.phases.get(scenario.phase_id, scenario.phase_id)}, {name}",
+                        "is_run": group,
+                        "dtype": scenario.dtype_id,
+                        "engine": scenario.engine_id,
                         "total": total,
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
@@ -317,6 +343,53 @@ class ModelPages:
                     }
                 )
         return rows
+
+    def _bars(self, number: int, breakdown: list[dict]) -> list[dict]:
+        """Formats against what cards give: a bar for each, its parts, and what other engines need. Of a repository that holds one format
+        alone it is that one."""
+        stored = self.book.models[number]["stored_format"]
+        # whole numbers of 32 bits would dwarf all that people run, and what is published whole stands there by its own name
+        unwanted = {"fp32"} | ({"stored"} if stored in WHOLE else set())
+        rows = [row for row in breakdown if row["is_run"] and row["total"] is not None and row["dtype"] not in unwanted]
+        own = self._own_format(number)
+        if own := next((d for d in own if any(row["dtype"] == d for row in rows)), None):
+            rows = [row for row in rows if row["dtype"] == own]
+        scale = max((row["total"] for row in rows), default=1)
+        lines = [round(1000 * gib * words.GIB / scale) for _label, gib in self.reach.levels]
+        path = "".join(f"M{x} 0v10" for x in lines if x < 1000)
+        names = {c: name for c, name, _page in COMPONENT_NAMES}
+        bars: dict[str, dict] = {}
+        for row in rows:
+            parts = [f"{names[c]} {words.gib(size)}" for c, size in row["parts"] if size]
+            told = f"{' · '.join(parts)} GiB; {words.exact(row['total'])} bytes, ± {row['band']}"
+            engine = self.engines.get(row["engine"], {}).get("name", row["engine"])
+            bar = bars.setdefault(
+                row["dtype"],
+                {"label": words.format_name(row["dtype"], stored), "total": row["total"], "lines": path, "engines": []}
+                | {"bar": plot.bar(row["parts"], scale)},
+            )
+            bar["engines"].append((engine, told))
+        return list(bars.values())
+
+    def _own_format(self, number: int) -> tuple[str, ...]:
+        """The formats of a repository that holds a quantisation of another's model; nothing for all others."""
+        stored = self.book.models[number]["stored_format"]
+        is_packed = stored is not None and stored not in WHOLE and self.leaders[number] != number
+        return (GGUF_OF.get(stored, "stored"), "stored", stored) if is_packed else ()
+
+    def _made_of(self, number: int) -> dict | None:
+        """What a model is a copy, quantisation or fine-tune of."""
+        model, leader = self.book.models[number], self.leaders[number]
+        base = self.book.models[leader]["model_id"] if leader != number else model["base_model_id"]
+        if not base or base == model["model_id"]:
+            return None
+        stored = model["stored_format"]
+        is_same = self.relatives.stems[number] == relatives.stem(base)
+        held = packed(model)
+        is_packed = (stored is not None and stored not in WHOLE) or (stored is None and bool(held))
+        format_ = f" ({held})" if held else ""
+        said = f"Quantisation{format_} of" if is_packed else "Copy of" if is_same else "Made from"
+        return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self._own_format(number))}
 
     def _contexts(self, number: int) -> tuple[list[int], list[tuple[str, Markup]]]:
         """The contexts that this model has an answer for; and GiB on one card by format, for each and every number of sequences, as cells."""
@@ -358,6 +431,15 @@ class ModelPages:
             "task": model["pipeline_tag"] or "",
             "grade": model["anatomy_grade"],
         }
+
+
+def _left_out(rows: list[dict]) -> list[tuple[str, str]]:
+    """What has no number, by the reason: formats in words, and why."""
+    found = defaultdict(list)
+    for row in rows:
+        if not row["cells"]:
+            found[row["reason"]].append(f"{row['label']} ({row['engine']})")
+    return [(", ".join(names), why) for why, names in found.items()]
 
 
 def _kib_text(kib: float, is_beyond: bool = False) -> str:

@@ -17,15 +17,16 @@ from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
 from pipeline.render.pages import errors, method, news
 from pipeline.render.pages.compare import Compare
+from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import GpuPages
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.rules import Rules
 from pipeline.render.shell import SLOT
 
 SQL = ROOT / "tables" / "sql"
-FRONT_ROWS = 40
+MATRIX_ROWS = 40
 LISTED_MODELS = 200  # on the page of all models; the others are found by name, or on the pages of their organisations
-FRONT_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the front page opens with: the first that is there
+MATRIX_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the matrix opens with: the first that is there
 
 
 class Prose:
@@ -38,6 +39,7 @@ class Prose:
         self.env.globals["table_link"] = self.table_link
         self.cards = GpuPages(book, pages)
         self.compare = Compare(self.cards)
+        self.front = Front(book, pages)
 
     def fill(self, html: str) -> str:
         """Every slot of a page, by the method of its name."""
@@ -47,21 +49,24 @@ class Prose:
         return self.env.get_template(template).render(**values)
 
     def opening(self):
-        """The scenario that the front page opens with."""
+        """The scenario that the matrix opens with."""
         rows = {s.dtype_id: s for s in self.book.rows(["inference"], **self.book.default("inference"))}
-        return next((rows[d] for d in FRONT_DTYPES if d in rows), next(iter(rows.values()), None))
+        return next((rows[d] for d in MATRIX_DTYPES if d in rows), next(iter(rows.values()), None))
 
     def slot_front(self, _argument) -> str:
+        return self._render("front.html", version=self.version, **self.front.values())
+
+    def slot_matrix(self, _argument) -> str:
         book, scenario = self.book, self.opening()
         rows = []
         known = [i for i in range(len(book.models)) if scenario and book.is_known(i, scenario)]
-        for number in (known or range(len(book.models)))[:FRONT_ROWS]:
+        for number in (known or range(len(book.models)))[:MATRIX_ROWS]:
             row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
             rows.append(row | self.pages.entry(book.models[number]))
         name = book.formats[scenario] if scenario else ""
         caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
         return self._render(
-            "front.html",
+            "matrix.html",
             rows=rows,
             gpus=book.common,
             total=len(book.models),
@@ -109,6 +114,7 @@ class Prose:
             has_sets=any("strict_set" in r for r in rows),
             compared=found,
             plots=errors.scatters(found),
+            said=errors.in_words(found, self.pages.phases, {r["metric"] for r in rows if r.get("verdict_count")}),
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
         )

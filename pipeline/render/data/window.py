@@ -1,0 +1,294 @@
+"""What the first screen reads: for each wish (site/wishes.csv) the works that serve it, and the totals that limits of any card are read off.
+
+`data/window/<file>.json` holds one card, `data/window/<file>-several.json` 2 cards and more. Both hold the published totals to the byte, so
+that the browser works limits out by the rule of `limits.py` (site/assets/limits.js) and says what the view `compatibility` says. They are small
+because works of one shape share a line, and because formats of one engine differ by their weights alone: then a format is one number more.
+
+    line      [axis, weights, cache …, rest …, band]: totals at each place of the axis are weights + cache + rest; of cache and rest the
+              first and then by how much each is more than the one before
+    shape     for each column a line, or by how many bytes it is more than the first line, or null where nothing is known
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import polars as pl
+
+from pipeline import ROOT
+from pipeline.render.data import limits, works
+from pipeline.render.data.book import Book
+from pipeline.render.pages.answer import GGUF_OF
+
+WISHES = ROOT / "site" / "wishes.csv"
+CACHE = ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
+NEEDED = ("gpu_count", "weights_bytes", *CACHE)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants to do: the formats that are told of it, which of them decide whether a model `serves`, and which models are meant."""
+
+    name: str
+    label: str
+    file: str
+    columns: tuple[tuple[str, str, str], ...]  # phase, format, engine; the best first
+    asked: tuple[int, ...]  # places of the columns that decide
+    tasks: tuple[str, ...]
+    named: str  # a pattern that the name holds; empty: any
+    not_named: str  # one that it does not: what reads letters off pictures, guards or drafts for others has a task of those that chat
+    context_tokens: int
+
+    def means(self, model: dict) -> bool:
+        """Whether a model is one of those that are meant, by its task and its name."""
+        name = model["model_id"]
+        is_named = not self.named or re.search(self.named, name, re.IGNORECASE)
+        is_other = self.not_named and re.search(self.not_named, name, re.IGNORECASE)
+        return model["pipeline_tag"] in self.tasks and bool(is_named) and not is_other
+
+
+def wishes(file: Path = WISHES) -> list[Wish]:
+    """The rows of site/wishes.csv."""
+    found = []
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            columns = tuple(tuple(c.split("/")) for c in row["columns"].split())
+            asked = [tuple(c.split("/")) for c in row["asked"].split()] or columns
+            places = tuple(columns.index(c) for c in asked)
+            tasks, tokens = tuple(row["tasks"].split()), int(row["context_tokens"])
+            names = row["named"], row["not_named"]
+            found.append(Wish(row["wish"], row["label"], row["file"], columns, places, tasks, *names, tokens))
+    return found
+
+
+class Window:
+    """Works by wish, and their totals."""
+
+    def __init__(self, book: Book, paths: dict[str, str]) -> None:
+        self.book, self.paths = book, paths
+        self.wishes = wishes()
+        self.by_file: dict[str, list[Wish]] = {}
+        for wish in self.wishes:
+            self.by_file.setdefault(wish.file, []).append(wish)
+        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED))
+        self.frames = {name: self._frame(_columns(of[0], book)) for name, of in self.by_file.items()}
+        self._points.cache_clear()
+        known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
+        self.leaders = works.leaders(book.models, lambda i: book.models[i]["model_id"] in known)
+        self.members: dict[int, list[int]] = {}
+        for i, leader in enumerate(self.leaders):
+            self.members.setdefault(leader, []).append(i)
+        self.of_file = {name: self._of_file(name) for name in self.by_file}
+
+    def _frame(self, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
+        """Every known total of one sequence in these formats, as the pages open a phase, on any number of cards."""
+        wanted = pl.DataFrame(columns, schema=["phase_id", "dtype_id", "engine_id"], orient="row")
+        frames = []
+        for phase in dict.fromkeys(phase for phase, _d, _e in columns):
+            found = self._points(phase)
+            several = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(
+                (pl.col("gpu_count") > 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
+            )
+            keys = [*limits.WHO, *limits.ALIKE, "context_tokens", "sequences", "gpu_count"]
+            more = several.join(wanted.lazy(), on=["phase_id", "dtype_id", "engine_id"], how="semi")
+            one = found.drop("need").join(wanted, on=["phase_id", "dtype_id", "engine_id"], how="semi")
+            found = pl.concat([one, more.select(one.columns).collect()]).unique(keys, keep="first")
+            opening = self.book.openings.get(phase, {})
+            if phase != "inference":
+                found = found.filter(
+                    optimizer_id=opening.get("optimizer_id"), checkpointing=opening.get("checkpointing")
+                )
+            frames.append(found.filter(sequences=1))
+        return pl.concat(frames)
+
+    def _of_file(self, name: str) -> dict:
+        """The works of a file by their total downloads, and their shapes."""
+        wishes, models = self.by_file[name], self.book.models
+        columns = _columns(wishes[0], self.book)
+        tasks = {task for wish in wishes for task in wish.tasks}
+        lines = _lines(self.frames[name], columns)
+        counts = sorted({count for of in lines.values() for count in of} - {1})
+        downloads = {i: sum(models[k]["downloads_30d"] or 0 for k in same) for i, same in self.members.items()}
+        chosen = [
+            i
+            for i in sorted(self.members, key=lambda i: (-downloads[i], i))
+            if models[i]["pipeline_tag"] in tasks and 1 in lines.get(models[i]["model_id"], {})
+        ]
+        axes: list[list[int]] = []
+        shapes: dict[str, int] = {}
+        one, several, places = [], [], []
+        for i in chosen:
+            mine = lines[models[i]["model_id"]]
+            shape = {n: _shape(mine[n], axes) if n in mine else None for n in (1, *counts)}
+            native = GGUF_OF.get(models[i]["stored_format"])
+            if native and any(c[1] == native for c in columns):
+                # what is published in these few bits is not packed again
+                kept = [k for k, c in enumerate(columns) if c[1] == native]
+                shape = {n: _only(found, kept) for n, found in shape.items()}
+            else:
+                kept = range(len(wishes[0].columns))
+                shape = {n: _only(found, kept) for n, found in shape.items()}
+            key = _json(shape)
+            if key not in shapes:
+                shapes[key] = len(one)
+                one.append(shape[1])
+                several.append([shape[n] for n in counts])
+            places.append(shapes[key])
+        return {
+            "columns": columns,
+            "main": len(wishes[0].columns),
+            "axes": axes,
+            "shapes": one,
+            "several": {"counts": counts, "shapes": several},
+            "works": chosen,
+            "downloads": [downloads[i] for i in chosen],
+            "places": places,
+        }
+
+    def files(self) -> dict[str, str]:
+        """By name below `data/window/`."""
+        found = {}
+        for name, of in self.of_file.items():
+            models = [self.book.models[i] for i in of["works"]]
+            task = sorted({m["pipeline_tag"] for m in models})
+            found[f"{name}.json"] = _json(
+                {
+                    "columns": of["columns"],
+                    "main": of["main"],
+                    "wishes": [
+                        {
+                            "name": w.name,
+                            "label": w.label,
+                            "asked": w.asked,
+                            "tasks": [task.index(t) for t in w.tasks if t in task],
+                            "named": w.named,
+                            "not": w.not_named,
+                            "context": w.context_tokens,
+                        }
+                        for w in self.by_file[name]
+                    ],
+                    "axes": of["axes"],
+                    "shapes": of["shapes"],
+                    "shape": of["places"],
+                    "id": [m["model_id"] for m in models],
+                    "paths": {
+                        k: self.paths[m["model_id"]]
+                        for k, m in enumerate(models)
+                        if self.paths[m["model_id"]] != m["model_id"]
+                    },
+                    "size": [_millions(m["parameter_count"] or m["stored_parameter_count"]) for m in models],
+                    "made": [(m["created_at"] or "")[:7] for m in models],
+                    "downloads": [n // 1000 for n in of["downloads"]],
+                    "more": [len(self.members[i]) - 1 for i in of["works"]],
+                    "context": [m["max_context_tokens"] for m in models],
+                    "tasks": task,
+                    "task": [task.index(m["pipeline_tag"]) for m in models],
+                }
+            )
+            found[f"{name}-several.json"] = _json({"axes": of["axes"], **of["several"]})
+        return found
+
+
+def _columns(wish: Wish, book: Book) -> list[tuple[str, str, str]]:
+    """The wish's columns, and after them the formats that some models are published in."""
+    engines = {column[2] for column in wish.columns if column[0] == "inference"}
+    own = {d["dtype_id"]: d["engine_id"] for d in book["dtype"]}
+    native = [("inference", d, own[d]) for d in sorted(set(GGUF_OF.values())) if own.get(d) in engines]
+    return [*wish.columns, *native]
+
+
+def _lines(frame: pl.DataFrame, columns: list[tuple[str, str, str]]) -> dict[str, dict[int, list]]:
+    """By model and number of cards a line for each column: context → weights, cache, total and band; None where nothing is known."""
+    place = {column: k for k, column in enumerate(columns)}
+    cache = pl.sum_horizontal(pl.col(c).fill_null(0) for c in CACHE)
+    rows = frame.sort("context_tokens").select(
+        "model_id", "phase_id", "dtype_id", "engine_id", "gpu_count", "context_tokens", "weights_bytes", cache.alias("cache"),
+        "total_bytes", "error_band",
+    )  # fmt: skip
+    found: dict[str, dict[int, list]] = {}
+    for model, phase, dtype, engine, count, tokens, *values in rows.rows():
+        of = found.setdefault(model, {}).setdefault(count, [None] * len(columns))
+        k = place[phase, dtype, engine]
+        of[k] = of[k] or {}
+        of[k][tokens] = values
+    return found
+
+
+def _shape(lines: list[dict | None], axes: list[list[int]]) -> list:
+    """Each column as a line, or as what it has more than the first line."""
+    first, out = None, []
+    for line in lines:
+        if line is None:
+            out.append(None)
+        elif first is not None and (more := _more(line, first)) is not None:
+            out.append(more)
+        else:
+            first = first or line
+            out.append(_line(line, axes))
+    return out
+
+
+def _more(line: dict, first: dict) -> int | None:
+    """By how much the weights and totals of a line are more than another's, at every place of it alike; None where they differ otherwise."""
+    if line.keys() != first.keys():
+        return None
+    ways = {
+        (line[t][0] - first[t][0], line[t][2] - first[t][2], line[t][1] - first[t][1], line[t][3] - first[t][3])
+        for t in line
+    }
+    weights, total, cache, band = next(iter(ways))
+    return total if len(ways) == 1 and weights == total and not cache and not band else None
+
+
+def _line(line: dict, axes: list[list[int]]) -> list:
+    at = list(line)
+    if at not in axes:
+        axes.append(at)
+    weights = [line[t][0] for t in at]
+    cache, totals, bands = ([line[t][k] for t in at] for k in (1, 2, 3))
+    rest = [total - weights[0] - held for total, held in zip(totals, cache, strict=True)]
+    return [axes.index(at), weights[0], _steps(cache), _steps(rest), bands[0] if len(set(bands)) == 1 else bands]
+
+
+def _steps(values: list[int]) -> list[int]:
+    return [values[0], *(b - a for a, b in pairwise(values))]
+
+
+def _only(shape: list | None, kept) -> list | None:
+    """A shape of these columns alone: the others are null, and the first that is left is a line of its own."""
+    if shape is None:
+        return None
+    first = next((line for line in shape if isinstance(line, list)), None)
+    out: list = [None] * len(shape)
+    begun = None
+    for k in kept:
+        line = shape[k]
+        if isinstance(line, list):
+            begun = 0 if begun is None else begun
+            out[k] = line
+        elif line is not None and begun is None:
+            begun = line
+            out[k] = [first[0], first[1] + line, *first[2:]]
+        elif line is not None:
+            out[k] = line - begun
+    return out
+
+
+def totals(line: list, more: int = 0) -> list[int]:
+    """The totals of a line, with so many bytes of weights more: how the browser reads it."""
+    return [line[1] + more + c + r for c, r in zip(accumulate(line[2]), accumulate(line[3]), strict=True)]
+
+
+def _millions(size: int | None) -> float | int | None:
+    value = size and float(f"{size / 1e6:.4g}")
+    return int(value) if value and value >= 1000 else value
+
+
+def _json(value) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

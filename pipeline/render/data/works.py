@@ -1,0 +1,82 @@
+"""Which models are one work: a base model with its copies, quantisations and fine-tunes, which need the same memory in the same format.
+
+A list of what a card runs would be the same few models hundreds of times. So each work is one row, under the name of whoever made it.
+A model is folded into another only where it has as many parameters: a draft head or a pruned copy is a work of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from pipeline.render.data.lineage import _Names
+
+ALIKE = 0.02  # parameters may differ by so much: heads that are tied or not, a few tokens more
+# of one maker, one size and one name but for these: the same weights trained further
+_STAGES = re.compile(r"-(?:base|instruct|inst|it|chat|pt|hf)(?=-|$)")
+
+
+def leaders(models: Sequence[dict], is_known: Callable[[int], bool]) -> list[int]:
+    """For each model the place of the one that stands for its work: of whoever made it, one whose memory is known, the most downloaded.
+
+    Models come by downloads, the most first. `is_known` says whether there is a number to show of a place.
+    """
+    names = _Names(models)
+    works = _Joined(len(models))
+    place = {m["model_id"]: i for i, m in enumerate(models)}
+    unlisted: dict[str, int] = {}
+    stages: dict[tuple, int] = {}
+    for i, model in enumerate(models):
+        name = names.names[i]
+        base = (model["base_model_id"] or "").partition(",")[0].strip()
+        if base and base not in place:
+            place_of_base = unlisted.setdefault(base, i)
+            near = [place_of_base]
+        else:
+            near = [place.get(base), names.owner[name.joined], names.held_by(i)]
+        near.append(stages.setdefault((name.maker, _STAGES.sub("", name.stem)), i))
+        for other in near:
+            if other is not None and other != i and _is_alike(model, models[other]):
+                works.join(i, other)
+    members = defaultdict(list)
+    for i in range(len(models)):
+        members[works.root(i)].append(i)
+    found = [0] * len(models)
+    for same in members.values():
+        leader = min(same, key=lambda i: (not is_known(i), names.level(i), i))
+        for i in same:
+            found[i] = leader
+    return found
+
+
+def _is_alike(one: dict, other: dict) -> bool:
+    """Of one kind and as large, as far as that is known."""
+    sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in (one, other)]
+    kinds = {_kind(m["pipeline_tag"]) for m in (one, other)} - {None}
+    families = {m["family"] for m in (one, other)} - {None}
+    are_told = all(sizes) or (one["family"] is not None and one["family"] == other["family"])
+    is_as_large = not all(sizes) or abs(sizes[0] / sizes[1] - 1) <= ALIKE
+    return are_told and is_as_large and len(kinds) < 2 and len(families) < 2
+
+
+def _kind(task: str | None) -> str | None:
+    """What generates text is of one kind, whether it sees pictures or not: its copies are listed as either."""
+    return "text" if task in ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation") else task
+
+
+class _Joined:
+    """Sets that are joined, each known by one of its members."""
+
+    def __init__(self, number: int) -> None:
+        self.above = list(range(number))
+
+    def root(self, i: int) -> int:
+        while self.above[i] != i:
+            self.above[i] = self.above[self.above[i]]
+            i = self.above[i]
+        return i
+
+    def join(self, one: int, other: int) -> None:
+        low, high = sorted((self.root(one), self.root(other)))
+        self.above[high] = low

@@ -1,0 +1,194 @@
+"""The first screen as it is read without scripts: what a common card runs, and what leads on from there."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cached_property
+from itertools import accumulate
+
+import polars as pl
+from markupsafe import Markup
+
+from pipeline.render import words
+from pipeline.render.data import limits
+from pipeline.render.data.book import Book
+from pipeline.render.data.window import Window, totals
+from pipeline.render.draw import plot
+from pipeline.render.environment import slug_gpu
+from pipeline.render.pages.models import ModelPages
+
+EXAMPLE = "rtx-3060-12gb"  # what the page speaks of before anybody has said which card it is about
+POPULAR = 60  # places of works that count as popular
+ROWS = 25  # as many as the browser draws at first
+SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one is known
+
+
+class Front:
+    def __init__(self, book: Book, pages: ModelPages) -> None:
+        self.book, self.pages = book, pages
+        self.window = Window(book, pages.paths)
+        by_id = {g["gpu_id"]: g for g in book.gpus}
+        self.card = by_id.get(EXAMPLE) or book.common[0]
+
+    def values(self) -> dict:
+        """What the template asks."""
+        wish = self.window.wishes[0]
+        rows = self._rows()
+        return {
+            "card": self.card,
+            "wish": wish,
+            "wishes": json.dumps(
+                [[w.name, w.label, w.file, w.context_tokens] for w in self.window.wishes], ensure_ascii=False
+            ),
+            "formats": [words.format_name(dtype) for _phase, dtype, _engine in wish.columns],
+            "rows": rows[:ROWS],
+            "said": self._sentence(rows),
+            "of": sum(wish.means(self.book.models[i]) for i in self.window.of_file[wish.file]["works"]),
+            "sizes": self._sizes(),
+            "macs": sorted(
+                (g for g in self.book.gpus if g["vendor"] == "apple"), key=lambda g: (g["capacity_bytes"], g["gpu_id"])
+            ),
+            "slug": slug_gpu,
+        }
+
+    def _sizes(self) -> list[tuple[int, dict]]:
+        """A common card of each size, of the maker that most people have."""
+        found = {}
+        for gpu in self.book.common:
+            if gpu["segment"] != "unified" and gpu["memory_gib_nominal"] in SIZES:
+                found.setdefault(int(gpu["memory_gib_nominal"]), gpu)
+        return sorted(found.items())
+
+    def _rows(self) -> list[dict]:
+        """The works that the card runs as the page opens, the newest and most downloaded first: as window.js has them."""
+        wish = self.window.wishes[0]
+        of = self.window.of_file[wish.file]
+        models = [self.book.models[i] for i in of["works"]]
+        frame = self.window.frames[wish.file].filter(
+            pl.col("model_id").is_in([m["model_id"] for m in models]), gpu_count=1
+        )
+        frame = frame.with_columns(need=pl.col("total_bytes") * (1 + pl.col("error_band")))
+        name = self.card["gpu_id"]
+        found = limits.longest(frame, {name: self.card["capacity_bytes"]}, self.book["constant"])
+        longest = {(m, d): n for m, d, n in found.select("model_id", "dtype_id", name).rows()}
+        newest = max((m["created_at"] or "")[:7] for m in models) if models else ""
+        rows = []
+        for k, model in enumerate(models):
+            shape = of["shapes"][of["places"][k]]
+            row = self._row(model, wish, of, shape, longest)
+            if row and wish.means(model):
+                year = _months(newest) - _months(model["created_at"]) if model["created_at"] else 10**6
+                more = len(self.window.members[of["works"][k]]) - 1
+                rows.append((year // 12, k, row | {"more": more}))
+        return [row | {"year": year, "work": k} for year, k, row in sorted(rows, key=lambda r: r[:2])]
+
+    def _sentence(self, rows: list[dict]) -> Markup:
+        """The answer in words, as front.js has it."""
+        start = Markup("For example on {}: {:,} model{}. ").format(
+            self.card["short"], len(rows), "" if len(rows) == 1 else "s"
+        )
+        if not rows:
+            return start
+        step = lambda row: round(math.log(row["millions"] or 1e-3) / math.log(1.1))  # noqa: E731
+        large_first = lambda row: (-step(row), row["year"], row["work"])  # noqa: E731
+        popular = sorted((r for r in rows if r["work"] < POPULAR), key=large_first) or sorted(rows, key=large_first)
+        second = [r for r in popular if (r["millions"] or 0) < 0.95 * (popular[0]["millions"] or 0)][:1]
+        large = [popular[0], *second]
+        roomy = [r for r in popular if r["is_best"] and r not in large][:1]
+        bold = lambda r: Markup("<b>{}</b> in {} ({})").format(words.shown(r["leaf_name"]), r["format"], r["reach"])  # noqa: E731
+        told = Markup("The largest popular {}: {}.").format(
+            "ones" if len(large) > 1 else "one", Markup(" and ").join(map(bold, large))
+        )
+        return start + told + (Markup(" In the best quality: {}.").format(bold(roomy[0])) if roomy else "")
+
+    def _row(self, model: dict, wish, of: dict, shape: list, longest: dict) -> dict | None:
+        """A work as a line of the table; None where no format holds the context that is asked for."""
+        columns, main = of["columns"], of["main"]
+        reach = [
+            None if line is None or self._is_refused(columns[c]) else longest.get((model["model_id"], columns[c][1]))
+            for c, line in enumerate(shape)
+        ]
+        native = [c for c in range(main, len(columns)) if shape[c] is not None]
+        best = next((c for c in native or wish.asked if reach[c] and reach[c] >= wish.context_tokens), None)
+        if best is None:
+            return None
+        lines = [self._line(shape, c, of["axes"]) for c in range(len(columns))]
+        cells = [
+            self._cell(words.format_name(columns[c][1]), reach[c], lines[c], c == best, model, wish.context_tokens)
+            for c in range(main)
+        ]
+        if native:
+            cells = [
+                Markup('<td class="cell best wide" role="cell" colspan="{}">as published, {}: {}</td>').format(
+                    main, words.format_name(columns[best][1]), _reach(reach[best], model, lines[best][0][-1])
+                )
+            ]
+        bar, need = self._bar(shape, best, of["axes"], wish.context_tokens)
+        size = model["parameter_count"] or model["stored_parameter_count"]
+        return self.pages.entry(model) | {
+            "size": words.count(size) if size else "",
+            "made": (model["created_at"] or "")[:7],
+            "format": words.format_name(columns[best][1]),
+            "need": words.gib(need),
+            "bar": bar,
+            "millions": size and float(f"{size / 1e6:.4g}"),
+            "is_best": best == 0,
+            "reach": _reach(reach[best], model, lines[best][0][-1]),
+            "cells": Markup("").join(cells),
+        }
+
+    def _line(self, shape: list, column: int, axes: list) -> list | None:
+        """The places and the totals of a format."""
+        line, more = _found(shape, column)
+        return line and [axes[line[0]], totals(line, more)]
+
+    def _is_refused(self, column: tuple[str, str, str]) -> bool:
+        phase, dtype, engine = column
+        scenario = self._scenarios.get((phase, dtype, engine))
+        return scenario is not None and self.pages.support.refusal(scenario, dtype, self.card["gpu_id"]) is not None
+
+    @cached_property
+    def _scenarios(self) -> dict:
+        return {(s.phase_id, s.dtype_id, s.engine_id): s for s in self.book.scenarios}
+
+    def _bar(self, shape: list, column: int, axes: list, context: int) -> tuple[Markup, float]:
+        """The parts of a total at a context against what the card gives, and the total."""
+        line, more = _found(shape, column)
+        at, sums = axes[line[0]], totals(line, more)
+        cache = list(accumulate(line[2]))
+        high = next((i for i, place in enumerate(at) if place >= context), len(at) - 1)
+        low, high = max(0, high - 1), max(high, min(1, len(at) - 1))
+        part = 0 if low == high else min(1, max(0, (context - at[low]) / (at[high] - at[low])))
+        on = lambda values: values[low] + part * (values[high] - values[low])  # noqa: E731
+        weights, held, total = line[1] + more, on(cache), on(sums)
+        parts = [("weights", weights), ("kv_cache", held), ("activations", total - weights - held)]
+        drawn = plot.bar(parts, self.card["capacity_bytes"])
+        return Markup(str(drawn).replace('class="bar"', 'class="bar need"', 1)), total
+
+    def _cell(self, name: str, found: int | None, line: list | None, is_best: bool, model: dict, wanted: int) -> Markup:
+        """How long a context a format leaves, as front.js words it. `line` is [places, totals] of the format."""
+        if found is None:
+            kind, text = "none", "" if line is None else "won’t run"
+        elif not found:
+            kind, text = ("tight", "tight") if line[1][0] <= self.card["capacity_bytes"] else ("none", "–")
+        else:
+            kind = "best" if is_best else "fits" if found >= wanted else "less"
+            text = _reach(found, model, line[0][-1])
+        return Markup('<td class="cell {}" role="cell" data-format="{}">{}</td>').format(kind, name, text)
+
+
+def _found(shape: list, column: int) -> tuple[list | None, int]:
+    """The line of a format, and by how many bytes of weights it is more than that."""
+    first = next((line for line in shape if isinstance(line, list)), None)
+    line = shape[column]
+    return (line, 0) if line is None or isinstance(line, list) else (first, line)
+
+
+def _reach(found: int, model: dict, last: int | None) -> str:
+    whole, text = model["max_context_tokens"], words.rounded_tokens(found)
+    return f"all {text}" if whole and found >= whole else f"≥ {text}" if last and found >= last else text
+
+
+def _months(made: str) -> int:
+    return 12 * int(made[:4]) + int(made[5:7])

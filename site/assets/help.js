@@ -1,0 +1,63 @@
+// It does not fit: now what? For the reader's card, by the formulas themselves: a cache of 8 bits, more cards, any number of them.
+const search = new URL(import.meta.url).search;
+const a = await import(`./almanac.js${search}`);
+const MULTIPLE = 256; // tokens that llama.cpp allocates at a time
+const GGUF = ["gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-q4_k_m", "gguf-q3_k_m"];
+const CARDS = [...Array(15).keys()].map((n) => n + 2), MANY = [2, 4, 8, 16, 24, 32, 48, 64, 96, 128];
+
+export class Help {
+  constructor(page, box, article) {
+    Object.assign(this, { page, box, article, asItWas: [...box.childNodes] });
+    this.model = article.dataset.id;
+  }
+
+  async draw() {
+    const gpu = this.page.world.gpus.find((g) => g.id === this.page.state.gpu);
+    if (!this.box.closest("details").open || this.drawn === gpu?.id) return;
+    this.drawn = gpu?.id;
+    if (!gpu) return this.box.replaceChildren(...this.asItWas);
+    this.formulas ??= Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.load(`models/${this.article.dataset.model}/formula.json`)]);
+    const [{ footprints }, shared, own] = await this.formulas;
+    const ask = (wanted) => footprints({ ...shared, ...own }, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
+    this.box.replaceChildren(...this.ways(gpu, ask, shared.opening ?? {}).map((way) => a.h("li", {}, ...way)));
+  }
+
+  ways(gpu, ask, opening) {
+    const holds = (row) => row?.total_bytes != null && row.total_bytes * (1 + row.error_band) <= gpu.bytes;
+    const context = +this.article.dataset.context, most = +this.article.dataset.limit || context;
+    const formats = this.article.dataset.held === "mxfp4" ? ["gguf-mxfp4"] : GGUF;
+    const longest = (wanted) => {
+      let low = 0, high = Math.ceil(most / MULTIPLE);
+      while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (holds(ask({ ...wanted, context_tokens: Math.min(middle * MULTIPLE, most) }))) low = middle;
+        else high = middle - 1;
+      }
+      return Math.min(low * MULTIPLE, most);
+    };
+    const ways = [], say = (n) => n.toLocaleString("en");
+    for (const dtype_id of formats) {
+      const small = longest({ dtype_id, kv_dtype_id: "q8_0" });
+      if (!small || (small < context && dtype_id !== formats.at(-1))) continue;
+      const plain = longest({ dtype_id });
+      if (small > plain) ways.push([a.h("b", {}, "A cache of 8 bits"), ` (-fa on -ctk q8_0 -ctv q8_0): ${name(dtype_id)} holds ${say(small)} tokens, ${plain ? `with one of 16 bits ${say(plain)}` : "with one of 16 bits none"}.`]);
+      break;
+    }
+    for (const dtype_id of [...formats].reverse().filter((d) => ["gguf-q4_k_m", "gguf-mxfp4"].includes(d))) {
+      if (holds(ask({ dtype_id, context_tokens: context }))) continue;
+      const n = CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
+      const over = ask({ dtype_id, context_tokens: context });
+      if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : "More cards"), n ? ` hold ${name(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${name(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
+    }
+    for (const [phase_id, dtype_id, what] of [["qlora", "nf4", "QLoRA"], ["lora", "bf16", "LoRA"], ["full-finetune", "bf16", "Full fine-tuning"]]) {
+      if (!this.article.querySelector("[data-matrix=training]")) break;
+      const wanted = { ...opening[phase_id], phase_id, dtype_id, context_tokens: +this.article.dataset.length };
+      if (holds(ask(wanted))) continue;
+      const n = MANY.find((gpu_count) => holds(ask({ ...wanted, gpu_count, sharding: "zero3" })));
+      if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${wanted.optimizer_id}, checkpointing ${wanted.checkpointing}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
+    }
+    if (!ways.length) ways.push([`It fits on one ${gpu.short}.`]);
+    return ways;
+  }
+}
+const name = (dtype) => dtype.slice(5).toUpperCase();

@@ -1,0 +1,76 @@
+// What to paste, for the reader's card: of each engine the best format that holds the context, the longest context in it, and the flags
+// that make it fit. As pages/commands.py says it before a card is known.
+const search = new URL(import.meta.url).search;
+const [a, limits] = await Promise.all([import(`./almanac.js${search}`), import(`./limits.js${search}`)]);
+
+const ENGINES = { ollama: "llama.cpp", sglang: "vllm" }; // whose numbers are told of them
+
+export class Run {
+  constructor(page, section) {
+    Object.assign(this, { page, section });
+    this.held = JSON.parse(section.dataset.held);
+    this.items = [...section.querySelectorAll("[data-line]")].map((item) => ({ item, formats: item.dataset.formats.split(" "), line: +item.dataset.line, asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
+  }
+
+  async draw() {
+    if (this.page.state.gpu) this.lines ??= await a.load("data/commands.json");
+    const gpu = this.page.world.gpus.find((g) => g.id === this.page.state.gpu);
+    const context = this.page.start.inference?.context ?? 8192;
+    for (const each of this.items) {
+      const code = each.item.querySelector("code"), note = each.item.querySelector("small");
+      each.item.hidden = false;
+      if (!gpu || !this.page.points || !this.lines) {
+        [code.textContent, note.textContent] = each.asItWas;
+        code.closest("pre").hidden = false;
+        continue;
+      }
+      const found = this.choose(each, gpu, context);
+      if (found.refusal) {
+        each.item.hidden = true; // it does not run on this card
+        continue;
+      }
+      code.closest("pre").hidden = Boolean(found.never);
+      const gaps = { held: this.held, model: this.page.model }, [command, said] = this.lines[each.line];
+      code.textContent = fill(command, found, gaps);
+      note.textContent = [found.told, fill(said, found, gaps)].filter(Boolean).join(" ");
+    }
+  }
+
+  choose({ item, formats }, gpu, context) {
+    const { world, points } = this.page;
+    const engine = ENGINES[item.dataset.engine] ?? item.dataset.engine;
+    const rows = formats.map((dtype) => points.find((row) => row.phase === "inference" && row.dtypeId === dtype && row.engine === engine)).filter(Boolean);
+    const runs = rows.filter((row) => !a.refusal(world, row, "", gpu));
+    if (!runs.length) return { refusal: true };
+    const reaches = runs.map((row) => [row, limits.reach(world.limits, row, gpu.bytes)[0]]);
+    const [row, longest] = reaches.find(([, n]) => n >= context) ?? reaches.reduce((x, y) => (y[1] > x[1] ? y : x));
+    if (longest > 0) {
+      const short = longest < context ? `No format holds ${a.tokens(context)} tokens on one ${gpu.short}; this holds ${longest.toLocaleString("en")}.` : `${name(row.dtypeId)} on one ${gpu.short}: up to ${longest.toLocaleString("en")} tokens fit.`;
+      return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(row, longest, gpu.bytes) };
+    }
+    // the fewest cards, in the best format that they hold
+    const ways = reaches.flatMap(([each]) => {
+      const scenario = world.scenarios.find((s) => s.phase === "inference" && s.dtypeId === each.dtypeId && s.engine === engine && s.context === context && s.sequences === 1);
+      const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
+      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: Math.max(0.9, Math.min(0.99, (verdict.percent + 1) / 100)) }] : [];
+    });
+    if (ways.length) return ways.reduce((x, y) => (y.cards < x.cards ? y : x));
+    const [last] = reaches.at(-1), least = last.along.totals[0];
+    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: 0.9, never: engine !== "llama.cpp", told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.${engine === "llama.cpp" ? " With fewer layers on the card (-ngl) it runs, slower: the query below counts them." : ""}` };
+  }
+}
+
+const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
+// The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
+function share({ along: { at, totals, band } }, context, bytes) {
+  const high = Math.max(0, at.findIndex((place) => place >= context));
+  const need = totals[high] * (1 + (Array.isArray(band) ? band[high] : band));
+  return Math.max(0.9, Math.min(0.99, Math.ceil((100 * Math.min(need, bytes)) / bytes) / 100));
+}
+function fill(template, { dtype, context, cards, share: part }, { held, model }) {
+  const given = {
+    model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),
+    tensor_parallel_size: cards > 1 ? ` --tensor-parallel-size ${cards}` : "", tp: cards > 1 ? ` --tp ${cards}` : "", devices: cards > 1 ? "'auto'" : "0",
+  };
+  return template.replace(/\{(\w+)\}/g, (_, key) => given[key]);
+}

@@ -1,0 +1,130 @@
+// What the first screen works out, without a page: of every work the longest context in each format on so many of a card, which of them
+// serve a wish, in which order, and what of the others misses by how much. The files are those of pipeline/render/data/window.py.
+const search = new URL(import.meta.url).search;
+const [a, limits] = await Promise.all([import(`./almanac.js${search}`), import(`./limits.js${search}`)]);
+
+// The steps of cache and rest as points, with so many bytes of weights more; made once for each line.
+function points(axes, line, more, made) {
+  const key = made.get(line) ?? made.set(line, new Map()).get(line);
+  if (!key.has(more)) {
+    const [axis, weights, cache, rest, band] = line, at = axes[axis];
+    let held = 0, other = 0;
+    const caches = [], totals = [];
+    for (let i = 0; i < cache.length; i++) {
+      held += cache[i];
+      other += rest[i];
+      caches.push(held);
+      totals.push(weights + more + held + other);
+    }
+    key.set(more, { at, totals, band, weights: weights + more, caches });
+  }
+  return key.get(more);
+}
+
+export class Window {
+  constructor(world, data) {
+    Object.assign(this, { world, data, several: null, made: new Map() });
+    this.newest = data.made.reduce((x, y) => (x > y ? x : y), "");
+    this.years = data.made.map((made) => Math.floor(monthsBetween(made, this.newest) / 12));
+    this.found = new Map();
+  }
+
+  get counts() { return [1, ...(this.several?.counts ?? [])]; }
+
+  // For each column the points of a work on so many cards; null where nothing is published.
+  lines(work, count) {
+    const { data, several } = this, shape = data.shape[work];
+    const lines = count === 1 ? data.shapes[shape] : several?.shapes[shape][several.counts.indexOf(count)];
+    let first = null;
+    return (lines ?? []).map((line) => {
+      if (line === null) return null;
+      if (Array.isArray(line)) { first ??= line; return points(data.axes, line, 0, this.made); }
+      return points(data.axes, first, line, this.made);
+    });
+  }
+
+  // By column on so many of a card: the longest context, 0 where none fits; undefined where nothing is published; a refusal where it does not run.
+  cells(work, gpu, count) {
+    const key = `${gpu.bytes} ${gpu.kind} ${count}`;
+    if (!this.found.has(key)) this.found.set(key, new Map());
+    const of = this.found.get(key), shape = this.data.shape[work];
+    if (!of.has(shape)) {
+      const refusals = this.data.columns.map(([phase, dtypeId, engine]) => a.refusal(this.world, { phase, dtypeId, engine }, "", gpu));
+      of.set(shape, this.lines(work, count).map((line, c) => {
+        if (!line) return undefined;
+        if (refusals[c]) return { refusal: refusals[c] };
+        return { line, longest: limits.between(line, gpu.bytes, this.world.limits.multiple[this.data.columns[c][2]]) };
+      }));
+    }
+    return of.get(shape);
+  }
+
+  // The columns that decide about a work, the best first: those of the wish, or the one that it is published in.
+  deciding(wish, cells) {
+    const { main } = this.data;
+    const own = cells.findIndex((cell, c) => c >= main && cell);
+    return own >= 0 ? [own] : wish.asked.filter((c) => cells[c]);
+  }
+
+  // The works that a wish means, by their tasks and names.
+  meant(wish) {
+    const { data } = this, pattern = (text) => (text ? new RegExp(text, "i") : null);
+    const [named, not] = [pattern(wish.named), pattern(wish.not)];
+    wish.works ??= data.id.map((_, work) => work).filter((work) => wish.tasks.includes(data.task[work]) && (!named || named.test(data.id[work])) && !not?.test(data.id[work]));
+    return wish.works;
+  }
+
+  // What a wish comes to: rows that fit in the order asked for, and those that do not.
+  answer({ wish, gpu, count, context, sort, isNamed }) {
+    const { data } = this;
+    const rows = [], misses = [];
+    for (const work of this.meant(wish)) {
+      if (isNamed && !isNamed(work)) continue;
+      const cells = this.cells(work, gpu, count);
+      if (!cells.length) continue; // not published on so many cards
+      const deciding = this.deciding(wish, cells);
+      const best = deciding.find((c) => cells[c].longest >= context);
+      (best === undefined ? misses : rows).push({ work, cells, deciding, best });
+    }
+    const order = ORDERS[sort].by(this);
+    rows.sort(order);
+    misses.sort(order);
+    return { rows, misses };
+  }
+
+  // The fewest cards that hold a work, and its best format there; null where no published number does.
+  fewest(wish, work, gpu, context) {
+    for (const count of this.counts.slice(1)) {
+      const cells = this.cells(work, gpu, count);
+      const best = this.deciding(wish, cells).find((c) => cells[c]?.longest >= context);
+      if (best !== undefined) return { count, best };
+    }
+    return null;
+  }
+}
+
+// Which comes first, by the places of works: these are by downloads of the whole work.
+export const ORDERS = {
+  current: { label: "Newest, most downloaded", by: ({ years }) => (x, y) => years[x.work] - years[y.work] || x.work - y.work },
+  downloads: { label: "Most downloaded", by: () => (x, y) => x.work - y.work },
+  newest: { label: "Newest", by: ({ data: { made } }) => (x, y) => (made[x.work] < made[y.work] ? 1 : made[x.work] > made[y.work] ? -1 : x.work - y.work) },
+  size: { label: "Largest", by: ({ data: { size } }) => (x, y) => (size[y.work] ?? 0) - (size[x.work] ?? 0) || x.work - y.work },
+};
+
+function monthsBetween(made, newest) {
+  if (!made) return Infinity; // nobody knows when: after all others
+  const months = (text) => 12 * +text.slice(0, 4) + +text.slice(5, 7);
+  return months(newest) - months(made);
+}
+
+// What a line needs at a context: read off between two points, as limits are; beyond the last point nobody looked.
+export function needAt({ at, totals, caches, weights }, context) {
+  const last = at.length - 1;
+  let i = at.findIndex((place) => place >= context);
+  if (i < 0) i = last;
+  const low = Math.max(0, i - 1), high = Math.max(i, Math.min(1, last));
+  const part = high === low ? 0 : Math.min(1, Math.max(0, (context - at[low]) / (at[high] - at[low])));
+  const on = (values) => values[low] + part * (values[high] - values[low]);
+  const [total, cache] = [on(totals), on(caches)];
+  return { total, weights, cache, rest: total - weights - cache, at: Math.min(context, at[last]) };
+}

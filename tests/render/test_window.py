@@ -1,0 +1,150 @@
+"""What the first screen reads: works instead of copies, and totals to the byte in a file of a few kilobytes."""
+
+import json
+import re
+
+import polars as pl
+import pytest
+
+from pipeline.render.data import tables as tables_module
+from pipeline.render.data import window, works
+from pipeline.render.pages.models import ModelPages
+from tests.render.tiny_tables import build
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def found(tables):
+    book = tables_module.read(tables)
+    return window.Window(book, ModelPages(book).paths)
+
+
+def model(model_id, downloads=0, size=8_000, base=None, task="text-generation", family="qwen3"):
+    facts = {"downloads_30d": downloads, "parameter_count": size, "stored_parameter_count": size, "pipeline_tag": task}
+    return {"model_id": model_id, "family": family, "base_model_id": base} | facts
+
+
+def folded(models, unknown=()):
+    leaders = works.leaders(models, lambda i: models[i]["model_id"] not in unknown)
+    return {m["model_id"]: models[i]["model_id"] for m, i in zip(models, leaders, strict=True)}
+
+
+def test_copies_quantisations_and_fine_tunes_stand_with_whom_they_are_made_of():
+    models = [
+        model("quick/Qwen3-8B-AWQ", 900),
+        model("Qwen/Qwen3-8B", 800),
+        model("Qwen/Qwen3-8B-Base", 700),
+        model("other/My-Qwen3-8B-story", 300),
+        model("third/Named-Otherwise", 200, base="Qwen/Qwen3-8B"),
+    ]
+    assert set(folded(models).values()) == {"Qwen/Qwen3-8B"}
+
+
+def test_what_is_smaller_or_does_something_else_is_a_work_of_its_own():
+    models = [
+        model("Qwen/Qwen3-8B", 800),
+        model("lab/Qwen3-8B-eagle", 700, size=400, base="Qwen/Qwen3-8B"),
+        model("lab/Qwen3-8B-embed", 600, base="Qwen/Qwen3-8B", task="feature-extraction"),
+        model("lab/Film", 500, size=None, base="Qwen/Qwen3-8B", task=None, family=None),
+        model("Qwen/Qwen3-14B", 400, size=14_000),
+    ]
+    assert folded(models) == {m["model_id"]: m["model_id"] for m in models}
+
+
+def test_of_a_base_that_is_not_listed_its_makers_own_stands_for_all():
+    models = [
+        model("quick/gemma-9-it-AWQ", 900, base="google/gemma-9"),
+        model("google/gemma-9-it", 800, base="google/gemma-9"),
+    ]
+    assert set(folded(models).values()) == {"google/gemma-9-it"}
+
+
+def test_a_work_is_shown_by_a_model_whose_memory_is_known():
+    models = [model("Qwen/Qwen3-8B", 800), model("quick/Qwen3-8B-AWQ", 100)]
+    assert set(folded(models, unknown={"Qwen/Qwen3-8B"}).values()) == {"quick/Qwen3-8B-AWQ"}
+
+
+def test_totals_are_the_published_ones_to_the_byte(found, tables):
+    published = {
+        tuple(row[:5]): row[5]
+        for name in ("footprint", "ladder")
+        for row in _published(tables, name)
+    }  # fmt: skip
+    seen = 0
+    for name, text in found.files().items():
+        data = json.loads(text)
+        if name.endswith("-several.json"):
+            continue
+        several = json.loads(found.files()[name.replace(".json", "-several.json")])
+        for k, model_id in enumerate(data["id"]):
+            shapes = {1: data["shapes"][data["shape"][k]]}
+            shapes |= dict(zip(several["counts"], several["shapes"][data["shape"][k]], strict=True))
+            for count, shape in shapes.items():
+                first = None
+                for column, line in zip(data["columns"], shape, strict=True):
+                    if line is None:
+                        continue
+                    first = first or line
+                    whole, more = (line, 0) if isinstance(line, list) else (first, line)
+                    for tokens, total in zip(data["axes"][whole[0]], window.totals(whole, more), strict=True):
+                        assert published[model_id, *column[:2], count, tokens] == total
+                        seen += 1
+    assert seen > 250
+
+
+def _published(tables, name):
+    import duckdb
+
+    with duckdb.connect(str(tables / "almanac.duckdb"), read_only=True) as connection:
+        return connection.execute(
+            f"select model_id, phase_id, dtype_id, gpu_count, context_tokens, total_bytes from {name} where sequences = 1 "
+            "and total_bytes is not null and (phase_id = 'inference' and (dtype_id != 'bf16' or engine_id = 'transformers') "
+            "or optimizer_id = 'adamw' and checkpointing = 'full')"
+        ).fetchall()
+
+
+def test_formats_that_differ_by_their_weights_are_one_number(found):
+    shapes = json.loads(found.files()["chat.json"])["shapes"]
+    assert shapes and all(isinstance(shape[0], list) for shape in shapes)
+    assert all(isinstance(line, int) for shape in shapes for line in shape[1:])
+
+
+def test_a_line_of_which_more_than_the_weights_differs_is_kept_whole():
+    axes = []
+    lines = [{512: [100, 5, 110, 0.03], 2048: [100, 20, 130, 0.03]}, {512: [50, 5, 60, 0.03], 2048: [50, 21, 81, 0.03]}]
+    assert window._shape(lines, axes) == [[0, 100, [5, 15], [5, 5], 0.03], [0, 50, [5, 16], [5, 5], 0.03]]
+    assert axes == [[512, 2048]]
+
+
+def test_what_is_published_in_few_bits_has_that_format_alone():
+    line = [0, 100, [5], [5], 0.03]
+    assert window._only([line, -30, -60], [2]) == [None, None, [0, 40, [5], [5], 0.03]]
+    assert window._only([line, -30, -60], [0, 1]) == [line, -30, None]
+    assert window._only(None, [0]) is None
+
+
+def test_wishes_name_formats_that_are_published(found):
+    scenarios = {(s.phase_id, s.dtype_id, s.engine_id) for s in found.book.scenarios}
+    assert len({wish.name for wish in found.wishes}) == len(found.wishes) > 5
+    for wish in found.wishes:
+        assert set(wish.columns) <= scenarios and wish.asked and re.compile(wish.named) and re.compile(wish.not_named)
+        assert {w.columns for w in found.by_file[wish.file]} == {wish.columns}  # a file has one set of columns
+
+
+def test_a_wish_means_models_by_task_and_name(found):
+    by_name = {wish.name: wish for wish in found.wishes}
+    chat, code, embed = (by_name[name] for name in ("chat", "code", "embed"))
+    assert (
+        chat.means(model("a/Qwen3-8B")) and not code.means(model("a/Qwen3-8B")) and code.means(model("a/Qwen3-Coder"))
+    )
+    assert not chat.means(model("a/Deep-OCR")) and not embed.means(model("a/Qwen3-8B"))
+    assert embed.means(model("a/e5", task="feature-extraction"))
+
+
+def test_a_file_holds_what_its_wishes_ask_of_one_sequence(found):
+    frame = found.frames["chat"]
+    assert frame.filter(pl.col("phase_id") != "inference").is_empty() and set(frame["sequences"]) == {1}
