@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.scenario import TYPES
@@ -16,6 +17,10 @@ from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
+
+# a machine that is busy is no fault of ours
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 Asked = dict[str, object]
 NO_BROWSER = "no browser, and none could be installed"

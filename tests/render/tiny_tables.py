@@ -130,7 +130,7 @@ create or replace table shape as select model_id, parameter_count, max_context_t
 create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes from shape, dtype;
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
-create macro footprints(relation) as table
+create macro footprints_as_written(relation) as table
 with asked as (from query_table(relation)),
 x as (select coalesce(asked.context_tokens, 8192) as context_tokens, coalesce(asked.sequences, 1) as sequences,
     coalesce(asked.gpu_count, 1) as gpu_count, asked.* exclude (context_tokens, sequences, gpu_count),
