@@ -39,7 +39,9 @@ def test_questions_about_several_gpus_come_with_the_second(open_page):
     assert page.get_by_label("Sharding").is_visible() and page.get_by_label("Pipeline stages").is_visible()
     page.get_by_label("Pipeline stages").fill("2")
     assert "pipeline_parallel := 2" in page.locator("#calculated code").inner_text()
-    page.locator("#calc").get_by_label("GPUs", exact=True).fill("1")  # what does not apply is neither asked nor in the address
+    page.locator("#calc").get_by_label("GPUs", exact=True).fill(
+        "1"
+    )  # what does not apply is neither asked nor in the address
     assert "pipeline_parallel" not in page.locator("#calculated code").inner_text()
     page.wait_for_url(lambda address: "pipeline_parallel" not in address)
 
