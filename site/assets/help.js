@@ -8,7 +8,7 @@ const CARDS = [...Array(15).keys()].map((n) => n + 2), MANY = [2, 4, 8, 16, 24, 
 export class Help {
   constructor(page, box, article) {
     Object.assign(this, { page, box, article, asItWas: [...box.childNodes] });
-    this.model = article.dataset.id;
+    this.model = decodeURIComponent(article.dataset.id);
   }
 
   async draw() {

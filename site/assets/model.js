@@ -14,7 +14,7 @@ const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
 class Page {
   constructor(world, totals) {
-    Object.assign(this, { world, totals, model: article.dataset.id, tables: [], boxes: [], scenarios: {}, start: {} });
+    Object.assign(this, { world, totals, model: decodeURIComponent(article.dataset.id), tables: [], boxes: [], scenarios: {}, start: {} });
     for (const kind of Object.keys(KINDS)) {
       if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
       const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
