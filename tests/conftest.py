@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,11 @@ settings.load_profile("any machine")
 
 Asked = dict[str, object]
 NO_BROWSER = "no browser, and none could be installed"
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests wait for browsers, servers and timers half of their time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

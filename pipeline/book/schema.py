@@ -15,6 +15,9 @@ __all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column"
 
 DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
 
+# begins the reason of a `rejected` row whose model the Hub has under another name; its new id follows
+NOW_NAMED = "now named "
+
 ENUMS = {
     "anatomy_grade": ("exact", "matched", "derived", "unknown"),
     "phase_id": ("inference", "pretrain", "full-finetune", "lora", "qlora"),
@@ -142,7 +145,7 @@ FACTS = _tables(
         "What a kernel of Transformers that takes packed weights apart holds beside the residual stream, by the tokens that it reads. "
         "What is not listed holds nothing more.",
         "dtype_id from_tokens",
-        "dtype_id from_tokens below_tokens? block_tensors unpacked_bytes note? source",
+        "dtype_id from_tokens below_tokens? block_tensors unpacked_bytes_each note? source",
     ),
     _table(
         "implementation",

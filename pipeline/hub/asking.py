@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.book.schema import NOW_NAMED
 from pipeline.hub.answers import Doubtful, Refused
 from pipeline.hub.client import Hub
 from pipeline.hub.crew import each
@@ -182,7 +183,7 @@ class Asker:
             row = _from_json(answer["row"])
             if row.model_id != model_id:  # it was renamed, and answers under its new name
                 found.renamed[model_id] = row.model_id
-                found.take(Unusable(model_id, RENAMED, f"the Hub has it under another name now: {row.model_id}"))
+                found.take(Unusable(model_id, RENAMED, f"{NOW_NAMED}{row.model_id}"))
             if self.settings.excluded().reason(row.model_id) is None:
                 found.take(row)
         elif "gone" in answer:

@@ -23,7 +23,7 @@ from pipeline import ROOT
 CONFIG = ROOT / "mkdocs.yml"
 SHELLS = {"model": "models/_organisation/_model", "page": "gpus/_gpu"}
 TITLE, DESCRIPTION, BODY = "ALMANAC-TITLE", "ALMANAC-DESCRIPTION", "<!--almanac:body-->"
-SLOT = re.compile(r"<!--almanac:([a-z-]+)(?: ([\w-]+))?-->")
+SLOT = re.compile(r"<!--almanac:([a-z-]+)(?: ([\w.-]+))?-->")
 _INLINE = re.compile(r"<script>(.*?)</script>", re.S)
 _MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANAC-CANONICAL", "ALMANAC-IMAGE"))))
 _IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from pipeline.book.schema import NOW_NAMED
 from pipeline.hub.traffic import Unavailable
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, plain
@@ -228,7 +229,7 @@ def test_a_renamed_model_stands_once_under_its_new_name_with_all_that_is_known_o
     case.hub.models.append(plain("new/name", files=("model.safetensors",), pipeline_tag="translation"))
     done = case.crawl()
     assert set(case.records()) == {"org/x", "new/name"} and done.renamed == 1
-    assert "another name now: new/name" in case.reasons()["old/name"]
+    assert case.reasons()["old/name"] == f"{NOW_NAMED}new/name"  # by which its old page leads to the new one
     record = case.records()["new/name"]
     assert (record["config"], record["quantization_hint"]) == (shape["config"], "AWQ-4bit")
     assert record["revision"] == plain("new/name")["sha"] and record["sources"] == ["huggingface-hub", "s0"]

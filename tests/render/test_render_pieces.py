@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.hub.listing import Unusable
-from pipeline.hub.select import _named
+from pipeline.book.schema import NOW_NAMED
 from pipeline.render import paths, words
 from pipeline.render.data import modelfiles, relatives
 from pipeline.render.data import tables as tables_module
@@ -122,9 +121,9 @@ def test_renamed_models_lead_on(tmp_path):
 def test_what_a_crawl_found_renamed_leads_on_by_itself(tmp_path):
     file = tmp_path / "redirects.csv"
     file.write_text("old_id,new_id\n")
-    answered = [_named(Unusable("b/Second", "", ""), "a/First"), _named(Unusable("c/Third", "", ""), "b/Second")]
-    answered += [_named(Unusable("x/Loop", "", ""), "y/Loop"), _named(Unusable("y/Loop", "", ""), "x/Loop")]
-    rejected = [{"model_id": u.model_id, "reason": u.reason} for u in answered] + [row("d/Else", reason="disabled")]
+    names = {"a/First": "b/Second", "b/Second": "c/Third", "x/Loop": "y/Loop", "y/Loop": "x/Loop"}
+    rejected = [{"model_id": old, "reason": f"{NOW_NAMED}{new}"} for old, new in names.items()]
+    rejected.append(row("d/Else", reason="disabled"))
     assert redirects.renamed(rejected, {"c/Third": "c/Third"}, file) == {"a/First": "c/Third", "b/Second": "c/Third"}
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from pipeline import ROOT
+from pipeline.book.schema import NOW_NAMED
 from pipeline.render import words
 
-RENAMED = "now named "  # as pipeline/hub/select.py words it
 FILE = ROOT / "site" / "redirects.csv"
 PAGE = Markup(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'
@@ -62,7 +62,9 @@ def write_gone(folder: Path, site_url: str, paths: dict[str, str], removed: list
 def renamed(rejected: list[dict], paths: dict[str, str], file: Path = FILE) -> dict[str, str]:
     """Old and new id of every model that has a page under its new one. What a line of the file leads to must be a model."""
     new_of = {
-        r["model_id"]: r["reason"].removeprefix(RENAMED) for r in rejected if (r["reason"] or "").startswith(RENAMED)
+        r["model_id"]: r["reason"].removeprefix(NOW_NAMED)
+        for r in rejected
+        if (r["reason"] or "").startswith(NOW_NAMED)
     }
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
         if row["new_id"] not in paths:

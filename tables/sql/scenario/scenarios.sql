@@ -211,7 +211,7 @@ resolved AS (
         coalesce(run.chunks_logits, false) AS chunks_logits,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, kernel.block_tensors AS kernel_block_tensors,
-        kernel.unpacked_bytes AS kernel_unpacked_bytes,
+        kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1
             OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
