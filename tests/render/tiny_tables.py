@@ -129,6 +129,7 @@ create or replace table shape as select model_id, parameter_count, max_context_t
     from model where parameter_count is not null;
 create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes from shape, dtype;
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
+create or replace table model_name as select lower(model_id) as name, model_id from model;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
 create macro footprints_as_written(relation) as table
 with asked as (from query_table(relation)),
@@ -140,7 +141,7 @@ part as (select x.*, w.weights_bytes as weights, kv_cache_bytes(m, x) * x.sequen
     case when x.context_tokens < 1 then 'a context starts at 1' end as unknown_reason
     from x left join shape as m on m.model_id = x.model_id left join weight as w on w.model_id = x.model_id and w.dtype_id = x.dtype_id
     left join kv_dtype as kv on kv.kv_dtype_id = coalesce(x.kv_dtype_id, 'bf16') left join optimizer as o on o.optimizer_id = x.optimizer_id
-    left join phase as p on p.phase_id = x.phase_id)
+    left join phase as p on p.phase_id = x.phase_id left join model_name as named on named.name = lower(x.model_id))
 select model_id, coalesce(dtype_id, 'bf16') as dtype_id, coalesce(phase_id, 'inference') as phase_id, 'flash' as attention,
     engine_used as engine_id, context_tokens, sequences, gpu_count, weights as weights_bytes, kv as kv_cache_bytes,
     case when unknown_reason is null then weights + kv end as total_bytes, 0.04 as error_band, null as peak_moment, unknown_reason

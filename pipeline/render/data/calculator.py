@@ -17,6 +17,8 @@ from pipeline.render.data.mirror import ENTRY, Mirror
 KEY = "model_id"
 # Of the table `model` the formulas ask only why nothing is known.
 COLUMNS = {"model": ("model_id", "anatomy_note")}
+# what these hold of a model is its name and why nothing is known: every model has a row
+OF_ALL = ("model", "model_name")
 
 
 def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
@@ -113,7 +115,7 @@ class Calculator:
 
 def of_model(tables: dict[str, list[dict]] | None) -> str | None:
     """A model's own rows as its page's file; None for one whose shape is not known."""
-    return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in COLUMNS) else None
+    return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in OF_ALL) else None
 
 
 def _json(value) -> str:
