@@ -56,6 +56,13 @@ def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     assert differences(book, plain, "FROM footprints('flat_plain')") == 0
 
 
+def test_a_plain_question_says_nothing_that_the_plain_text_leaves_out(book):
+    """An argument on neither list would be dropped without a word."""
+    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'is_plain_scenario'"
+    asked = book.execute(query).fetchall()[0][0]
+    assert sorted(asked) == sorted(TYPES.keys() - flat.PLAIN)
+
+
 def test_columns_have_their_names_and_types(book, asked):
     told, written = (
         book.execute(f"DESCRIBE FROM {name}('{asked}')").fetchall() for name in ("footprints", flat.AS_WRITTEN)
