@@ -29,4 +29,8 @@ def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             scratch = Path(held.enter_context(tempfile.TemporaryDirectory()))
             copy = shutil.copyfile(database, scratch / database.name)
             connection = duckdb.connect(str(copy), read_only=True)
-        yield held.enter_context(interruptible(held.enter_context(connection)))
+        held.enter_context(connection)
+        if connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'internal'").fetchall():
+            # our readers are at home in both
+            connection.execute("SET search_path = 'main,internal'")
+        yield held.enter_context(interruptible(connection))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
 from pipeline.book.columns import COLUMNS, Column, SchemaError
 
-__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
+__all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "MACROS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
 
 DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
 
@@ -450,4 +450,21 @@ PUBLISHED = _tables(
         "model_id",
         "model_id reason sources",
     ),
+)
+
+# What people ask of almanac.duckdb by name, besides its tables; all other macros are how these are made.
+MACROS = (
+    "footprint_of",
+    "footprints",
+    "footprints_in",
+    "fits_on",
+    "what_fits",
+    "limits_on",
+    "on_several_gpus",
+    "plans_for",
+    "layers_that_fit",
+    "image_tokens_of",
+    "pipeline_of",
+    "pipeline_stages",
+    "pipeline_fits_on",
 )

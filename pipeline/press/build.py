@@ -8,30 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
 from pipeline.book.facts import TABLES, read_facts, read_measured
-from pipeline.book.schema import DUCKDB_TYPES, FACTS, PUBLISHED, Table
+from pipeline.book.schema import FACTS, PUBLISHED, Table
 from pipeline.hub.snapshot import Snapshot
+from pipeline.press import file
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.compatibility import write_compatibility
-from pipeline.press.flat import flatten
-from pipeline.press.lookup import fill_footprints
+from pipeline.press.file import DATABASE, arguments_in, declared_columns
+from pipeline.press.flat import ARGUMENTS, flatten
+from pipeline.press.lookup import LADDER, ORDER, share_footprints
 
 SQL = TABLES / "sql"
-DATABASE = "almanac.duckdb"
-# Files that any DuckDB since 1.2 opens; newer storage would shut out everybody else.
-STORAGE_VERSION = "v1.2.0"
-ROW_GROUP_ROWS = 36_000
-CSV_ROWS = 500_000
+ROW_GROUP_ROWS = 50_000
+# what a person opens in a spreadsheet
+CSV_ROWS = 50_000
+_MODELS_PER_STEP = 200
+_LOOKED_UP = ["model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "gpu_count"]
+_PAGES = {"data_page_version": "2.0", "compression_level": 9}
 # comments and strings; what a statement makes
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _MADE = re.compile(r"\s*CREATE OR REPLACE (?:TEMP )?(?P<kind>MACRO|TABLE|VIEW) (?P<name>\w+)")
@@ -48,18 +53,21 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
     """
     facts = read_facts()
     frames = {**anatomise(snapshot, progress), "measured": read_measured()}
+    workshop = folder / "workshop.duckdb"
     with duckdb.connect() as connection, interruptible(connection):
-        connection.execute(f"ATTACH '{_quoted(folder / DATABASE)}' AS almanac (STORAGE_VERSION '{STORAGE_VERSION}')")
-        connection.execute("USE almanac")
+        connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop")
+        connection.execute("USE workshop")
         with step(progress, "formulas"):
             load(connection, facts, frames)
             run_sql(connection)
             flatten(connection)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
-        fill_footprints(connection, facts["scenario_set"], progress)
-        _comment(connection)
+        share_footprints(connection, facts["scenario_set"], progress)
+        with step(progress, DATABASE):
+            write_file(connection, folder / DATABASE)
         counts = _export(connection, folder, progress)
+    workshop.unlink()
     return counts
 
 
@@ -73,7 +81,7 @@ def load(
         _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
     for name in ("footprint", "prediction", "accuracy"):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
-    connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'])})")
+    connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'], LADDER)})")
     wide = dict(facts["constant"].select("constant_id", "value").rows())
     if not wide:
         raise FormulaError("tables/facts/constant.csv holds no constant, and formulas need them")
@@ -87,13 +95,6 @@ def _create(connection: duckdb.DuckDBPyConnection, name: str, table: Table, fram
     connection.register("incoming", frame.to_arrow())
     connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
     connection.unregister("incoming")
-
-
-def declared_columns(table: Table) -> str:
-    return ", ".join(
-        f'"{column.name}" {DUCKDB_TYPES[column.type]}{"" if column.name in table.nullable else " NOT NULL"}'
-        for column in table.columns
-    )
 
 
 def sql_files(folder: Path = SQL) -> list[Path]:
@@ -127,6 +128,22 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
         _run(path, connection.execute, text)
 
 
+def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """What the connection holds, as the file that is published."""
+    file.write(connection, path, _arguments(connection))
+
+
+def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
+    found = dict(ARGUMENTS)
+    for path in sql_files():
+        for statement in connection.extract_statements(path.read_text(encoding="utf-8")):
+            made = _MADE.match(_NO_CODE.sub(" ", statement.query))
+            if made and made["kind"] == "MACRO":
+                found[made["name"]] = arguments_in(statement.query)
+    return found
+
+
 def _made(found: re.Match[str]) -> str:
     return found["name"] + ("(" if found["kind"] == "MACRO" else "")
 
@@ -140,50 +157,46 @@ def _run(path: Path, run: Callable[[str], Any], text: str) -> Any:
         raise FormulaError(f"tables/sql/{name} does not run with the facts as they are: {first}") from error
 
 
-def _comment(connection: duckdb.DuckDBPyConnection) -> None:
-    """Meanings travel with the file: comments on tables and columns."""
-    kinds = dict(
-        connection.execute(
-            "SELECT table_name, table_type FROM information_schema.tables WHERE table_catalog = 'almanac'"
-        ).fetchall()
-    )
-    for table in PUBLISHED.values():
-        kind = kinds.get(table.name)
-        if kind is None:
-            continue
-        connection.execute(
-            f"COMMENT ON {'VIEW' if kind == 'VIEW' else 'TABLE'} {table.name} IS '{_quoted(table.meaning)}'"
-        )
-        if kind != "VIEW":
-            for column in table.columns:
-                unit = f" ({column.unit})" if column.unit else ""
-                connection.execute(
-                    f"COMMENT ON COLUMN {table.name}.\"{column.name}\" IS '{_quoted(column.meaning + unit)}'"
-                )
-
-
 def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress) -> dict[str, int]:
-    """One Parquet and one CSV per table, sorted by key, so that a remote reader fetches little.
-
-    The CSV of a table beyond CSV_ROWS is compressed; the one big product has none.
-    """
+    """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens."""
     counts = {}
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
+        path = folder / f"{name}.parquet"
         if name == "compatibility":
-            counts[name] = write_compatibility(connection, folder / f"{name}.parquet")
+            counts[name] = write_compatibility(connection, path)
+            continue
+        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
+        if name == "footprint":
+            _write_footprints(connection, path)
             continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
-        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
-        # footprints are filled in order
-        order = "" if name == "footprint" else f"ORDER BY {', '.join(table.key)}"
-        query = f"SELECT {columns} FROM {name} {order}"
+        query = f"SELECT {columns} FROM {name} ORDER BY {', '.join(table.key)}"
         connection.execute(
-            f"COPY ({query}) TO '{_quoted(folder / name)}.parquet' "
+            f"COPY ({query}) TO '{_quoted(path)}' "
             f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
         )
-        packed, how = (".zst", ", COMPRESSION zstd") if counts[name] > CSV_ROWS else ("", "")
-        connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv{packed}' (FORMAT csv, HEADER{how})")
+        if counts[name] <= CSV_ROWS:
+            connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv' (FORMAT csv, HEADER)")
     return counts
+
+
+def _write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """A few models at a time, so that memory stays flat. Who reads one model over a network reads the footer and one group of rows: groups
+    are as many as make the two alike, and ranges of values stand in the footer only for what rows are looked up by."""
+    columns = ", ".join(f'"{name}"' for name in PUBLISHED["footprint"].column_names)
+    models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
+    with ExitStack() as held:
+        writer = None
+        for start in range(0, len(models), _MODELS_PER_STEP):
+            rows = connection.execute(
+                f"SELECT {columns} FROM footprint WHERE list_contains($models, model_id) ORDER BY {ORDER}",
+                {"models": models[start : start + _MODELS_PER_STEP]},
+            ).to_arrow_table()
+            if writer is None:
+                writer = held.enter_context(
+                    pq.ParquetWriter(path, rows.schema, compression="zstd", write_statistics=_LOOKED_UP, **_PAGES)
+                )
+            writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
 
 
 def _name(text: str) -> str:

@@ -18,12 +18,44 @@ from pipeline.book.schema import PUBLISHED
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
 SHAPE, WEIGHT = "shape", "weight"
 _PAIRS_PER_STEP = 2_000
-_MODELS_PER_STEP = 200
-_ORDER = "model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count"
+# what stays the same from row to row stands next to itself: a third less to store than by context first
+ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
 # the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
 _COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
 _PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
+# what is kept of a footprint: its total is the sum of its parts, and null where one of them is
+_PARTS = (
+    "weights_bytes",
+    "kv_cache_bytes",
+    "kv_padding_bytes",
+    "state_bytes",
+    "activations_bytes",
+    "gradients_bytes",
+    "optimizer_bytes",
+    "adapters_bytes",
+    "overhead_bytes",
+)
+# what limits are read off
+LADDER = (
+    *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
+    *("precision", "checkpointing", "gpu_count", "total_bytes", "error_band"),
+)
+_HELD = {
+    "footprint": tuple(name for name in PUBLISHED["footprint"].column_names if name != "total_bytes"),
+    "ladder": LADDER,
+}
+_TOTAL = {"footprint": f"{' + '.join(f'held.{part}' for part in _PARTS)} AS total_bytes", "ladder": "held.total_bytes"}
+
+
+def of_twins(table: str) -> str:
+    """Footprints or the ladder for every model, from what was worked out for the first of its kind, as a query."""
+    columns = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}[table]
+    other = {"model_id": "twin.model_id", "total_bytes": _TOTAL[table]}
+    return (
+        f"SELECT {', '.join(other.get(name, f'held.{name}') for name in columns)} "
+        f"FROM twin JOIN twin_{table} AS held ON held.model_id = twin.first_id AND held.dtype_id = twin.dtype_id"
+    )
 
 
 def fill_footprints(
@@ -32,22 +64,42 @@ def fill_footprints(
     progress: Progress = quiet,
     models: Sequence[str] | None = None,
 ) -> None:
-    """Fills `footprint` and `ladder` for all models, or for some; in steps, so that memory stays flat and progress shows."""
+    """Fills the tables `footprint` and `ladder` with rows of their own for every model, or for some."""
+    work_out(connection, scenario_sets, progress, models)
+    for _purpose, table in _PURPOSES:
+        connection.execute(f"INSERT INTO {table} BY NAME FROM ({of_twins(table)}) ORDER BY {ORDER}")
+    connection.execute("DROP TABLE twin; DROP TABLE twin_footprint; DROP TABLE twin_ladder")
+
+
+def share_footprints(
+    connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame, progress: Progress = quiet
+) -> None:
+    """The same as views: what models have in common is there once. Takes the place of the two tables, which must be empty."""
+    work_out(connection, scenario_sets, progress)
+    for _purpose, table in _PURPOSES:
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"CREATE VIEW {table} AS {of_twins(table)}")
+
+
+def work_out(
+    connection: duckdb.DuckDBPyConnection,
+    scenario_sets: pl.DataFrame,
+    progress: Progress = quiet,
+    models: Sequence[str] | None = None,
+) -> None:
+    """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows."""
     _find_twins(connection, models)
     for purpose, table in _PURPOSES:
         grid = scenario_grid(scenario_sets.filter(purpose=purpose))
         connection.register("grid_rows", grid.to_arrow())
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
         connection.unregister("grid_rows")
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}_of_first AS FROM {table} LIMIT 0")
+        connection.execute(
+            f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
+        )
     for first, last in progress(_steps(connection), desc="footprints"):
         _work_out(connection, first, last)
-    portions = [(table, models) for table in ("footprint", "ladder") for models in _portions(connection)]
-    for table, models in progress(portions, desc="models alike"):
-        _write_for_twins(connection, table, models)
-    connection.execute("DROP TABLE footprint_of_first; DROP TABLE ladder_of_first")
     for name in (
-        "twin",
         *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
         "scenario_step",
         "answer_step",
@@ -59,7 +111,7 @@ def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | N
     """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
     connection.execute(
         f"""
-        CREATE OR REPLACE TEMP TABLE twin AS
+        CREATE OR REPLACE TABLE twin AS
         WITH same_shape AS (
             SELECT model_id, min(model_id) OVER (PARTITION BY {_facts(connection, SHAPE, "model_id")}) AS shape_id
             FROM shape WHERE $models IS NULL OR list_contains($models, model_id)
@@ -138,8 +190,10 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
     for purpose, table in _PURPOSES:
         connection.execute(
             f"""
-            INSERT INTO {table}_of_first BY NAME
-            FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {settled} AND {
+            INSERT INTO twin_{table} BY NAME
+            SELECT {", ".join(_HELD[table])} FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {
+                settled
+            } AND {
                 " AND ".join(
                     f"asked.{name} = answer.{name}"
                     for name in ("model_id", "dtype_id", "phase_id", "context_tokens", "sequences", "gpu_count")
@@ -147,24 +201,3 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
             }
             """
         )
-
-
-def _portions(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
-    """A few models at a time, in order: what is published is sorted."""
-    models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
-    return [models[start : start + _MODELS_PER_STEP] for start in range(0, len(models), _MODELS_PER_STEP)]
-
-
-def _write_for_twins(connection: duckdb.DuckDBPyConnection, table: str, models: list[str]) -> None:
-    connection.execute(
-        f"""
-        INSERT INTO {table} BY NAME
-        FROM (
-            SELECT f.* REPLACE (twin.model_id AS model_id)
-            FROM twin JOIN {table}_of_first AS f ON f.model_id = twin.first_id AND f.dtype_id = twin.dtype_id
-            WHERE list_contains($models, twin.model_id)
-        )
-        ORDER BY {_ORDER}
-        """,
-        {"models": models},
-    )

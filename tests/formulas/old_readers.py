@@ -17,23 +17,23 @@ TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.
 QUERIES = {
     "footprint_of": f"SELECT total_bytes > 0 FROM footprint_of('{TEXT}', context_tokens := 40000, sequences := 7)",
     "footprints": "SELECT total_bytes > 0 FROM footprints('one_scenario')",
-    "footprints_as_written": "SELECT total_bytes > 0 FROM footprints_as_written('one_scenario')",
+    "footprints_as_written": "SELECT total_bytes > 0 FROM internal.footprints_as_written('one_scenario')",
     "footprints_in": "SELECT total_bytes > 0 FROM footprints_in('one_scenario', 'inference')",
-    "footprints_of_inference": "SELECT total_bytes > 0 FROM footprints_of_inference('one_scenario')",
-    "footprints_of_training": "SELECT count(*) = 0 FROM footprints_of_training('one_scenario')",
-    "footprints_of_plain_inference": "SELECT total_bytes > 0 FROM footprints_of_plain_inference('one_scenario')",
+    "footprints_of_inference": "SELECT total_bytes > 0 FROM internal.footprints_of_inference('one_scenario')",
+    "footprints_of_training": "SELECT count(*) = 0 FROM internal.footprints_of_training('one_scenario')",
+    "footprints_of_plain_inference": "SELECT total_bytes > 0 FROM internal.footprints_of_plain_inference('one_scenario')",
     "footprints_of_plain_training": "WITH tuned AS (SELECT * REPLACE ('lora' AS phase_id) FROM one_scenario) "
-    "SELECT total_bytes > 0 FROM footprints_of_plain_training('tuned')",
-    "scenarios": "SELECT sequences = 1 FROM scenarios('one_scenario')",
+    "SELECT total_bytes > 0 FROM internal.footprints_of_plain_training('tuned')",
+    "scenarios": "SELECT sequences = 1 FROM internal.scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
     "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
     "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",
-    "layer_weights": f"SELECT count(*) = 36 FROM layer_weights('{TEXT}')",
+    "layer_weights": f"SELECT count(*) = 36 FROM internal.layer_weights('{TEXT}')",
     "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
     "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",
-    "pictures": "SELECT count(*) = 1 FROM pictures('one_picture')",
+    "pictures": "SELECT count(*) = 1 FROM internal.pictures('one_picture')",
     "pipeline_stages": f"SELECT count(*) > 1 FROM pipeline_stages('{PIPELINE}')",
     "pipeline_of": f"SELECT min(total_bytes) > 0 FROM pipeline_of('{PIPELINE}')",
     "pipeline_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_fits_on('rtx-4090', '{PIPELINE}')",
@@ -42,7 +42,7 @@ QUERIES = {
 BESIDES = [
     "SELECT count(*) > 0 FROM footprint",
     f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
-    "SELECT count(*) > 0 FROM (SELECT ladder_contexts(m, k) FROM shape AS m, constants AS k)",
+    "SELECT count(*) > 0 FROM (SELECT internal.ladder_contexts(m, k) FROM internal.shape AS m, internal.constants AS k)",
 ]
 _PROGRAM = """
 import json, sys

@@ -32,14 +32,13 @@ def small_file(bundled, tmp_path_factory):
         for name, frame in bundled.items()
     }
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{path}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
-        connection.execute("USE almanac")
         build.load(connection, read_facts(), {**frames, "measured": read_measured()})
         build.run_sql(connection)
         flatten(connection)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
         columns = ", ".join(row[0] for row in connection.execute("DESCRIBE footprint").fetchall())
         connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('asked')")
+        build.write_file(connection, path)
     return path
 
 

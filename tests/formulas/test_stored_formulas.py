@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from pipeline.base.readonly import reading
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.press import build
 from pipeline.press.flat import flatten
@@ -24,13 +25,12 @@ ASKED = [
 def stored(tmp_path_factory, bundled):
     path = tmp_path_factory.mktemp("stored") / build.DATABASE
     connection = duckdb.connect()
-    connection.execute(f"ATTACH '{path}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
-    connection.execute("USE almanac")
     build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
     build.run_sql(connection)
     flatten(connection)
+    build.write_file(connection, path)
     connection.close()
-    with duckdb.connect(str(path), read_only=True) as opened:
+    with reading(path) as opened:
         yield opened
 
 

@@ -22,7 +22,7 @@ from pipeline.press.flat.reading import ASKED, Lookup, Reading
 from pipeline.press.flat.steps import Steps
 from pipeline.press.flat.values import Node
 
-__all__ = ["flatten"]
+__all__ = ["ARGUMENTS", "flatten"]
 
 AS_WRITTEN = "footprints_as_written"
 # what most questions say; of these alone a footprint takes half as long to plan
@@ -41,6 +41,8 @@ PLAIN = frozenset(
         "gpu_count",
     ]
 )
+# of the macros that are made here, those that may be left out
+ARGUMENTS = {"footprints_in": "relation, phase_id, is_plain := false"}
 # tables whose words cannot change once the file is made, and are few
 WORDS = ("dtype", "engine", "kv_dtype", "optimizer", "phase", "sharding_rule")
 OF_MODEL = "shape"  # the one table of which formulas read more than they join
@@ -73,7 +75,7 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> None:
         "FROM footprints_of_inference(relation) UNION ALL BY NAME FROM footprints_of_training(relation)"
     )
     connection.execute(
-        "CREATE OR REPLACE MACRO footprints_in(relation, phase_id, is_plain := false) AS TABLE FROM query("
+        f"CREATE OR REPLACE MACRO footprints_in({ARGUMENTS['footprints_in']}) AS TABLE FROM query("
         "'FROM footprints_of_' || CASE WHEN is_plain THEN 'plain_' ELSE '' END "
         f"|| CASE WHEN coalesce(lower(phase_id::VARCHAR), {SERVING}) = {SERVING} THEN 'inference' ELSE 'training' END "
         "|| '(''' || relation || ''')')"

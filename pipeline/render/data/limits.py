@@ -35,7 +35,7 @@ def points(folder: Path, phase: str = "inference", more: tuple[str, ...] = ()) -
 
 def _ladder(database: Path, columns: list[str], phase: str) -> list[pl.DataFrame]:
     with reading(database) as connection:
-        if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'ladder'").fetchall():
+        if not connection.execute("SELECT 1 FROM information_schema.tables WHERE table_name = 'ladder'").fetchall():
             return []
         query = (
             f"SELECT {', '.join(columns)} FROM ladder WHERE gpu_count = 1 AND phase_id = $1 AND total_bytes IS NOT NULL"

@@ -19,7 +19,7 @@ SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
     checkpointing,
     total_bytes * (1 + error_band) AS need
-FROM (FROM footprint WHERE gpu_count = 1 UNION ALL FROM ladder)
+FROM (FROM footprint WHERE gpu_count = 1 UNION ALL BY NAME FROM ladder)
 WHERE total_bytes IS NOT NULL;
 
 CREATE OR REPLACE VIEW context_points AS
