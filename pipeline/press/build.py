@@ -167,7 +167,7 @@ def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progr
             continue
         counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
         if name == "footprint":
-            _write_footprints(connection, path)
+            write_footprints(connection, path)
             continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
         query = f"SELECT {columns} FROM {name} ORDER BY {', '.join(table.key)}"
@@ -180,7 +180,7 @@ def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progr
     return counts
 
 
-def _write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """A few models at a time, so that memory stays flat. Who reads one model over a network reads the footer and one group of rows: groups
     are as many as make the two alike, and ranges of values stand in the footer only for what rows are looked up by."""
     columns = ", ".join(f'"{name}"' for name in PUBLISHED["footprint"].column_names)
@@ -188,9 +188,9 @@ def _write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None
     with ExitStack() as held:
         writer = None
         for start in range(0, len(models), _MODELS_PER_STEP):
-            rows = connection.execute(
+            rows = connection.sql(
                 f"SELECT {columns} FROM footprint WHERE list_contains($models, model_id) ORDER BY {ORDER}",
-                {"models": models[start : start + _MODELS_PER_STEP]},
+                params={"models": models[start : start + _MODELS_PER_STEP]},
             ).to_arrow_table()
             if writer is None:
                 writer = held.enter_context(

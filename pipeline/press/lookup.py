@@ -199,5 +199,6 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
                     for name in ("model_id", "dtype_id", "phase_id", "context_tokens", "sequences", "gpu_count")
                 )
             }
+            ORDER BY {ORDER}
             """
         )

@@ -1,0 +1,99 @@
+"""Who joins our tables over HTTP reads a few ranges and not the file: DuckDB's httpfs and polars against a host on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.press import build
+from pipeline.press.flat import flatten
+from pipeline.press.lookup import share_footprints
+from tests.press.range_server import serving
+
+# DuckDB and its httpfs, which is no part of the wheel that builds (tests/old-duckdb.lock)
+FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
+MODELS = ["Qwen/Qwen3-8B", "meta-llama/Llama-3.1-8B-Instruct", "openai/gpt-oss-20b"]
+COPIES = 60  # of each, under other names: enough for several groups of rows
+PROGRAM = """
+import glob, json, sys
+sys.path.insert(0, sys.argv[1])
+import duckdb
+connection = duckdb.connect()
+(extension,) = glob.glob(sys.argv[1] + "/duckdb_extension_httpfs/extensions/*/httpfs.duckdb_extension")
+connection.execute(f"LOAD '{extension}'")
+print(json.dumps([connection.execute(query).fetchall() for query in json.loads(sys.argv[2])]))
+"""
+
+
+@pytest.fixture(scope="module")
+def tables(bundled, tmp_path_factory):
+    """The published form of a few models, each with many that share its shape."""
+    folder = tmp_path_factory.mktemp("tables")
+    frames = {}
+    for name, frame in bundled.items():
+        if "model_id" in frame.columns:
+            frame = frame.filter(pl.col("model_id").is_in(MODELS))
+            if name != "rejected":
+                named = [frame.with_columns(pl.col("model_id") + f"-copy-{n:02}") for n in range(COPIES)]
+                frame = pl.concat([frame, *named])
+        frames[name] = frame
+    with duckdb.connect() as connection:
+        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
+        build.run_sql(connection)
+        flatten(connection)
+        share_footprints(connection, read_facts()["scenario_set"])
+        build.write_file(connection, folder / build.DATABASE)
+        build.write_footprints(connection, folder / "footprint.parquet")
+    return folder
+
+
+def ask(*queries: str) -> list[list[list[object]]]:
+    if not (FOLDER / "duckdb_extension_httpfs").is_dir():
+        reason = f"no DuckDB with httpfs in {FOLDER}: `make test` installs it where there are wheels for this Python and machine"
+        pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(FOLDER), json.dumps(queries)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_one_models_rows_are_a_few_ranges_of_the_parquet_file(tables):
+    size = (tables / "footprint.parquet").stat().st_size
+    with serving(tables) as host:
+        (rows,) = ask(
+            f"SELECT count(*), sum(total_bytes) FROM '{host.address}/footprint.parquet' WHERE model_id = '{MODELS[0]}'"
+        )
+    wanted = pl.scan_parquet(tables / "footprint.parquet").filter(model_id=MODELS[0]).collect()
+    assert rows == [[wanted.height, wanted["total_bytes"].sum()]] and wanted.height > 500
+    assert len(host.asked) <= 8
+    assert host.sent_bytes < size / 3
+
+
+def test_polars_reads_the_same_rows_over_http(tables):
+    with serving(tables) as host:
+        far = pl.scan_parquet(f"{host.address}/footprint.parquet").filter(model_id=MODELS[1]).collect()
+        assert all(method == "HEAD" or sent < 10_000_000 for method, _path, _first, sent in host.asked)
+    assert far.equals(pl.scan_parquet(tables / "footprint.parquet").filter(model_id=MODELS[1]).collect())
+
+
+def test_the_file_is_attached_over_http_and_its_macros_answer(tables):
+    with serving(tables) as host:
+        *_, asked, shown, rows = ask(
+            f"ATTACH '{host.address}/{build.DATABASE}' AS almanac (READ_ONLY)",
+            "USE almanac",
+            f"SELECT total_bytes FROM footprint_of('{MODELS[0]}', context_tokens := 40000, sequences := 7)",
+            "SELECT count(*) FROM (SHOW TABLES) WHERE name = 'shape'",
+            f"SELECT count(*) FROM footprint WHERE model_id = '{MODELS[0]}'",
+        )
+        size = (tables / build.DATABASE).stat().st_size
+        assert host.sent_bytes < size
+    assert asked[0][0] > 15_000_000_000 and shown == [[0]] and rows[0][0] > 500
