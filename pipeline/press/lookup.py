@@ -89,6 +89,7 @@ def work_out(
 ) -> None:
     """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows."""
     _find_twins(connection, models)
+    _find_bends(connection)
     for purpose, table in _PURPOSES:
         grid = scenario_grid(scenario_sets.filter(purpose=purpose))
         connection.register("grid_rows", grid.to_arrow())
@@ -100,6 +101,7 @@ def work_out(
     for first, last in progress(_steps(connection), desc="footprints"):
         _work_out(connection, first, last)
     for name in (
+        "bend",
         *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
         "scenario_step",
         "answer_step",
@@ -122,6 +124,17 @@ def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | N
         FROM same_shape JOIN weight USING (model_id)
         """,
         {"models": None if models is None else list(models)},
+    )
+
+
+def _find_bends(connection: duckdb.DuckDBPyConnection) -> None:
+    """`bend`: the contexts at which the total of a model bends, found once for each; asked beside the grid they took as long as all answers."""
+    connection.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE bend AS
+        SELECT model_id, unnest(ladder_contexts(shape, constants)) AS context_tokens FROM shape CROSS JOIN constants
+        WHERE model_id IN (SELECT first_id FROM twin)
+        """
     )
 
 
@@ -151,9 +164,8 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
     for purpose, _ in _PURPOSES:
         # a model's own bends are points of its ladder, besides those that all models share
         own = """
-            UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (point AS context_tokens)
-            FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
-                constants AS k, unnest(ladder_contexts(shape, k)) AS bend(point)
+            UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (bend.context_tokens AS context_tokens)
+            FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN bend USING (model_id)
         """
         connection.execute(
             f"""
