@@ -227,7 +227,7 @@ WITH moment AS (
 ),
 peak AS (
     SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted,
-        max(total_bytes) AS total_bytes, arg_max(error_band, total_bytes * (1 + error_band)) AS error_band, any_value(unknown_reason) AS unknown_reason
+        max(total_bytes) AS total_bytes, arg_max(error_band, needed(total_bytes, error_band)) AS error_band, any_value(unknown_reason) AS unknown_reason
     FROM moment GROUP BY measured_id
 )
 SELECT
@@ -245,7 +245,7 @@ LEFT JOIN peak USING (measured_id)
 _ACCURACY = """
 INSERT INTO accuracy BY NAME
 WITH peak AS (
-    SELECT measured_id, total_bytes * (1 + error_band) AS claimed,
+    SELECT measured_id, needed(total_bytes, error_band) AS claimed,
         value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pipeline.press import digest
 from pipeline.press.digest import Digest
+from pipeline.render.data.rules import in_python
 
 SUMMARY, NUMBERS = "changes.json", "changes.csv"
 CAPACITY, SUPPORT = "capacity of a card", "what a card runs"
@@ -100,9 +101,11 @@ def _verdicts(old: dict, new: dict, before: dict, now: dict) -> list[tuple]:
         # a digest from before refusals were kept says nothing of them
         were, are = before.get("refusals", refused).get(scenario, {}), refused.get(scenario, {})
         for gpu in cards:
-            was = _verdict(old[scenario], before["capacities"][gpu], were.get(gpu))
-            becomes = _verdict(new[scenario], now["capacities"][gpu], are.get(gpu))
-            if was != becomes:
+            then, today = (
+                (each[scenario], basis["capacities"][gpu], refusals.get(gpu))
+                for each, basis, refusals in ((old, before, were), (new, now, are))
+            )
+            if then != today and (was := _verdict(*then)) != (becomes := _verdict(*today)):
                 found.append((scenario, gpu, was, becomes))
     return found
 
@@ -111,7 +114,7 @@ def _verdict(number: tuple[int, float], capacity: int, refusal: str | None) -> s
     total, band = number
     if refusal:
         return REFUSED[refusal]
-    return "fits" if total * (1 + band) <= capacity else "tight" if total <= capacity else "no"
+    return in_python().card_verdict(total, band, capacity, 1)
 
 
 def _underneath(before: dict, now: dict) -> dict:

@@ -1,6 +1,7 @@
 """The one big product, scenario × GPU, as a Parquet file: the rows of the view `compatibility`, streamed.
 
-polars writes it several times faster than COPY and in flat memory; a test holds file and view equal.
+polars writes it several times faster than COPY and in flat memory. The verdicts are by the same text as the view's, translated to columns of
+polars; a test holds file and view equal.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import duckdb
 import polars as pl
 
 from pipeline.book.schema import PUBLISHED
+from pipeline.render.data.column_words import chain
+from pipeline.render.data.rules import in_columns
 
 ROW_GROUP_ROWS = 1_000_000
 # different on every row: they would be nine tenths of the bytes
@@ -18,6 +21,7 @@ DERIVED = ("max_context_tokens", "max_sequences")
 _COLUMNS = [name for name in PUBLISHED["compatibility"].column_names if name not in DERIVED]
 _MADE = ("gpu_id", "total_bytes", "gpu_count_needed", "sharding", "verdict", "unknown_reason")
 _SCENARIO = [name for name in _COLUMNS if name not in _MADE]
+FIELDS = ("gpu_count", "sharding", "total", "need")  # of a row of `totals`
 # the few values of these repeat on every row; as categories they cost an integer each until they are written
 _REPEATED = (
     "dtype_id",
@@ -51,73 +55,45 @@ def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path) -> in
     """Writes the file, sorted by scenario and then by GPU. Returns its rows."""
     scenarios = _scenarios(connection)
     cards = connection.sql(_CARDS).pl().with_columns(pl.col("running", "gpu_id", "card_reason").cast(pl.Categorical))
-    slots = sum(name.startswith("needed_") for name in scenarios.columns)
+    slots = sum(name.startswith("total_") for name in scenarios.columns)
     rows = scenarios.lazy().join(cards.lazy(), on="running", how="inner", maintain_order="left_right")
-    rows.select(_verdict_columns(slots)).sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+    _verdict_rows(rows, slots).sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
     return scenarios.height * cards["gpu_id"].n_unique()
 
 
 def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """One row per scenario; for the n-th GPU count that has a total: gpu_count_n, sharding_n, total_n, and needed_n with its band."""
-    columns = ", ".join([*_SCENARIO, "gpu_count", "sharding", "total_bytes", "error_band", "unknown_reason"])
-    footprints = connection.sql(
-        f"SELECT {columns}, {_RUNNING} AS running FROM footprint AS f JOIN model AS m USING (model_id)"
-    ).pl()
-    known = pl.col("total_bytes").is_not_null()
-    grouped = (
-        footprints.sort([*_SCENARIO, "gpu_count"], nulls_last=True)
-        .with_columns(needed=(pl.col("total_bytes") * (1 + pl.col("error_band"))).ceil().cast(pl.Int64))
-        .group_by(_SCENARIO, maintain_order=True)
-        .agg(
-            pl.col("gpu_count", "sharding", "needed").filter(known),
-            pl.col("total_bytes").filter(known).alias("total"),
-            pl.col("unknown_reason").drop_nulls().first(),
-            pl.col("running").first(),
-        )
-    )
-    slots = grouped["total"].list.len().max() or 1  # where no total is known the columns are there all the same
-    return grouped.select(
-        *_SCENARIO,
-        "unknown_reason",
-        "running",
-        *(
-            pl.col(name).list.get(slot, null_on_oob=True).alias(f"{name}_{slot}")
-            for slot in range(slots)
-            for name in ("gpu_count", "sharding", "total", "needed")
-        ),
-    ).with_columns(pl.col(name).cast(pl.Categorical) for name in _REPEATED)
+    """One row per scenario; for the n-th GPU count that has a total the fields of that row of `totals`: gpu_count_n, sharding_n, total_n, need_n."""
+    slots = connection.execute("SELECT coalesce(max(len(totals)), 1) FROM scenario_totals").fetchall()[0][0]
+    fields = ", ".join(f"s.totals[{slot + 1}].{field} AS {field}_{slot}" for slot in range(slots) for field in FIELDS)
+    order = ", ".join(f"s.{name} NULLS LAST" for name in _SCENARIO)
+    query = f"""
+        SELECT {", ".join(f"s.{name}" for name in _SCENARIO)}, s.unknown_reason, {_RUNNING} AS running, {fields}
+        FROM scenario_totals AS s JOIN model AS m USING (model_id) ORDER BY {order}
+    """
+    return connection.sql(query).pl().with_columns(pl.col(name).cast(pl.Categorical) for name in _REPEATED)
 
 
-def _verdict_columns(slots: int) -> list[pl.Expr]:
-    """The columns of the view, in its order and by its rules (tables/sql/capacity/compatibility.sql)."""
-    capacity = pl.col("capacity_bytes")
+def _verdict_rows(rows: pl.LazyFrame, slots: int) -> pl.LazyFrame:
+    """The columns of the view, in its order; what is chosen is found once and then looked up."""
+    rules, capacity = in_columns(), pl.col("capacity_bytes")
     is_known, runs = pl.col("total_0").is_not_null(), pl.col("card_reason").is_null()
-    is_tight = (pl.col("gpu_count_0") == 1) & (pl.col("total_0") <= capacity) & (pl.col("needed_0") > capacity)
+    totals = [{field: pl.col(f"{field}_{slot}") for field in FIELDS} for slot in range(slots)]
+    place = pl.when(runs).then(rules.chosen(totals, capacity).place(totals))
 
-    def chosen(name: str) -> pl.Expr:
-        """Of the fewest GPUs that take total and band, else of the fewest that take the total; where one takes the total, of that."""
-        expression = pl.when(~runs).then(None).when(is_tight).then(pl.col(f"{name}_0"))
-        for need in ("needed", "total"):
-            for slot in range(slots):
-                expression = expression.when(pl.col(f"{need}_{slot}") <= capacity).then(pl.col(f"{name}_{slot}"))
-        return expression.otherwise(None)
+    def of_place(field: str) -> pl.Expr:
+        return chain([(pl.col("place") == slot, row[field]) for slot, row in enumerate(totals)])
 
-    count = chosen("gpu_count")
+    chosen = {field: pl.col(field) for field in FIELDS}
+    verdict = rules.verdict_of(pl.when(runs).then(pl.col("total_0")), chosen, capacity)
     made = {
-        "total_bytes": pl.coalesce(chosen("total"), "total_0"),
-        "gpu_count_needed": count,
-        "sharding": pl.coalesce(chosen("sharding"), "sharding_0"),
-        "verdict": pl.when(~is_known | ~runs)
-        .then(None)
-        .when(is_tight)
-        .then(pl.lit("tight"))
-        .when(count == 1)
-        .then(pl.lit("fits"))
-        .when(pl.any_horizontal(pl.col(f"needed_{slot}") <= capacity for slot in range(slots)))
-        .then(pl.lit("multi-gpu"))
-        .when(count.is_not_null())
-        .then(pl.lit("tight"))
-        .otherwise(pl.lit("no")),
+        "total_bytes": pl.coalesce("total", "total_0"),
+        "gpu_count_needed": pl.col("gpu_count"),
+        "sharding": pl.coalesce("sharding", "sharding_0"),
+        "verdict": verdict,
         "unknown_reason": pl.when(is_known).then("card_reason").otherwise("unknown_reason"),
     }
-    return [made[name].alias(name) if name in made else pl.col(name) for name in _COLUMNS]
+    return (
+        rows.with_columns(place=place)
+        .with_columns(of_place(field).alias(field) for field in FIELDS)
+        .select(made[name].alias(name) if name in made else pl.col(name) for name in _COLUMNS)
+    )

@@ -190,7 +190,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
         CREATE OR REPLACE TEMP TABLE answer_step AS SELECT {_COLUMNS} FROM footprints('scenario_step')
         QUALIFY row_number() OVER (
             PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
-            ORDER BY total_bytes * (1 + error_band) NULLS LAST, sharding DESC
+            ORDER BY needed(total_bytes, error_band) NULLS LAST, sharding DESC
         ) = 1
         """
     )

@@ -19,7 +19,7 @@ from pipeline import ROOT
 from pipeline.base.progress import quiet, step
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
-from pipeline.render.data import slices, tables
+from pipeline.render.data import rules, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.pages import commands, news, redirects, search
 from pipeline.render.pages.models import ModelPages
@@ -66,6 +66,7 @@ def render(
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
                 "commands.json": commands.as_file(),
+                "rules.js": rules.javascript(),
                 **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
             slice_bytes = slices.write_slices(book, site_dir)

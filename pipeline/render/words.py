@@ -11,6 +11,7 @@ from functools import lru_cache
 from markupsafe import Markup, escape
 
 from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB
+from pipeline.render.data.rules import in_python
 
 GIB = 1024**3
 # What of a name in a path is escaped besides: a dot or a line at its beginning (hidden, or left out by some hosts), a dot at its end
@@ -85,23 +86,26 @@ def sql_text(text: str) -> str:
 
 
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
-    """Verdict, fewest GPUs, and KiB on each of them. `totals` is a row of the book's array: one per count, then two bands.
+    """Verdict, fewest GPUs, and KiB on each of them, by tables/sql/capacity/verdict.sql. `totals` is a row of the book's array: one per
+    count, then two bands."""
+    return _judged(tuple(totals), tuple(counts), capacity_kib)
 
-    The same comparison as the view `compatibility`, and as `judge` in almanac.js.
-    """
-    otherwise = None, None, None
-    for gpus, kib in zip(counts, totals, strict=False):
-        if kib == UNKNOWN_KIB:
-            continue
-        band = totals[-2] if gpus == 1 else totals[-1]
-        if kib * (BAND_UNIT + band) <= capacity_kib * BAND_UNIT:
-            return "fits" if gpus == 1 else "multi-gpu", gpus, kib
-        if kib <= capacity_kib and otherwise[0] != "tight":
-            otherwise = "tight", gpus, kib
-            if gpus == 1:
-                break
-        otherwise = otherwise if otherwise[0] else ("no", None, None)
-    return otherwise
+
+@lru_cache(maxsize=65536)  # models of the same shape have the same totals
+def _judged(totals: tuple, counts: tuple, capacity_kib: int) -> tuple[str | None, int | None, int | None]:
+    rules = in_python()
+    rows = [
+        {
+            "gpu_count": gpus,
+            "total": kib,
+            "need": rules.needed(kib, (totals[-2] if gpus == 1 else totals[-1]) / BAND_UNIT),
+        }
+        for gpus, kib in zip(counts, totals, strict=False)
+        if kib != UNKNOWN_KIB
+    ]
+    chosen = rules.chosen(rows, capacity_kib)
+    verdict = rules.verdict_of(rows or None, chosen, capacity_kib)
+    return (verdict, None, None) if chosen is None else (verdict, chosen["gpu_count"], chosen["total"])
 
 
 @lru_cache(maxsize=4096)

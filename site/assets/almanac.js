@@ -1,6 +1,9 @@
 // What every page shares: the data's shape, the verdict, numbers as text, and the card that the reader owns.
 export const version = new URL(import.meta.url).search;
 const UNKNOWN = Infinity;
+// the rules of tables/sql/capacity, translated in the build
+const rules = await import(`../../data/rules.js${version}`);
+export const { needed, takes, card_verdict: cardVerdict } = rules;
 
 export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 
@@ -10,23 +13,16 @@ export async function load(path, kind = "json") {
   return kind === "json" ? response.json() : new Float32Array(await response.arrayBuffer());
 }
 
-// The same comparison as `judge` in pipeline/render/words.py and as the view `compatibility`.
 // `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU, several.
 export function judge(totals, at, counts, capacity) {
-  const n = counts.length;
-  let otherwise = "unknown", tight = null;
+  const n = counts.length, rows = [];
   for (let i = 0; i < n; i++) {
-    const kib = totals[at + i], gpus = counts[i];
-    if (kib === UNKNOWN) continue;
-    otherwise = "no";
-    if (kib > capacity) continue;
-    const percent = Math.ceil((100 * kib) / capacity);
-    if (kib * (10000 + totals[at + n + (gpus > 1)]) <= capacity * 10000)
-      return { verdict: gpus === 1 ? "fits" : "multi-gpu", gpus, percent, kib };
-    tight ??= { verdict: "tight", gpus, percent, kib };
-    if (gpus === 1) break;
+    const total = totals[at + i], gpu_count = counts[i];
+    if (total !== UNKNOWN) rows.push({ gpu_count, total, need: needed(total, totals[at + n + (gpu_count > 1)] / 10000) });
   }
-  return tight ?? { verdict: otherwise };
+  if (!rows.length) return { verdict: "unknown" };
+  const row = rules.chosen(rows, capacity), verdict = rules.verdict_of(rows, row, capacity);
+  return row ? { verdict, gpus: row.gpu_count, percent: Math.ceil((100 * row.total) / capacity), kib: row.total } : { verdict };
 }
 
 // Why a model has no total: the scenario's own reason, the model's context, or what is known of the model at all.
@@ -58,7 +54,7 @@ export function refusal(world, s, held, g) {
   const row = s.rows.get(held);
   const code = row && row.charCodeAt(g.kind) - 48;
   if (code === 0) return null;
-  const [certain, why] = row ? refusals[code - 1] : [false, "no source in the book says that this engine runs this format on this card"];
+  const [certain, why] = row ? refusals[code - 1] : [false, rules.card_reason({})];
   return { verdict: "unknown", text: certain ? "won’t run" : "unknown", certain, why };
 }
 
@@ -85,10 +81,10 @@ export function verdictTold(world, s, held, gpu, totals, at) {
   return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${shareNeeded(world, s.engine, kib, gpu.capacity)}`;
 }
 
-// What vLLM has to be told so that it starts, where the share of a card that it takes by default is too little: as share_needed of fits_on.
-export function shareNeeded(world, engine, needed, capacity) {
-  if (!engine.startsWith("vllm") || needed > capacity || needed <= world.server_share * capacity) return "";
-  return `; start it with --gpu-memory-utilization ${Math.min(Math.ceil((100 * needed) / capacity) / 100, 0.99).toFixed(2)}`;
+// What vLLM has to be told so that it starts, where the share of a card that it takes by default is too little.
+export function shareNeeded(world, engine, total, capacity) {
+  const told = rules.share_needed(engine, total, capacity, { vllm_default_share: world.server_share });
+  return told ? `; start it with ${told}` : "";
 }
 
 export function gib(kib) {

@@ -215,7 +215,7 @@ function say(row, said, number, wanted, near = []) {
   }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(scale)),
     a.h("td", { class: "n x" }, scale.toLocaleString("en")), a.h("td")));
 }
-// the same comparison as the macro fits_on
+const FITS = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" };
 function verdict(row) {
   const gpu = world.gpus.find((g) => g.id === state.gpu);
   if (!gpu) return "";
@@ -226,7 +226,7 @@ function verdict(row) {
   const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
   if (cache) return `; ${gpu.short}: not known to run there (${cache})`;
   const gives = gpu.capacity * 1024;
-  const fits = row.total_bytes > gives ? "does not fit" : row.total_bytes * (1 + row.error_band) > gives ? "is tight" : "fits";
+  const fits = FITS[a.cardVerdict(row.total_bytes, row.error_band, gives, row.gpu_count)];
   return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB${a.shareNeeded(world, row.engine_id, row.total_bytes, gives)}`;
 }
 function bar(id, share) {

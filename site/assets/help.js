@@ -23,7 +23,7 @@ export class Help {
   }
 
   ways(gpu, ask, opening) {
-    const holds = (row) => row?.total_bytes != null && row.total_bytes * (1 + row.error_band) <= gpu.bytes;
+    const holds = (row) => row?.total_bytes != null && a.takes(row.total_bytes, row.error_band, gpu.bytes);
     const context = +this.article.dataset.context, most = +this.article.dataset.limit || context;
     const formats = this.article.dataset.held === "mxfp4" ? ["gguf-mxfp4"] : GGUF;
     const longest = (wanted) => {

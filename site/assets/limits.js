@@ -1,27 +1,18 @@
-// How far a card goes: the longest context and the most sequences, read off the points of a model (data/limits/). The same rule and the
-// same order of operations as the view `compatibility` and pipeline/render/data/limits.py: between two points memory is taken as a line, which
-// lies above it where it bends, so a limit is never too high; the error band is in every need; whole multiples of what an engine allocates.
-const need = ({ totals, band }, i) => totals[i] * (1 + (Array.isArray(band) ? band[i] : band));
+// How far a card goes: the longest context and the most sequences, read off the points of a model (data/limits/), by the rules of
+// tables/sql/capacity/limits.sql, which the build translates.
+const { needed, largest_between, largest_beyond } = await import(`../../data/rules.js${new URL(import.meta.url).search}`);
 
-function onTheLine(points, low, high, capacity, multiple) {
-  const { at } = points, below = need(points, low);
-  const place = at[low] + ((capacity - below) / Math.max(need(points, high) - below, 1)) * (at[high] - at[low]);
-  return Math.max(at[low], Math.floor(place / multiple) * multiple);
+// Points as the rules take them, each with what it needs, its error band included.
+const known = new WeakMap();
+function points(line) {
+  const { at, totals, band } = line;
+  if (!known.has(line)) known.set(line, totals.map((total, i) => ({ at: at[i], need: needed(total, Array.isArray(band) ? band[i] : band) })));
+  return known.get(line);
 }
-
 // The longest between the points; where all of them fit, the last: nobody looked further.
-export function between(points, capacity, multiple = 1) {
-  const n = points.totals.length;
-  const fit = points.totals.filter((_, i) => need(points, i) <= capacity).length;
-  return fit === 0 ? 0 : fit === n ? points.at[n - 1] : onTheLine(points, fit - 1, fit, capacity, multiple);
-}
-
+export const between = (line, capacity, multiple = 1) => largest_between(points(line), capacity, multiple);
 // The most; beyond the last point the line goes on, up to what the engine runs at all.
-export function beyond(points, capacity, most = Infinity) {
-  const n = points.totals.length;
-  if (n < 2 || points.totals.some((_, i) => need(points, i) > capacity)) return between(points, capacity);
-  return Math.min(onTheLine(points, n - 2, n - 1, capacity, 1), most);
-}
+export const beyond = (line, capacity, most = null) => largest_beyond(points(line), capacity, most);
 
 // A file of points as rows: phase, format, engine, and the points along the context and along the sequences. An axis goes as far as anybody
 // looked; totals end where no card of the book holds them any more.

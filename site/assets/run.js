@@ -64,7 +64,7 @@ const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase(
 // The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
 function share({ along: { at, totals, band } }, context, bytes) {
   const high = Math.max(0, at.findIndex((place) => place >= context));
-  const need = totals[high] * (1 + (Array.isArray(band) ? band[high] : band));
+  const need = a.needed(totals[high], Array.isArray(band) ? band[high] : band);
   return Math.max(0.9, Math.min(0.99, Math.ceil((100 * Math.min(need, bytes)) / bytes) / 100));
 }
 function fill(template, { dtype, context, cards, share: part }, { held, model }) {

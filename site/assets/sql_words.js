@@ -27,6 +27,7 @@ export const pow = both(Math.pow);
 export const round = one((a) => Math.sign(a) * Math.round(Math.abs(a)));
 export const lower = one((a) => a.toLowerCase());
 export const text = one(String);
+export const printf = both((form, value) => form.replace(/%\.(\d)f/, (_, digits) => value.toFixed(+digits)));
 export const starts_with = both((a, b) => a.startsWith(b));
 export const string_split = both((a, b) => a.split(b));
 export const like = both((text, pattern) =>

@@ -4,20 +4,27 @@ import random
 from dataclasses import replace
 
 import duckdb
+import polars as pl
 import pytest
 
 from pipeline.press.build import SQL
 from pipeline.render import words
 from pipeline.render.data import book as books
-from pipeline.render.data import limits
+from pipeline.render.data import limits, rules
 from pipeline.render.data import tables as tables_module
+from pipeline.render.data.mirror import Mirror, Untranslatable
 from pipeline.render.data.slices import slice_of
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import answer
 from tests.render.tiny_tables import SHORT, SHORT_TOKENS, build
 
 # the view and what it is made of
-FILES = ("words", "ask/nearest", *(f"capacity/{name}" for name in ("support", "verdict", "limits", "compatibility")))
+FILES = (
+    "words",
+    "ask/nearest",
+    "ask/engine_setting",
+    *(f"capacity/{name}" for name in ("support", "verdict", "reason", "limits", "points", "compatibility")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +123,6 @@ def test_a_model_that_reads_less_is_in_a_slice_with_all_that_it_reads(book):
 
 
 def test_totals_are_those_of_the_table(book, tables):
-    import polars as pl
-
     frame = pl.read_parquet(tables / "footprint.parquet")
     at = {m["model_id"]: i for i, m in enumerate(book.models)}
     for row in frame.sample(300, seed=7).iter_rows(named=True):
@@ -168,41 +173,87 @@ def test_what_is_published_in_few_bits_is_told_as_it_is(book):
     assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number, 8192, 2048)[0]
 
 
-def test_pages_judge_any_footprint_as_the_formulas_do(tables):
-    """Totals in whole KiB and bands in ten-thousandths, as pages hold them, at and around every border of a card."""
+def borders(number):
+    """Cards, and totals in whole KiB with bands in ten-thousandths, as pages hold them, at and around every border of the card."""
     dice, counts = random.Random(7), [1, 2, 4]
+    for _ in range(number):
+        capacity = dice.choice([11_000_000, 24_000_000, 80_000_000])
+        bands = [dice.choice([0, 300, 1000, 2500]) for _ in range(2)]
+        totals = [
+            capacity * 10_000 // (10_000 + dice.choice([0, bands[0], bands[1]])) + dice.choice([-1, 0, 1])
+            for _ in counts
+        ]
+        yield capacity, counts, [t if dice.random() < 0.6 else dice.randint(1, 3 * capacity) for t in totals], bands
+
+
+@pytest.fixture(scope="module")
+def sql(tables):
     with duckdb.connect() as connection:
         with_view(connection, tables)
-        for _ in range(400):
-            capacity = dice.choice([11_000_000, 24_000_000, 80_000_000])
-            bands = [dice.choice([0, 300, 1000, 2500]) for _ in range(2)]
-            totals = [
-                capacity * 10_000 // (10_000 + dice.choice([0, bands[0], bands[1]])) + dice.choice([-1, 0, 1])
-                for _ in counts
-            ]
-            totals = [total if dice.random() < 0.6 else dice.randint(1, 3 * capacity) for total in totals]
-            rows = [
-                {"gpu_count": n, "total": 1024 * kib, "band": bands[n > 1] / 10_000}
-                for n, kib in zip(counts, totals, strict=True)
-            ]
-            said = connection.execute("SELECT verdict($rows, $capacity)", {"rows": rows, "capacity": 1024 * capacity})
-            told, gpus, _kib = words.judge([*totals, *bands], counts, capacity)
-            assert said.fetchall() == [(told,)], (totals, bands, capacity)
-            if gpus and told != "no":
-                row = next(row for row in rows if row["gpu_count"] == gpus)
-                one = connection.execute(
-                    "SELECT card_verdict($total, $band, $capacity, $gpu_count)", row | {"capacity": 1024 * capacity}
-                )
-                assert one.fetchall() == [(told,)]
+        yield lambda what, **named: connection.execute(f"SELECT {what}", named).fetchall()[0][0]
+
+
+def test_pages_judge_any_footprint_as_the_formulas_do(sql):
+    for capacity, counts, totals, bands in borders(400):
+        rows = [
+            {"gpu_count": n, "total": 1024 * kib, "need": 1024 * kib * (1 + bands[n > 1] / 10_000)}
+            for n, kib in zip(counts, totals, strict=True)
+        ]
+        said = sql("verdict_of($rows, chosen($rows, $capacity), $capacity)", rows=rows, capacity=1024 * capacity)
+        told, gpus, _kib = words.judge([*totals, *bands], counts, capacity)
+        assert said == told, (totals, bands, capacity)
+        if gpus:
+            of = {"total": 1024 * totals[counts.index(gpus)], "band": bands[gpus > 1] / 10_000, "gpu_count": gpus}
+            assert sql("card_verdict($total, $band, $capacity, $gpu_count)", capacity=1024 * capacity, **of) == told
+
+
+def test_columns_are_judged_as_single_values_are():
+    """The file of `compatibility` against the pages: one text, two translations."""
+    found, cards = list(borders(300)), pl.col("capacity")
+    asked, in_columns = rules.in_python(), rules.in_columns()
+    lines = []
+    for capacity, counts, totals, bands in found:
+        row = {"capacity": capacity}
+        for i, (count, total) in enumerate(zip(counts, totals, strict=True)):
+            row |= {
+                f"gpu_count_{i}": count,
+                f"total_{i}": total,
+                f"need_{i}": asked.needed(total, bands[i > 0] / 10_000),
+            }
+        lines.append(row)
+    slots = [{field: pl.col(f"{field}_{i}") for field in ("gpu_count", "total", "need")} for i in range(3)]
+    chosen = in_columns.chosen(slots, cards)
+    frame = pl.DataFrame(lines).select(
+        place=chosen.place(slots),
+        verdict=in_columns.verdict_of(pl.col("total_0"), {k: chosen.column(k) for k in slots[0]}, cards),
+    )
+    for (capacity, counts, totals, bands), (place, verdict) in zip(found, frame.rows(), strict=True):
+        gpus = None if place is None else counts[place]
+        assert (verdict, gpus) == words.judge([*totals, *bands], counts, capacity)[:2]
 
 
 @pytest.mark.parametrize("engine", ["vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm", "transformers"])
-def test_engines_have_one_cap_and_one_cell_everywhere(tables, book, engine):
-    by_engine = limits.multiples(book["constant"])
+def test_engines_have_one_cap_and_one_cell_everywhere(sql, book, engine):
+    asked = sql("[line_end($id, constants), context_multiple($id, constants)] FROM constants", id=engine)
+    told = limits.of_engines(book["constant"])
+    assert asked == [told["most"].get(engine), told["multiple"].get(engine, 1)]
+    assert (sql("most_requests($id, constants) FROM constants", id=engine) is None) == (
+        engine in ("llama.cpp", "mlx-lm", "transformers")
+    )
+
+
+@pytest.mark.parametrize(("total", "said"), [(21.0, None), (22.5, "0.94"), (23.99, "0.99"), (24.1, None)])
+def test_what_a_server_has_to_be_told_is_one_rule(sql, total, said):
+    asked = {"engine": "vllm", "total": total, "capacity": 24.0}
+    constants = {"vllm_default_share": 0.9}
+    told = rules.in_python().share_needed(*asked.values(), constants)
+    assert told == sql("share_needed($engine, $total, $capacity, $constants)", constants=constants, **asked)
+    assert told == (said and f"--gpu-memory-utilization {said}")
+
+
+def test_a_word_of_a_rule_that_no_translation_knows_stops_the_build():
     with duckdb.connect() as connection:
-        with_view(connection, tables)
-        query = "SELECT most_requests($id, k), line_end($id, k), context_multiple($id, k) FROM constants AS k"
-        cap, end, cell = connection.execute(query, {"id": engine}).fetchall()[0]
-    assert cap == (by_engine["most"] if engine in limits.BLOCK_ENGINES else None)
-    assert end == limits.of_engines(book["constant"])["most"].get(engine)
-    assert cell == by_engine.get(engine, 1)
+        connection.execute("CREATE MACRO odd(x) AS md5(x)")
+        for kind in (Mirror, rules.InPython):
+            with pytest.raises(Untranslatable, match="md5"):
+                kind(connection).functions(["odd"])

@@ -12,6 +12,7 @@ a union the side that has the row is taken.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import duckdb
@@ -61,6 +62,12 @@ class Mirror:
             "// Translated from the macros of almanac.duckdb by pipeline/render/data/mirror.py.\n"
             f"let db;\n{functions}\nexport function footprints(tables, asked_row) {{\ndb = tables;\n{body}}}\n"
         )
+
+    def functions(self, names: Iterable[str]) -> str:
+        """The text of these scalar macros and of those that they call."""
+        for name in names:
+            self._write(name)
+        return "\n".join(self.written[name] for name in sorted(self.written))
 
     def _parse(self, text: str) -> dict:
         tree = json.loads(self.connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()[0][0])

@@ -49,6 +49,7 @@ FUNCTIONS = {
             "starts_with",
             "string_split",
             "struct_insert",
+            "printf",
         ]
     },
     "list_value": "list",

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from pipeline.render.data.book import Book, Scenario
+from pipeline.render.data.rules import in_python
 
 DIGITS = ord("0")
 ATTENTION = "flash"  # of every scenario of the lookup
-UNTOLD = "no source in the book says that this engine runs this format on this card"
 
 
 class Refusal(NamedTuple):
@@ -25,13 +25,16 @@ class Refusal(NamedTuple):
 
 class Support:
     def __init__(self, book: Book) -> None:
+        rules = in_python()
+        self.untold = Refusal(False, rules.card_reason({}))
         self.cards = [g["gpu_id"] for g in book.gpus]
         self.formats = [m["stored_format"] for m in book.models]
         self.common = [g["gpu_id"] for g in book.common]
         self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
         for row in book["runs_on"]:
-            refusal = None if row["runs"] else Refusal(row["runs"] is False, book.plainly(row["how"] or UNTOLD))
+            why = rules.card_reason(row)
+            refusal = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
             self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = refusal
 
     def format(self, scenario: Scenario, model: int) -> str | None:
@@ -40,7 +43,7 @@ class Support:
     def refusal(self, scenario: Scenario, dtype: str | None, gpu_id: str) -> Refusal | None:
         """None where the card runs the scenario with its weights in this format."""
         row = self._rows.get((scenario.engine_id, dtype, scenario.phase_id, ATTENTION), {})
-        return row.get(gpu_id, Refusal(False, UNTOLD))
+        return row.get(gpu_id, self.untold)
 
     def of_common(self, scenario: Scenario, model: int) -> list[Refusal | None]:
         """The same for each of the common cards: equal for all models of a format, and asked on every page."""
@@ -52,7 +55,7 @@ class Support:
     def in_pytorch(self, dtype: str) -> list[Refusal | None]:
         """For each of the common cards, of inference in PyTorch whatever runs in it: diffusers is no engine of the tables."""
         row = self._rows.get(("transformers", dtype, "inference", ATTENTION), {})
-        return [row.get(gpu, Refusal(False, UNTOLD)) for gpu in self.common]
+        return [row.get(gpu, self.untold) for gpu in self.common]
 
     @cached_property
     def coded(self) -> tuple[dict[str, int], dict]:
@@ -63,7 +66,7 @@ class Support:
         kinds: dict[tuple, int] = {}
         of_card = {}
         for card in self.cards:
-            found = [self._rows[key].get(card, Refusal(False, UNTOLD)) for key in keys]
+            found = [self._rows[key].get(card, self.untold) for key in keys]
             codes = tuple(0 if one is None else refusals.setdefault(one, len(refusals) + 1) for one in found)
             of_card[card] = kinds.setdefault(codes, len(kinds))
         runs = {

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from pipeline.render import words
 from pipeline.render.data import limits
 from pipeline.render.data.book import Book
+from pipeline.render.data.rules import in_columns
 from pipeline.render.data.window import Window, totals
 from pipeline.render.draw import plot
 from pipeline.render.environment import slug_gpu
@@ -68,7 +69,7 @@ class Front:
         frame = self.window.frames[wish.file].filter(
             pl.col("model_id").is_in([m["model_id"] for m in models]), gpu_count=1
         )
-        frame = frame.with_columns(need=pl.col("total_bytes") * (1 + pl.col("error_band")))
+        frame = frame.with_columns(need=in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))
         name = self.card["gpu_id"]
         found = limits.longest(frame, {name: self.card["capacity_bytes"]}, self.book["constant"])
         longest = {(m, d): n for m, d, n in found.select("model_id", "dtype_id", name).rows()}

@@ -86,10 +86,10 @@ summed AS (
             AND judged.sequences = asked.sequences) AS error_band,
         coalesce(any_value(asked.wrong), max(judged.reason) FILTER (judged.context_tokens = asked.context_tokens
             AND judged.sequences = asked.sequences)) AS reason,
-        list({'at': judged.context_tokens, 'need': judged.total_bytes * (1 + judged.error_band)}
+        list({'at': judged.context_tokens, 'need': needed(judged.total_bytes, judged.error_band)}
             ORDER BY judged.context_tokens)
             FILTER (judged.sequences = asked.sequences AND judged.total_bytes IS NOT NULL) AS context_points,
-        list({'at': judged.sequences, 'need': judged.total_bytes * (1 + judged.error_band)} ORDER BY judged.sequences)
+        list({'at': judged.sequences, 'need': needed(judged.total_bytes, judged.error_band)} ORDER BY judged.sequences)
             FILTER (judged.context_tokens = asked.context_tokens AND judged.total_bytes IS NOT NULL) AS sequence_points
     FROM judged JOIN asked ON true
     GROUP BY judged.gpu_count

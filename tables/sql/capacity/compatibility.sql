@@ -1,12 +1,9 @@
--- Verdicts: a footprint against what a card gives.
+-- The table of verdicts: every published scenario on every card, by the rules of verdict.sql, with the limits of
+-- limits.sql.
 --
---   fits       total_bytes × (1 + error_band) ≤ capacity_bytes on one GPU
---   tight      total_bytes ≤ capacity_bytes, but the error band does not fit: on one GPU, or, where the band fits on no
---              count, on the fewest that take the total: gpu_count_needed
---   multi-gpu  the same as fits, on more GPUs of this kind: gpu_count_needed
---   no         the total is larger than the card on every GPU count of the lookup
---   null       the footprint is not known, or no source says that the engine runs the format on this card, or one says
---              that it does not; unknown_reason says which
+--   verdict            null where the footprint is not known, or no source says that the engine runs the format on this
+--                      card, or one says that it does not; unknown_reason says which
+--   gpu_count_needed   the number of cards that answers: `chosen`
 --
 -- Units: bytes per GPU; total_bytes is that of gpu_count_needed GPUs, or of one where nothing fits. A null total has a
 -- null verdict and its reason. Source: footprint, gpu, runs_on. Not covered: counts beyond those of scenario_set.csv,
@@ -17,7 +14,8 @@ CREATE OR REPLACE VIEW scenario_totals AS
 SELECT
     model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
     checkpointing,
-    list({'gpu_count': gpu_count, 'sharding': sharding, 'total': total_bytes, 'band': error_band} ORDER BY gpu_count)
+    list({'gpu_count': gpu_count, 'sharding': sharding, 'total': total_bytes,
+        'need': needed(total_bytes, error_band)} ORDER BY gpu_count)
         FILTER (total_bytes IS NOT NULL) AS totals,
     arg_min(unknown_reason, gpu_count) AS unknown_reason, any_value(attention) AS attention
 FROM footprint
@@ -28,11 +26,9 @@ WITH judged AS (
     SELECT
         scenario.* EXCLUDE (totals, unknown_reason), gpu.gpu_id, gpu.capacity_bytes, scenario.totals,
         iif(scenario.totals IS NULL, scenario.unknown_reason, card_reason(running)) AS unknown_reason,
-        CASE WHEN card_reason(running) IS NULL THEN verdict(scenario.totals, gpu.capacity_bytes) END AS verdict,
-        CASE WHEN card_reason(running) IS NOT NULL OR verdict(scenario.totals, gpu.capacity_bytes) = 'no' THEN NULL
-            WHEN verdict(scenario.totals, gpu.capacity_bytes) = 'tight'
-                THEN barely_fitting(scenario.totals, gpu.capacity_bytes)
-            ELSE fitting(scenario.totals, gpu.capacity_bytes) END AS chosen
+        iif(card_reason(running) IS NULL, scenario.totals, NULL) AS running_totals,
+        chosen(running_totals, gpu.capacity_bytes) AS chosen,
+        verdict_of(running_totals, chosen, gpu.capacity_bytes) AS verdict
     FROM scenario_totals AS scenario
     JOIN model ON model.model_id = scenario.model_id
     JOIN gpu ON true

@@ -1,34 +1,19 @@
--- The limits on one card, from the points of the lookup and the ladder.
+-- How far a card goes: the longest context and the most sequences, read off totals that are known. This is the only
+-- place where that is done.
 --
---   max_context_tokens  longest context at this number of sequences; where the last point fits, that point
---   max_sequences       most sequences at this context; vLLM runs no more than its default, training is known up to 64
+--   points: rows of `at` (tokens, or sequences) and `need` (a total with its error band), the smallest first
+--   largest_between(points, capacity, multiple)   the largest that the card gives, in whole multiples; 0 where it gives
+--                                                 none; where the last point fits, that point
+--   largest_beyond(points, capacity, most)        the same, and where all points fit on along their last line, to `most`
+--   most_requests, line_end                       the most sequences that an engine runs by itself, and how far its
+--                                                 line is followed
+--   context_multiple                              the tokens that it allocates at a time
 --
--- A total is linear between neighbouring points (the ladder has a point at every bend of a model's caches), and where
--- it bends upwards the line lies above it: a limit is never too high.
--- Units: tokens, sequences; `need` is bytes with their error band. Source: footprint, ladder; the same rule is in
--- pipeline/render/data/limits.py and site/assets/limits.js, and tests hold them equal.
--- Not covered: points beyond those that are published (limits_on looks at every step).
-
--- The limits on one card, from the points of the lookup and the ladder. A total is linear between neighbouring points
--- (the ladder has a point at every bend of a model's caches), and where it bends upwards the line lies above it: a
--- limit is never too high.
---   max_context_tokens  longest context at this number of sequences; where the last point fits, that point
---   max_sequences       most sequences at this context; vLLM runs no more than its default, training is known up to 64
-CREATE OR REPLACE VIEW limit_points AS
-SELECT
-    model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, kv_dtype_id, optimizer_id, precision,
-    checkpointing,
-    total_bytes * (1 + error_band) AS need
-FROM (FROM footprint WHERE gpu_count = 1 UNION ALL BY NAME FROM ladder)
-WHERE total_bytes IS NOT NULL;
-
-CREATE OR REPLACE VIEW context_points AS
-SELECT * EXCLUDE (context_tokens, need), list({'at': context_tokens, 'need': need} ORDER BY context_tokens) AS points
-FROM (SELECT DISTINCT * FROM limit_points) GROUP BY ALL;
-
-CREATE OR REPLACE VIEW sequence_points AS
-SELECT * EXCLUDE (sequences, need), list({'at': sequences, 'need': need} ORDER BY sequences) AS points
-FROM (SELECT DISTINCT * FROM limit_points) GROUP BY ALL;
+-- A total is taken as a line between neighbouring points (the ladder has a point at every bend of a model's caches),
+-- and where it bends upwards the line lies above it: a limit is never too high.
+-- Units: tokens, sequences; `need` and capacity in bytes. Source: constant.csv (vllm_default_sequences and the cells).
+-- As verdict.sql: read by SQL, and translated for the pages and for the browser (pipeline/render/data/rules.py).
+-- Not covered: what lies between points that are published (limits_on looks at every step).
 
 CREATE OR REPLACE MACRO points_that_fit(points, capacity) AS
     len(list_filter(points, lambda point: point.need <= capacity));
@@ -38,14 +23,32 @@ CREATE OR REPLACE MACRO on_the_line(low, high, capacity, multiple) AS greatest(l
     (low.at + (capacity - low.need) / greatest(high.need - low.need, 1) * (high.at - low.at)) / multiple)
         * multiple)::BIGINT);
 
-CREATE OR REPLACE MACRO largest_between(points, capacity, multiple) AS CASE
-    WHEN points_that_fit(points, capacity) = 0 THEN 0
-    WHEN points_that_fit(points, capacity) = len(points) THEN points[-1].at
-    ELSE on_the_line(points[points_that_fit(points, capacity)], points[points_that_fit(points, capacity) + 1], capacity,
-        multiple)
+CREATE OR REPLACE MACRO largest_of(points, fitting_count, capacity, multiple) AS CASE
+    WHEN fitting_count = 0 THEN 0
+    WHEN fitting_count = len(points) THEN points[-1].at
+    ELSE on_the_line(points[fitting_count], points[fitting_count + 1], capacity, multiple)
 END;
+CREATE OR REPLACE MACRO largest_between(points, capacity, multiple) AS
+    largest_of(points, points_that_fit(points, capacity), capacity, multiple);
 
 CREATE OR REPLACE MACRO largest_beyond(points, capacity, most) AS CASE
     WHEN points_that_fit(points, capacity) < len(points) OR len(points) < 2 THEN largest_between(points, capacity, 1)
     ELSE least(on_the_line(points[-2], points[-1], capacity, 1), most)
+END;
+
+-- servers queue what comes beyond their default; nobody else has a limit
+CREATE OR REPLACE MACRO is_serving_engine(engine_id) AS starts_with(engine_id, 'vllm') OR engine_id = 'sglang';
+CREATE OR REPLACE MACRO most_requests(engine_id, constants) AS
+    iif(is_serving_engine(engine_id), constants.vllm_default_sequences, NULL)::BIGINT;
+
+-- Where the line through the last points of a limit ends: an engine's own cap, and for llama.cpp the last point itself,
+-- since its masks make the compute buffer steeper beyond it.
+CREATE OR REPLACE MACRO line_end(engine_id, constants) AS
+    iif(engine_id = 'llama.cpp', constants.llama_cpp_looked_sequences, most_requests(engine_id, constants))::BIGINT;
+
+CREATE OR REPLACE MACRO context_multiple(engine_id, constants) AS CASE
+    WHEN is_serving_engine(engine_id) THEN constants.vllm_block_tokens
+    WHEN engine_id = 'llama.cpp' THEN constants.llama_cpp_cell_multiple
+    WHEN engine_id = 'mlx-lm' THEN constants.mlx_cell_multiple
+    ELSE 1
 END;

@@ -1,64 +1,40 @@
--- One footprint against one card: the comparison that every verdict and every limit is made of, and what an engine
--- allows at most.
+-- The verdict: what a workload needs against what a card gives. This is the only place where the two are compared.
 --
---   takes(total, band, capacity)   whether a card gives a total with its error band
---   card_verdict(…)                fits, multi-gpu, tight or no; null where total or capacity are not known
---   no_verdict_reason(…)           why there is none: no such card, no total, or a format that does not run there
---   most_requests, context_multiple   the most sequences that an engine runs by itself, and the tokens that it
---       allocates at a time
+--   needed = total × (1 + band)   what a card has to give for a total whose error band is that share of it
 --
--- Units: bytes per GPU, sequences, tokens. Source: constant.csv (vllm_default_sequences and the cells). The same
--- comparison stands in pipeline/press/compatibility.py and pipeline/render (words, limits) and in site/assets
--- (almanac.js, limits.js, calculator.js); tests hold them equal.
+--   fits       one card gives that
+--   multi-gpu  each of several cards gives it
+--   tight      the total is within what a card gives, its error band is not
+--   no         the total is more
+--
+--   card_verdict(total, band, capacity, gpu_count)   of one way to share; null where total or capacity are not known
+--   chosen(totals, capacity)      of several numbers of cards the one that answers: one card where its total is within
+--                                 the card at all, else the fewest that give the band too, else the fewest that give
+--                                 the total; null where none does. `totals` are rows of gpu_count, total and need,
+--                                 the fewest cards first
+--   verdict_of(totals, chosen, capacity)   the verdict of that
+--
+-- Units: any, the same for total and capacity (bytes in the tables, KiB on pages). Source: what we define; error_band
+-- is error-bands/error_band.sql. SQL asks these macros as they are; the file of the table `compatibility` and the pages
+-- have them in Python, the browser in JavaScript, both translated from here (pipeline/render/data/rules.py).
 -- Not covered: mixed cards.
 
-CREATE OR REPLACE MACRO takes(total, band, capacity) AS total * (1 + band) <= capacity;
+CREATE OR REPLACE MACRO needed(total, band) AS total * (1 + band);
+CREATE OR REPLACE MACRO takes(total, band, capacity) AS needed(total, band) <= capacity;
 
-CREATE OR REPLACE MACRO card_verdict(total, band, capacity, gpu_count) AS CASE
-    WHEN total IS NULL OR capacity IS NULL THEN NULL
+CREATE OR REPLACE MACRO word_for(total, need, capacity, gpu_count) AS CASE
+    WHEN need <= capacity THEN iif(gpu_count > 1, 'multi-gpu', 'fits')
+    WHEN total <= capacity THEN 'tight'
     WHEN total > capacity THEN 'no'
-    WHEN NOT coalesce(takes(total, band, capacity), false) THEN 'tight'
-    WHEN gpu_count > 1 THEN 'multi-gpu'
-    ELSE 'fits'
 END;
+CREATE OR REPLACE MACRO card_verdict(total, band, capacity, gpu_count) AS
+    word_for(total, needed(total, band), capacity, gpu_count);
 
-CREATE OR REPLACE MACRO fitting(totals, capacity) AS
-    list_filter(totals, lambda row: takes(row.total, row.band, capacity))[1];
-
-CREATE OR REPLACE MACRO barely_fitting(totals, capacity) AS
-    list_filter(totals, lambda row: row.total <= capacity)[1];
-
-CREATE OR REPLACE MACRO verdict(totals, capacity) AS CASE
-    WHEN totals IS NULL THEN NULL
-    WHEN fitting(totals, capacity).gpu_count = 1 THEN 'fits'
-    WHEN barely_fitting(totals, capacity).gpu_count = 1 THEN 'tight'
-    WHEN fitting(totals, capacity) IS NOT NULL THEN 'multi-gpu'
-    WHEN barely_fitting(totals, capacity) IS NOT NULL THEN 'tight'
-    ELSE 'no'
-END;
-
--- card: the id of the card's row, null where there is none; asked: what was asked for; not_there: why it does not run
--- on that card
-CREATE OR REPLACE MACRO no_verdict_reason(card, asked, total, footprint_reason, model_asked, not_there) AS CASE
-    WHEN asked IS NULL THEN 'no GPU was named'
-    WHEN card IS NULL THEN unknown_gpu_reason(asked)
-    WHEN total IS NULL THEN with_nearest(footprint_reason, model_asked)
-    ELSE not_there
-END;
-
--- servers queue what comes beyond their default; nobody else has a limit
-CREATE OR REPLACE MACRO is_serving_engine(engine_id) AS starts_with(engine_id, 'vllm') OR engine_id = 'sglang';
-CREATE OR REPLACE MACRO most_requests(engine_id, constants) AS
-    iif(is_serving_engine(engine_id), constants.vllm_default_sequences, NULL)::BIGINT;
-
--- Where the line through the last points of a limit ends: an engine's own cap, and for llama.cpp the last point itself,
--- since its masks make the compute buffer steeper beyond it.
-CREATE OR REPLACE MACRO line_end(engine_id, constants) AS
-    iif(engine_id = 'llama.cpp', constants.llama_cpp_looked_sequences, most_requests(engine_id, constants))::BIGINT;
-
-CREATE OR REPLACE MACRO context_multiple(engine_id, constants) AS CASE
-    WHEN is_serving_engine(engine_id) THEN constants.vllm_block_tokens
-    WHEN engine_id = 'llama.cpp' THEN constants.llama_cpp_cell_multiple
-    WHEN engine_id = 'mlx-lm' THEN constants.mlx_cell_multiple
-    ELSE 1
-END;
+CREATE OR REPLACE MACRO fitting(totals, capacity) AS list_filter(totals, lambda row: row.need <= capacity)[1];
+CREATE OR REPLACE MACRO barely_fitting(totals, capacity) AS list_filter(totals, lambda row: row.total <= capacity)[1];
+CREATE OR REPLACE MACRO chosen_of(fitting, barely_fitting) AS
+    iif(barely_fitting.gpu_count = 1, barely_fitting, coalesce(fitting, barely_fitting));
+CREATE OR REPLACE MACRO chosen(totals, capacity) AS
+    chosen_of(fitting(totals, capacity), barely_fitting(totals, capacity));
+CREATE OR REPLACE MACRO verdict_of(totals, chosen, capacity) AS
+    iif(totals IS NULL, NULL, coalesce(word_for(chosen.total, chosen.need, capacity, chosen.gpu_count), 'no'));
