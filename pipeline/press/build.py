@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
 from pipeline.book.facts import TABLES, read_facts, read_measured
+from pipeline.book.scenario import written_out
 from pipeline.book.schema import FACTS, PUBLISHED, Table
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import file
@@ -107,7 +108,7 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
     `texts` are other words for some of the files. Raises FormulaError, which names the file."""
     statements: dict[str, tuple[Path, str, str]] = {}
     for path in sql_files():
-        text = (texts or {}).get(path) or path.read_text(encoding="utf-8")
+        text = written_out((texts or {}).get(path) or path.read_text(encoding="utf-8"))
         for statement in _run(path, connection.extract_statements, text):
             code = _NO_CODE.sub(" ", statement.query)
             made = _MADE.match(code)

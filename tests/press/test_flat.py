@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
-from pipeline.book.scenario import TYPES, scenario_grid
+from pipeline.book.scenario import PLAIN, TYPES, scenario_grid, written_out
 from pipeline.press import flat
 from pipeline.press.flat.reading import Reading, Unreadable
 from tests.browser.test_formulas import scenarios
@@ -50,17 +50,25 @@ def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
         f"CREATE OR REPLACE TEMP TABLE flat_phase AS FROM {asked} WHERE coalesce(lower(phase_id), 'inference') = '{phase}'"
     )
     assert differences(book, f"FROM footprints_in('flat_phase', '{phase}')", "FROM footprints('flat_phase')") == 0
-    others = ", ".join(f"NULL AS {name}" for name in sorted(TYPES.keys() - flat.PLAIN))
+    others = ", ".join(f"NULL AS {name}" for name in sorted(TYPES.keys() - PLAIN))
     book.execute(f"CREATE OR REPLACE TEMP TABLE flat_plain AS SELECT * REPLACE ({others}) FROM flat_phase")
     plain = f"FROM footprints_in('flat_plain', '{phase}', is_plain := true)"
     assert differences(book, plain, "FROM footprints('flat_plain')") == 0
 
 
-def test_a_plain_question_says_nothing_that_the_plain_text_leaves_out(book):
-    """An argument on neither list would be dropped without a word."""
-    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'is_plain_scenario'"
-    asked = book.execute(query).fetchall()[0][0]
-    assert sorted(asked) == sorted(TYPES.keys() - flat.PLAIN)
+def test_every_macro_takes_every_argument_of_a_scenario(book):
+    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = $name"
+    for name, before in (("footprint_of", []), ("fits_on", ["gpu_id"]), ("limits_on", ["gpu_id"])):
+        assert book.execute(query, {"name": name}).fetchall()[0][0] == [*before, *TYPES], name
+
+
+@pytest.mark.parametrize("argument", sorted(TYPES.keys() - PLAIN))
+def test_an_argument_that_few_ask_for_is_not_left_out(argument):
+    """It would be dropped without a word: the plain text knows nothing of it."""
+    said = duckdb.sql(f"SELECT {written_out('{is_plain}')} FROM (SELECT {', '.join(f'NULL AS {n}' for n in TYPES)})")
+    one = ", ".join(f"{1 if n == argument else 'NULL'} AS {n}" for n in TYPES)
+    assert said.fetchall() == [(True,)]
+    assert duckdb.sql(f"SELECT {written_out('{is_plain}')} FROM (SELECT {one})").fetchall() == [(False,)]
 
 
 def test_columns_have_their_names_and_types(book, asked):

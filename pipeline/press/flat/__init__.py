@@ -16,7 +16,7 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 
-from pipeline.book.scenario import TYPES
+from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.book.schema import COLUMNS, DUCKDB_TYPES
 from pipeline.press.flat.reading import ASKED, Lookup, Reading
 from pipeline.press.flat.steps import Steps
@@ -25,22 +25,6 @@ from pipeline.press.flat.values import Node
 __all__ = ["ARGUMENTS", "flatten"]
 
 AS_WRITTEN = "footprints_as_written"
-# what most questions say; of these alone a footprint takes half as long to plan
-PLAIN = frozenset(
-    [
-        "model_id",
-        "dtype_id",
-        "phase_id",
-        "engine_id",
-        "context_tokens",
-        "sequences",
-        "kv_dtype_id",
-        "optimizer_id",
-        "checkpointing",
-        "attention",
-        "gpu_count",
-    ]
-)
 # of the macros that are made here, those that may be left out
 ARGUMENTS = {"footprints_in": "relation, phase_id, is_plain := false"}
 # tables whose words cannot change once the file is made, and are few

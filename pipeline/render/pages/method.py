@@ -6,12 +6,16 @@ import re
 import textwrap
 from pathlib import Path
 
+from pipeline.book.scenario import written_out
+
 
 def files(component: str, folder: Path) -> list[dict]:
     """Name, opening note and text of a component's SQL files: all of its folder, or the one file of that name."""
     place = folder / component
     found = [place] if place.is_file() else sorted(place.rglob("*.sql"))
-    return [{"name": f.relative_to(folder).as_posix(), **opening(f.read_text(encoding="utf-8"))} for f in found]
+    return [
+        {"name": f.relative_to(folder).as_posix(), **opening(written_out(f.read_text(encoding="utf-8")))} for f in found
+    ]
 
 
 def opening(text: str) -> dict:

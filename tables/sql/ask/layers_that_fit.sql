@@ -48,19 +48,15 @@ one AS MATERIALIZED (
     FROM body, unnest(range(body.layer_count)) AS layer(place)
 ),
 packed AS (
-    SELECT one.block, one.tensor_class, one.elements, one.category, one.in_features, wide.block_elements,
-        wide.block_bytes,
-        fallback.gguf_type AS fallback_type, fallback.block_elements AS fallback_elements, fallback.block_bytes
-            AS fallback_bytes
+    SELECT one.block, one.tensor_class, gguf_packed_bytes(one.elements, one.in_features, wide, fallback) AS bytes
     FROM one
     JOIN gguf_mix AS rule
-        ON rule.dtype_id = one.dtype_id AND one.category NOT IN ('f32', 'separate')
+        ON rule.dtype_id = one.dtype_id AND NOT gguf_is_unpacked(one.category)
         AND gguf_rule_claims(rule.layer_rule, one.place, one.layer_count, one.kv_group, one.experts,
             one.operator = 'expert')
         AND (rule.role = one.category OR rule.role = 'other')
     JOIN gguf_type AS wide ON wide.gguf_type = rule.gguf_type
-    LEFT JOIN gguf_type AS fallback
-        ON fallback.gguf_type = wide.fallback_gguf_type AND one.in_features % wide.block_elements <> 0
+    LEFT JOIN gguf_type AS fallback ON fallback.gguf_type = wide.fallback_gguf_type
     QUALIFY row_number() OVER (
         PARTITION BY one.tensor_number, one.place
         ORDER BY gguf_rule_rank(rule.layer_rule) * 2 + iif(rule.role = one.category, 1, 0) DESC
@@ -84,15 +80,10 @@ plain AS (
     ) = 1
 ),
 piece AS (
-    SELECT block, tensor_class, CASE
-        WHEN fallback_type IS NULL THEN gguf_bytes(elements, block_elements, block_bytes)
-        WHEN in_features % fallback_elements = 0 THEN gguf_bytes(elements, fallback_elements, fallback_bytes)
-        ELSE 2 * elements
-    END AS bytes
     FROM packed
     UNION ALL
-    SELECT block, tensor_class, elements * iif(category = 'f32', 4, 2) FROM one
-    WHERE category IN ('f32', 'separate') AND starts_with(dtype_id, 'gguf-')
+    SELECT block, tensor_class, gguf_unpacked_bytes(elements, category) FROM one
+    WHERE gguf_is_unpacked(category) AND starts_with(dtype_id, 'gguf-')
     UNION ALL
     FROM plain
 )
@@ -111,18 +102,8 @@ WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 scenario_asked AS (
     SELECT
         known_model(model_id) AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
-        context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id, NULL::VARCHAR
-            AS optimizer_id,
-        NULL::VARCHAR AS precision, NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR
-            AS lora_targets,
-        attention AS attention, NULL::VARCHAR AS sharding, 1 AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR
-            AS loss,
-        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT
-            AS max_context_tokens,
-        NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel,
-        NULL::BIGINT AS expert_parallel,
-        NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload,
-        NULL::BIGINT AS images, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height, NULL::DOUBLE AS audio_seconds
+        context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
+        NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing, attention AS attention, 1 AS gpu_count
 ),
 asked AS (SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id),
 whole AS MATERIALIZED (

@@ -15,39 +15,12 @@
 -- Not covered: totals that fall again as a scenario grows, which the engine vllm-0.8 has at its chunks: the first end
 -- is told.
 
-CREATE OR REPLACE MACRO limits_on(
-    gpu_id, model_id, dtype_id := NULL, phase_id := 'inference', context_tokens := NULL, sequences := 1,
-    kv_dtype_id := NULL,
-    optimizer_id := NULL, checkpointing := NULL, lora_rank := NULL, lora_targets := NULL, precision := NULL,
-    attention := NULL,
-    sharding := NULL, gpu_count := NULL, engine_id := NULL, adapter := NULL, loss := NULL,
-    gradient_accumulation := NULL, ema := NULL,
-    optimizer_rank := NULL, max_context_tokens := NULL,
-    tensor_parallel := NULL, pipeline_parallel := NULL, context_parallel := NULL, expert_parallel := NULL,
-    micro_batches_in_flight := NULL,
-    sequence_parallel := NULL, offload := NULL, images := NULL, image_width := NULL, image_height := NULL,
-    audio_seconds := NULL
-) AS TABLE
+CREATE OR REPLACE MACRO limits_on(gpu_id, {parameters}) AS TABLE
 WITH RECURSIVE limit_card AS MATERIALIZED (
     SELECT asked.gpu_id, gpu.gpu_id AS card_id, gpu.capacity_bytes
     FROM (SELECT gpu_id::VARCHAR AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
-limit_asked AS (
-    SELECT
-        known_model(model_id) AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, engine_id AS engine_id,
-        context_tokens AS context_tokens, sequences AS sequences, images AS images, image_width AS image_width,
-        image_height AS image_height,
-        audio_seconds AS audio_seconds, kv_dtype_id AS kv_dtype_id, optimizer_id AS optimizer_id,
-        precision AS precision, checkpointing AS checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets,
-        attention AS attention, sharding AS sharding, gpu_count AS gpu_count, adapter AS adapter, loss AS loss,
-        gradient_accumulation AS gradient_accumulation, ema AS ema, optimizer_rank AS optimizer_rank,
-        max_context_tokens AS max_context_tokens,
-        tensor_parallel AS tensor_parallel, pipeline_parallel AS pipeline_parallel, context_parallel
-            AS context_parallel,
-        expert_parallel AS expert_parallel, micro_batches_in_flight AS micro_batches_in_flight, sequence_parallel
-            AS sequence_parallel,
-        offload AS offload
-),
+limit_asked AS (SELECT * REPLACE (known_model(model_id) AS model_id) FROM (SELECT {arguments})),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
     SELECT asked.* REPLACE (
@@ -107,11 +80,7 @@ limit_search AS (
                     'sequences': footprint.sequences, 'gpu_count': footprint.gpu_count, 'sharding': footprint.sharding,
                     'attention': footprint.attention, 'kv_dtype_id': footprint.kv_dtype_id,
                     'total_bytes': footprint.total_bytes, 'unknown_reason': footprint.unknown_reason} AS told
-            FROM footprints_in('limit_step', phase_id, is_plain := is_plain_scenario(
-    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
-    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
-    sequence_parallel, offload, images, image_width, image_height, audio_seconds
-)) AS footprint CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS
+            FROM footprints_in('limit_step', phase_id, is_plain := {is_plain}) AS footprint CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS
                 JOIN limit_base
         ),
         limit_end AS (

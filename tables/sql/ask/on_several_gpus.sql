@@ -36,18 +36,9 @@ point AS (
 ),
 scenario_asked AS (
     SELECT
-        asked.model_id, asked.dtype_id, 'inference' AS phase_id, asked.engine_id, point.context_tokens::BIGINT
-            AS context_tokens,
-        point.sequences::BIGINT AS sequences, asked.kv_dtype_id, NULL::VARCHAR AS optimizer_id, NULL::VARCHAR
-            AS precision,
-        NULL::VARCHAR AS checkpointing, NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets, asked.attention,
-        NULL::VARCHAR AS sharding, cards::BIGINT AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss,
-        NULL::BIGINT AS gradient_accumulation, NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT
-            AS max_context_tokens,
-        NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel,
-        NULL::BIGINT AS expert_parallel,
-        NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel, NULL AS offload,
-        NULL::BIGINT AS images, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height, NULL::DOUBLE AS audio_seconds
+        asked.model_id, asked.dtype_id, 'inference' AS phase_id, asked.engine_id,
+        point.context_tokens::BIGINT AS context_tokens, point.sequences::BIGINT AS sequences, asked.kv_dtype_id,
+        NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing, asked.attention, cards::BIGINT AS gpu_count
     FROM asked, point, (VALUES (1), (2), (4), (8), (16), (24), (32), (64)) AS counts(cards)
 ),
 placed AS MATERIALIZED (

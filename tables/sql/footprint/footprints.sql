@@ -220,18 +220,6 @@ SELECT
     unknown_reason
 FROM known;
 
--- The same for scenarios of one phase, and with is_plain for those that say nothing but PLAIN of pipeline/press/flat:
--- fewer words to plan. It is made anew there, as `footprints` is.
+-- The same for scenarios of one phase, and with is_plain for those that say nothing but PLAIN of
+-- pipeline/book/scenario.py: fewer words to plan. It is made anew by pipeline/press/flat, as `footprints` is.
 CREATE OR REPLACE MACRO footprints_in(relation, phase_id, is_plain := false) AS TABLE FROM footprints(relation);
--- whether a scenario says nothing of what few ask for
-CREATE OR REPLACE MACRO is_plain_scenario(
-    lora_rank, lora_targets, precision, sharding, adapter, loss, gradient_accumulation, ema, optimizer_rank,
-    max_context_tokens, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
-    sequence_parallel, offload, images, image_width, image_height, audio_seconds
-) AS coalesce(
-    lora_rank::VARCHAR, lora_targets::VARCHAR, precision::VARCHAR, sharding::VARCHAR, adapter::VARCHAR, loss::VARCHAR,
-    gradient_accumulation::VARCHAR, ema::VARCHAR, optimizer_rank::VARCHAR, max_context_tokens::VARCHAR,
-    tensor_parallel::VARCHAR, pipeline_parallel::VARCHAR, context_parallel::VARCHAR, expert_parallel::VARCHAR,
-    micro_batches_in_flight::VARCHAR, sequence_parallel::VARCHAR, offload::VARCHAR, images::VARCHAR,
-    image_width::VARCHAR, image_height::VARCHAR, audio_seconds::VARCHAR
-) IS NULL;

@@ -69,7 +69,7 @@ WITH claims AS (
         gguf_rule_rank(rule.layer_rule) AS rank,
         gguf_rule_layers(rule.layer_rule, shape.layer_count, kv_group, experts, is_expert) AS claimed
     FROM (SELECT DISTINCT category, layer_count, kv_group, experts, is_expert FROM gguf_tensor
-          WHERE category NOT IN ('separate', 'f32')) AS shape
+          WHERE NOT gguf_is_unpacked(category)) AS shape
     JOIN gguf_mix AS rule
         ON rule.role = shape.category
         OR (rule.role = 'other' AND NOT (rule.layer_rule = 'rest' AND EXISTS (
@@ -86,3 +86,17 @@ FROM claims WHERE claimed > 0;
 
 CREATE OR REPLACE MACRO gguf_bytes(elements, block_elements, block_bytes) AS
     (elements * block_bytes + block_elements - 1) // block_elements;
+
+-- What elements of a tensor take in a block format (wide, a row of gguf_type; fallback, the row that it names). A row
+-- of the tensor that does not divide into blocks takes the fallback, and F16 where that does not divide either.
+CREATE OR REPLACE MACRO gguf_packed_bytes(elements, in_features, wide, fallback) AS CASE
+    WHEN coalesce(in_features % wide.block_elements, 0) = 0
+        THEN gguf_bytes(elements, wide.block_elements, wide.block_bytes)
+    WHEN in_features % fallback.block_elements = 0
+        THEN gguf_bytes(elements, fallback.block_elements, fallback.block_bytes)
+    ELSE 2 * elements
+END;
+
+-- what llama.cpp packs into no blocks
+CREATE OR REPLACE MACRO gguf_is_unpacked(category) AS category IN ('f32', 'separate');
+CREATE OR REPLACE MACRO gguf_unpacked_bytes(elements, category) AS elements * iif(category = 'f32', 4, 2);

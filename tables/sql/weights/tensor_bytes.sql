@@ -15,21 +15,15 @@ SELECT tensor.*, format.dtype_id,
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
 UNION ALL
 SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), share.dtype_id,
-    sum(gguf_bytes(tensor.element_count // tensor.layer_count * share.layers,
-        coalesce(narrower.block_elements, wide.block_elements),
-        coalesce(narrower.block_bytes, wide.block_bytes)))::BIGINT
+    sum(gguf_packed_bytes(tensor.element_count // tensor.layer_count * share.layers, tensor.in_features, wide,
+        fallback))::BIGINT
 FROM gguf_tensor AS tensor
 JOIN gguf_share AS share USING (category, layer_count, kv_group, experts, is_expert)
 JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
--- a row that does not divide into blocks takes the fallback, and F16 where that does not divide either
-LEFT JOIN gguf_type AS fallback
-    ON fallback.gguf_type = wide.fallback_gguf_type AND tensor.in_features % wide.block_elements <> 0
-LEFT JOIN gguf_type AS narrower
-    ON fallback.gguf_type IS NOT NULL
-    AND narrower.gguf_type = iif(tensor.in_features % fallback.block_elements = 0, fallback.gguf_type, 'F16')
+LEFT JOIN gguf_type AS fallback ON fallback.gguf_type = wide.fallback_gguf_type
 GROUP BY ALL
 UNION ALL
 SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), mix.dtype_id,
-    tensor.element_count * iif(tensor.category = 'f32', 4, 2)
+    gguf_unpacked_bytes(tensor.element_count, tensor.category)
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
-WHERE tensor.category IN ('f32', 'separate');
+WHERE gguf_is_unpacked(tensor.category);
