@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.rows import GRIDS, MECHANISMS, OPERATORS, READERS, RECURRENCES, TENSOR_CLASSES
 from pipeline.book.columns import COLUMNS, Column, SchemaError
+from pipeline.book.components import COMPONENTS
 
 __all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "MACROS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
 
@@ -408,9 +409,8 @@ PUBLISHED = _tables(
         "model_id dtype_id phase_id engine_id context_tokens sequences kv_dtype_id optimizer_id precision "
         "checkpointing sharding gpu_count",
         "model_id dtype_id phase_id engine_id context_tokens sequences images? image_width? image_height? audio_seconds? kv_dtype_id? optimizer_id? "
-        "precision? checkpointing? lora_rank? lora_targets? attention sharding gpu_count weights_bytes? kv_cache_bytes? "
-        "kv_padding_bytes? state_bytes? activations_bytes? gradients_bytes? optimizer_bytes? adapters_bytes? "
-        "overhead_bytes? total_bytes? error_band? peak_moment? unknown_reason?",
+        "precision? checkpointing? lora_rank? lora_targets? attention sharding gpu_count "
+        f"{' '.join(f'{part.column}?' for part in COMPONENTS)} total_bytes? error_band? peak_moment? unknown_reason?",
     ),
     _table(
         "compatibility",

@@ -5,23 +5,12 @@ from __future__ import annotations
 import jinja2
 
 from pipeline import ROOT
+from pipeline.book.components import COMPONENTS
 from pipeline.render import words
 from pipeline.render.data.book import Book
 from pipeline.render.pages import errors
 
 TEMPLATES = ROOT / "site" / "templates"
-# What a stack of components is drawn and headed with: column, heading, page of the method.
-COMPONENTS = (
-    ("weights", "Weights", "weights"),
-    ("kv_cache", "KV cache", "kv-cache"),
-    ("kv_padding", "KV padding", "kv-cache"),
-    ("state", "State", "state"),
-    ("activations", "Activations", "activations"),
-    ("gradients", "Gradients", "gradients"),
-    ("optimizer", "Optimizer", "optimizer"),
-    ("adapters", "Adapters", "adapters"),
-    ("overhead", "Overhead", "overhead"),
-)
 
 
 def environment(book: Book) -> jinja2.Environment:

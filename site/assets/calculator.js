@@ -9,11 +9,6 @@ const { GROUPS, FIELDS, applies, hint, label, problem, value } = await import(`.
 const root = document.getElementById("calc");
 const form = root.querySelector("form");
 const shown = document.getElementById("calculated");
-const PARTS = [
-  ["weights", "Weights", "weights"], ["kv_cache", "KV cache", "kv-cache"], ["kv_padding", "KV padding", "kv-cache"], ["state", "State", "state"],
-  ["activations", "Activations", "activations"], ["gradients", "Gradients", "gradients"], ["optimizer", "Optimizer", "optimizer"],
-  ["adapters", "Adapters", "adapters"], ["overhead", "Overhead", "overhead"],
-];
 const GIB = 2 ** 30;
 
 // ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
@@ -208,7 +203,7 @@ function say(row, said, number, wanted, near = []) {
   const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
   answer.textContent = `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%${verdict(row)}.`;
   const scale = row.total_bytes;
-  shown.querySelector("tbody").replaceChildren(...PARTS.filter(([id]) => row[`${id}_bytes`]).map(([id, name, page]) => {
+  shown.querySelector("tbody").replaceChildren(...shared.components.filter(([id]) => row[`${id}_bytes`]).map(([id, name, page]) => {
     const bytes = row[`${id}_bytes`];
     return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)),
       a.h("td", { class: "n x" }, bytes.toLocaleString("en")), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from pipeline.book.components import COMPONENTS
 from pipeline.render.data import openings
 from pipeline.render.pages import plain
 
@@ -23,17 +24,7 @@ UNPUBLISHED = "no footprint was published"
 COMMON = 0.1  # a context is common where it is known for so many of the models that the commonest is known for
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
 KEYS = ("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences", "optimizer_id", "checkpointing")
-COMPONENTS = (
-    "weights_bytes",
-    "kv_cache_bytes",
-    "kv_padding_bytes",
-    "state_bytes",
-    "activations_bytes",
-    "gradients_bytes",
-    "optimizer_bytes",
-    "adapters_bytes",
-    "overhead_bytes",
-)
+PARTS = tuple(component.column for component in COMPONENTS)
 # Cards that a page shows before anybody asks: one of each size that many people own or rent.
 COMMON_GPUS = tuple(
     [

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.base.readonly import reading
+from pipeline.book.components import COMPONENTS
 from pipeline.render.data.book import Book
 from pipeline.render.data.mirror import ENTRY, Mirror
 
@@ -104,7 +105,7 @@ class Calculator:
 
     def files(self, book: Book) -> dict[str, str]:
         """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
-        shared = self.shared | {"opening": book.openings, "words": book.word_rules}
+        shared = self.shared | {"opening": book.openings, "words": book.word_rules, "components": COMPONENTS}
         if "without_cache" in shared:
             said = {
                 card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render.data.book import BAND_UNIT, BANDS, COMPONENTS, KEYS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import BAND_UNIT, BANDS, KEYS, PARTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import short_names
 
 # The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
@@ -146,7 +146,7 @@ def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]
     frame = (
         lazy.filter(pl.col("gpu_count") == 1)
         .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
-        .select("model_id", "s", *COMPONENTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
+        .select("model_id", "s", *PARTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
         .unique(["model_id", "s"], keep="any")
         .sort("model_id", "s")
         .collect()

@@ -11,16 +11,16 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from pipeline.book.components import COMPONENTS
 from pipeline.render import paths, words
 from pipeline.render.data import modelfiles, openings, relatives, works
-from pipeline.render.data.book import COMPONENTS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import PARTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, of_model
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.support import Support
 from pipeline.render.data.tables import components
 from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
-from pipeline.render.environment import COMPONENTS as COMPONENT_NAMES
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
 from pipeline.render.pages.answer import GGUF_OF, SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
@@ -335,10 +335,8 @@ class ModelPages:
                         "total": total,
                         "scale": scale,
                         "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
-                        "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in COMPONENTS],
-                        "bar": plot.bar([(c.removesuffix("_bytes"), row[c]) for c in COMPONENTS], scale)
-                        if total
-                        else "",
+                        "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in PARTS],
+                        "bar": plot.bar([(c.removesuffix("_bytes"), row[c]) for c in PARTS], scale) if total else "",
                         "reason": "" if total is not None else self.book.reason(number, scenario),
                     }
                 )
@@ -357,7 +355,7 @@ class ModelPages:
         scale = max((row["total"] for row in rows), default=1)
         lines = [round(1000 * gib * words.GIB / scale) for _label, gib in self.reach.levels]
         path = "".join(f"M{x} 0v10" for x in lines if x < 1000)
-        names = {c: name for c, name, _page in COMPONENT_NAMES}
+        names = {c: name for c, name, _page in COMPONENTS}
         bars: dict[str, dict] = {}
         for row in rows:
             parts = [f"{names[c]} {words.gib(size)}" for c, size in row["parts"] if size]

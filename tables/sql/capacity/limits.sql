@@ -4,7 +4,7 @@
 --   points: rows of `at` (tokens, or sequences) and `need` (a total with its error band), the smallest first
 --   largest_between(points, capacity, multiple)   the largest that the card gives, in whole multiples; 0 where it gives
 --                                                 none; where the last point fits, that point
---   largest_beyond(points, capacity, most)        the same, and where all points fit on along their last line, to `most`
+--   largest_beyond(points, capacity, most)        the same; where all points fit on along the last line, up to `most`
 --   most_requests, line_end                       the most sequences that an engine runs by itself, and how far its
 --                                                 line is followed
 --   context_multiple                              the tokens that it allocates at a time
