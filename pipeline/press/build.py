@@ -106,15 +106,7 @@ def sql_files(folder: Path = SQL) -> list[Path]:
 def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | None = None) -> None:
     """Runs the files of tables/sql, each statement after those that make what it names: the order of files is nowhere a matter.
     `texts` are other words for some of the files. Raises FormulaError, which names the file."""
-    statements: dict[str, tuple[Path, str, str]] = {}
-    for path in sql_files():
-        text = written_out((texts or {}).get(path) or path.read_text(encoding="utf-8"))
-        for statement in _run(path, connection.extract_statements, text):
-            code = _NO_CODE.sub(" ", statement.query)
-            made = _MADE.match(code)
-            if made is None or _made(made) in statements:
-                raise FormulaError(f"{path.relative_to(SQL)} makes nothing, or what another makes: {code.strip()[:60]}")
-            statements[_made(made)] = (path, statement.query, code)
+    statements = _statements(connection, texts or {})
     # a macro is known by its bracket: columns and steps may have its name
     needs = {
         name: {word for word in re.findall(r"\w+\(?", code) if word in statements and word != name}
@@ -129,6 +121,20 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
         _run(path, connection.execute, text)
 
 
+def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]) -> dict[str, tuple[Path, str, str]]:
+    """Every statement by what it makes: its file, its text, and that without comments and strings."""
+    statements: dict[str, tuple[Path, str, str]] = {}
+    for path in sql_files():
+        text = written_out(texts.get(path) or path.read_text(encoding="utf-8"))
+        for statement in _run(path, connection.extract_statements, text):
+            code = _NO_CODE.sub(" ", statement.query)
+            made = _MADE.match(code)
+            if made is None or _made(made) in statements:
+                raise FormulaError(f"{path.relative_to(SQL)} makes nothing, or what another makes: {code.strip()[:60]}")
+            statements[_made(made)] = (path, statement.query, code)
+    return statements
+
+
 def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """What the connection holds, as the file that is published."""
     file.write(connection, path, _arguments(connection))
@@ -136,13 +142,12 @@ def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
-    found = dict(ARGUMENTS)
-    for path in sql_files():
-        for statement in connection.extract_statements(path.read_text(encoding="utf-8")):
-            made = _MADE.match(_NO_CODE.sub(" ", statement.query))
-            if made and made["kind"] == "MACRO":
-                found[made["name"]] = arguments_in(statement.query)
-    return found
+    made = {
+        name.removesuffix("("): arguments_in(text)
+        for name, (_path, text, _code) in _statements(connection, {}).items()
+        if name.endswith("(")
+    }
+    return made | ARGUMENTS
 
 
 def _made(found: re.Match[str]) -> str:

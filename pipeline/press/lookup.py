@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 
 from pipeline.base.progress import Progress, quiet
+from pipeline.book.components import COMPONENTS
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
 
@@ -24,18 +25,6 @@ ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, check
 _COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
 _PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
-# what is kept of a footprint: its total is the sum of its parts, and null where one of them is
-_PARTS = (
-    "weights_bytes",
-    "kv_cache_bytes",
-    "kv_padding_bytes",
-    "state_bytes",
-    "activations_bytes",
-    "gradients_bytes",
-    "optimizer_bytes",
-    "adapters_bytes",
-    "overhead_bytes",
-)
 # what limits are read off
 LADDER = (
     *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
@@ -45,7 +34,8 @@ _HELD = {
     "footprint": tuple(name for name in PUBLISHED["footprint"].column_names if name != "total_bytes"),
     "ladder": LADDER,
 }
-_TOTAL = {"footprint": f"{' + '.join(f'held.{part}' for part in _PARTS)} AS total_bytes", "ladder": "held.total_bytes"}
+_SUM = " + ".join(f"held.{part.column}" for part in COMPONENTS)  # null where one of them is
+_TOTAL = {"footprint": f"{_SUM} AS total_bytes", "ladder": "held.total_bytes"}
 
 
 def of_twins(table: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.base.readonly import reading
 from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.schema import MACROS, PUBLISHED
 from pipeline.press import build
 from pipeline.press.flat import flatten
 from pipeline.render.data.calculator import Calculator
@@ -64,3 +65,28 @@ def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculato
 def test_a_database_without_formulas_has_no_calculator(tmp_path):
     duckdb.connect(str(tmp_path / build.DATABASE)).close()
     assert Calculator(tmp_path).module == ""
+
+
+def test_the_file_shows_what_the_dictionary_lists_and_nothing_else(stored):
+    """What people see of the file is theirs: all that the formulas need besides is in a schema of its own."""
+    stored.execute("SET search_path = 'main'")
+    try:
+        shown = {row[0] for row in stored.execute("SHOW TABLES").fetchall()}
+        macros = stored.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() "
+            "WHERE database_name = current_database() AND schema_name = 'main' AND function_type IN ('macro', 'table_macro')"
+        ).fetchall()
+    finally:
+        stored.execute("SET search_path = 'main,internal'")
+    assert shown == set(PUBLISHED)
+    assert {name for (name,) in macros} == set(MACROS)
+
+
+def test_every_macro_that_people_call_answers_without_a_search_path(stored):
+    """Opened as anybody opens it, with nothing set."""
+    database = stored.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchall()
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{database[0][0]}' AS somewhere (READ_ONLY)")
+        connection.execute("USE somewhere")
+        assert connection.execute(f"SELECT total_bytes > 0 FROM footprint_of({ASKED[0]})").fetchall() == [(True,)]
+        assert connection.execute("SELECT verdict FROM fits_on('rtx-4090', 'Qwen/Qwen3-8B')").fetchall() == [("fits",)]
