@@ -16,6 +16,41 @@ _MACRO = re.compile(
     r"CREATE OR REPLACE MACRO (?P<name>\w+)\((?P<parameters>[^)]*)\) AS(?P<table> TABLE)?(?P<body>.*?);\n", re.DOTALL
 )
 
+# Numbers that a formula may say by itself: how many tensors or copies there are, bytes and bits of an element.
+SMALL = {0, 1, 2, 3, 4, 8, 16}
+UNITS, DEFAULTS, GRID = "binary units", "what an argument is where nobody says", "places of a search"
+COPIES, LAYOUT = "copies and bytes an element that the oracles count", "places in a code of several parts"
+# All others are lines of tables/facts/constant.csv with their source, but for these, by file and with the reason.
+SAID = {
+    "activations/images/image_tokens.sql": (
+        {0.5, 1.1, 5e-8, 63, 64, 10_000_000},
+        f"rounding of the processors; {LAYOUT}",
+    ),
+    "activations/inference/llama_cpp.sql": ({6}, COPIES),
+    "activations/inference/mlx.sql": ({64, 80, 128}, "widths of heads that MLX has fused kernels for"),
+    "activations/inference/transformers.sql": ({5, 6, 10, 12}, COPIES),
+    "activations/training/attention.sql": ({5, 12, 14, 256}, f"{COPIES}; the widest head of PyTorch's fused attention"),
+    "activations/training/feed_forward.sql": ({40, 1e30}, f"{COPIES}; no bound"),
+    "activations/training/kept.sql": ({6}, COPIES),
+    "activations/training/loss.sql": ({6}, COPIES),
+    "activations/training/moments.sql": ({6}, COPIES),
+    "activations/training/norms.sql": ({12}, COPIES),
+    "ask/engine_setting.sql": ({0.99, 100, 1000, 1048576}, f"shares are told in hundredths and thousandths; {UNITS}"),
+    "ask/layers_that_fit.sql": ({1.001}, "layers that are not told apart miss more than a thousandth"),
+    "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
+    "ask/what_fits.sql": ({8192}, DEFAULTS),
+    "capacity/capacity.sql": ({1024, 1048576, 1000000}, f"{UNITS}; a rank"),
+    "model/allocation.sql": ({64}, "two bytes of scales for each group of 128"),
+    "model/towers.sql": ({64}, GRID),
+    "overhead/overhead.sql": ({1048576}, UNITS),
+    "pipelines/pipeline_fits_on.sql": ({1024}, DEFAULTS),
+    "pipelines/pipelines.sql": ({1024}, DEFAULTS),
+    "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
+    "sharding/plans.sql": ({5, 32, 64, 128, 256, 512, 1024, 16384}, f"{GRID}; a rank"),
+    "weights/gguf.sql": ({7, 80}, "llama.cpp's own rules for layers"),
+}
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
+
 of_each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SQL).as_posix())
 
 
@@ -57,3 +92,12 @@ def test_no_macro_and_no_step_of_one_is_longer_than_a_reader_holds(path):
         pieces = re.split(r"\n(?= *\),?$)", found["body"], flags=re.MULTILINE) if found["table"] else [found["body"]]
         long += [found["name"] for piece in pieces if piece.strip("\n").count("\n") >= LONGEST_PIECE]
     assert not long
+
+
+@of_each_file
+def test_no_number_stands_in_a_formula_that_is_a_fact(path):
+    """A number of an engine, a card or a fit is a row with its source."""
+    found = {float(n) for n in _NUMBER.findall(_NO_CODE.sub(" ", path.read_text(encoding="utf-8")))} - SMALL
+    allowed, why = SAID.get(path.relative_to(SQL).as_posix(), (set(), "none"))
+    assert found - allowed == set(), "a line of constant.csv, with its source"
+    assert allowed - found == set(), f"no longer there: {why}"

@@ -30,14 +30,15 @@ limit_base AS MATERIALIZED (
             AS context_asked,
         asked_number(coalesce(asked.sequences, 1)) AS sequences_asked,
         least(greatest(coalesce(asked_number(asked.context_parallel), 1), 1), constants.most_gpu_count)::BIGINT AS step,
-        least(greatest(coalesce(asked_number(asked.max_context_tokens), model.max_context_tokens, 1048576), 1),
+        least(greatest(coalesce(asked_number(asked.max_context_tokens), model.max_context_tokens,
+            constants.limit_search_most), 1),
             constants.most_context_tokens)::BIGINT AS longest
     FROM limit_asked AS asked LEFT JOIN shape_row ON shape_row.model_id = asked.model_id CROSS JOIN constants_row
 ),
 limit_axis AS MATERIALIZED (
     SELECT 'context' AS axis, step, greatest(longest // step, 1) AS steps FROM limit_base
     UNION ALL
-    SELECT 'sequences', 1, 1048576
+    SELECT 'sequences', 1, limit_search_most::BIGINT FROM constants
 ),
 -- the search, the formulas asked in two rounds: of each axis the first place that does not fit, and the last before it
 -- that does. It is one recursion so that the formulas are planned once
@@ -51,8 +52,11 @@ limit_search AS (
     UNION ALL
     (
         WITH limit_place AS (
-            SELECT search.axis, least(place * ceil(search.steps / 1024)::BIGINT, search.steps) * search.step AS tried
-            FROM limit_search AS search CROSS JOIN unnest(range(1, 1025)) AS places(place) WHERE search.round = 0
+            SELECT search.axis, least(place * ceil(search.steps / constants.limit_search_places)::BIGINT, search.steps)
+                * search.step AS tried
+            FROM limit_search AS search CROSS JOIN constants
+                CROSS JOIN unnest(range(1, constants.limit_search_places::BIGINT + 1)) AS places(place)
+            WHERE search.round = 0
             UNION ALL
             SELECT search.axis, tried
             FROM limit_search AS search CROSS

@@ -31,17 +31,17 @@ merged AS (
 ),
 whole AS (
     SELECT
-        model_id, sum(layer_count * each * block_rounding(2 * elements)) AS rounding_16_bit,
-        sum(layer_count * each * block_rounding(4 * elements)) AS rounding_32_bit
-    FROM matrix GROUP BY model_id
+        model_id, sum(layer_count * each * block_rounding(2 * elements, constants)) AS rounding_16_bit,
+        sum(layer_count * each * block_rounding(4 * elements, constants)) AS rounding_32_bit
+    FROM matrix CROSS JOIN constants GROUP BY model_id
 ),
 served AS (
     SELECT
-        model_id, sum(layer_count * each * block_rounding(2 * elements)) AS rounding_merged_16_bit,
-        sum(layer_count * each * block_rounding(elements)) AS rounding_merged_half,
-        sum(layer_count * each * block_rounding(elements // 2)) AS rounding_merged_quarter,
-        sum(layer_count * each * block_rounding(elements // 4)) AS rounding_merged_eighth
-    FROM merged GROUP BY model_id
+        model_id, sum(layer_count * each * block_rounding(2 * elements, constants)) AS rounding_merged_16_bit,
+        sum(layer_count * each * block_rounding(elements, constants)) AS rounding_merged_half,
+        sum(layer_count * each * block_rounding(elements // 2, constants)) AS rounding_merged_quarter,
+        sum(layer_count * each * block_rounding(elements // 4, constants)) AS rounding_merged_eighth
+    FROM merged CROSS JOIN constants GROUP BY model_id
 )
 SELECT model_id, columns(* EXCLUDE (model_id))::BIGINT FROM whole JOIN served USING (model_id);
 
@@ -51,19 +51,22 @@ WITH packed AS (
         model_id, dtype_id, layer_count * per_layer_count AS matrices, element_bits < 16 AS is_packed,
         element_count // (layer_count * per_layer_count) AS elements,
         elements * floor(element_bits)::BIGINT // 8 AS bytes, iif(is_packed, elements // 64, 0) AS scale_bytes,
-        iif(bytes >= 10485760, (2097152 - bytes % 2097152) % 2097152, 0) AS left_bytes
-    FROM tensor JOIN element_format USING (operator, tensor_class, role)
+        segment_rest(bytes, constants) AS left_bytes,
+        scale_bytes > constants.allocator_rest_bytes AND scale_bytes <= constants.allocator_segment_bytes
+            AS fills_rest
+    FROM tensor JOIN element_format USING (operator, tensor_class, role) CROSS JOIN constants
     WHERE dtype_id IN ('gptq-int4', 'gptq-int8')
 ),
 counted AS (
     SELECT
-        model_id, dtype_id, sum(matrices * block_rounding(bytes)) AS rounded,
-        coalesce(sum(matrices) FILTER (left_bytes > 1048576), 0) AS gaps,
-        coalesce(sum(matrices * left_bytes) FILTER (left_bytes > 1048576), 0) / greatest(gaps, 1) AS gap_bytes,
-        coalesce(sum(matrices) FILTER (scale_bytes BETWEEN 1048577 AND 2097152), 0) AS scales,
-        coalesce(sum(matrices * scale_bytes) FILTER (scale_bytes BETWEEN 1048577 AND 2097152), 0) / greatest(scales, 1)
+        model_id, dtype_id, sum(matrices * block_rounding(bytes, constants)) AS rounded,
+        coalesce(sum(matrices) FILTER (left_bytes > constants.allocator_rest_bytes), 0) AS gaps,
+        coalesce(sum(matrices * left_bytes) FILTER (left_bytes > constants.allocator_rest_bytes), 0)
+            / greatest(gaps, 1) AS gap_bytes,
+        coalesce(sum(matrices) FILTER (fills_rest), 0) AS scales,
+        coalesce(sum(matrices * scale_bytes) FILTER (fills_rest), 0) / greatest(scales, 1)
             AS scale_bytes
-    FROM packed GROUP BY ALL
+    FROM packed CROSS JOIN constants GROUP BY ALL
 ),
 filled AS (
     SELECT model_id, dtype_id, (rounded + least(gaps, scales) * greatest(gap_bytes - scale_bytes, 0))::BIGINT AS bytes

@@ -25,7 +25,8 @@ SELECT
     coalesce(sum(element_count) FILTER (in_features IS NOT NULL AND tensor_class NOT IN ('embedding', 'head')),
         0)::BIGINT
         AS matrix_elements,
-    coalesce(sum(element_count) FILTER (out_features * coalesce(in_features, 1) < 4096), 0)::BIGINT AS small_elements,
+    coalesce(sum(element_count) FILTER (out_features * coalesce(in_features, 1)
+        < constants.small_optimizer_elements), 0)::BIGINT AS small_elements,
     coalesce(max(in_features * out_features) FILTER (operator = 'linear' AND tensor_class <> 'head'), 0)::BIGINT
         AS largest_linear_elements,
     -- (a fused tensor of experts is one parameter to the optimizer)
@@ -49,7 +50,7 @@ SELECT
         'attention_v', 'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up', 'mamba_in',
         'delta_qkvz', 'delta_ba', 'delta_qkv', 'delta_z', 'delta_b', 'delta_a', 'delta_q', 'delta_k', 'delta_v',
         'convolution_in') AND operator LIKE 'linear%'), 0)::BIGINT AS hidden_input_sum
-FROM tensor GROUP BY model_id;
+FROM tensor CROSS JOIN constants GROUP BY model_id;
 
 CREATE OR REPLACE TEMP TABLE linear_shape AS
 WITH linear AS (

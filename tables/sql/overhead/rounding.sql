@@ -6,16 +6,17 @@
 -- Units: bytes. The allocator takes such a tensor from the driver in multiples of 2 MiB and splits the rest off only
 --   where it is larger than 1 MiB, so that a smaller rest counts as allocated: 43 MiB become 44. The sums over a model
 --   are in model/allocation.sql.
--- Sources: PyTorch's c10/cuda/CUDACachingAllocator.cpp (kMinLargeAlloc, kRoundLarge, kSmallSize).
+-- Sources: PyTorch's c10/cuda/CUDACachingAllocator.cpp, by the constants allocator_large_bytes, _segment_, _rest_.
 -- Not covered: shards of other than 2, 4 or 8; other tensors below 10 MiB, which share blocks of 20 MiB; Transformers
 --   from 4.50 on, which asks the driver once for all weights (caching_allocator_warmup): there nothing is rounded, and
 --   this is a margin.
 
-CREATE OR REPLACE MACRO block_rounding(bytes) AS CASE
-    WHEN bytes >= 10485760 AND (2097152 - bytes % 2097152) % 2097152 <= 1048576
-        THEN (2097152 - bytes % 2097152) % 2097152
-    ELSE 0
-END;
+-- what a tensor leaves free of its segment, where it has one of its own
+CREATE OR REPLACE MACRO segment_rest(bytes, constants) AS iif(bytes >= constants.allocator_large_bytes,
+    ((constants.allocator_segment_bytes - bytes % constants.allocator_segment_bytes)
+        % constants.allocator_segment_bytes)::BIGINT, 0);
+CREATE OR REPLACE MACRO block_rounding(bytes, constants) AS
+    iif(segment_rest(bytes, constants) <= constants.allocator_rest_bytes, segment_rest(bytes, constants), 0);
 
 -- of the weights of a scenario on one GPU; a server's shards of every matrix are rounded up on each (a half, a quarter,
 -- an eighth)
