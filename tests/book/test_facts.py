@@ -178,7 +178,10 @@ def test_a_mistake_in_a_row_names_file_line_and_column(tmp_path, row, line, mess
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,note", "column source: missing column of table 'dtype'"),
+        (
+            "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,note",
+            "column source: missing column of table 'dtype'",
+        ),
         (DTYPE.strip() + ",colour", "column colour: unknown column of table 'dtype'"),
         (DTYPE.strip() + ",note", "column note: named twice"),
         ("", "file is empty"),

@@ -126,7 +126,7 @@ def test_a_row_of_a_page_and_the_calculator_that_it_links_to_agree(open_page, mo
     for row in [*random.Random(model).sample(rows, 4), *first]:
         page.goto(row["href"])
         page.wait_for_selector('html[data-almanac="ready"]')
-        said = page.locator("#calculated .answer").inner_text()
+        said = page.locator("#calc .answer").inner_text()
         assert said.startswith(f"{row['gib']} GiB"), (row, said)
         verdict = next((word for text, word in VERDICTS.items() if text in said), "unknown")
         assert row["own"].startswith(verdict) or (verdict == "no" and "×" in row["own"]), (row, said)
@@ -137,7 +137,7 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     row = page.locator("[data-matrix=training] tbody tr", has_text="LoRA").locator("nth=1")
     need = row.locator("td.n").inner_text()
     page = open_page("calculator/?model=Qwen/Qwen3-8B&phase_id=lora")
-    assert need == "21.2" and page.locator("#calculated .answer").inner_text().startswith("21.2 GiB")
+    assert need == "21.2" and page.locator("#calc .answer").inner_text().startswith("21.2 GiB")
     shown = {
         key: page.locator(f"[name={key}]").input_value() for key in ("checkpointing", "context_tokens", "lora_rank")
     }
@@ -153,11 +153,11 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
 
 def test_pipelines_are_answered_for_and_never_by_tokens(open_page):
     page = open_page("calculator/?model=stabilityai/stable-diffusion-xl-base-1.0&gpu=rtx-4090")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert "not asked by tokens" in answer and "GiB with all parts on the card" in answer
     assert "pipeline_of(" in page.locator("#calculated code").inner_text()
     page = open_page("calculator/?model=black-forest-labs/FLUX.1-dev")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert "pipeline of several models" in answer and "0 tokens" not in answer and "context ends" not in answer
     for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", ""):
         assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
@@ -188,10 +188,10 @@ def test_a_page_draws_its_tables_as_they_come(open_page, folder):
 
 def test_sentences_for_people_hold_no_words_of_sql(open_page):
     page = open_page("calculator/?model=Qwen/Qwen3-8B&context_tokens=131072")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown: a context of 131,072 tokens is beyond the 40,960 that this model reads")
     page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu_count=8&tensor_parallel=3&engine_id=vllm")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown: 8 GPUs are no multiple") and "_" not in answer
 
 

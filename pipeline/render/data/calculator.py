@@ -20,6 +20,8 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
+# Rules that the browser asks beside the footprint: the verdict, what an engine allows, the bounds of speed.
+SCALARS = ("takes", "card_verdict", "most_requests", "decode_reason", "decode_most", "prefill_most")
 
 
 def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
@@ -91,8 +93,8 @@ class Calculator:
             mirror = Mirror(connection)
             # where there are none the page says so; a word that cannot be translated fails the build
             if ENTRY in mirror.macros:
-                self.module = mirror.module()
-                self.tables = set(mirror.tables)
+                self.module = mirror.module(SCALARS)
+                self.tables = mirror.tables | {"constants"}  # what engines allow is asked of it beside the footprint
                 self.shared = (
                     shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
                 )
