@@ -31,7 +31,7 @@ MODELS = {
     HOSTILE: (8.0, None, 3, "exact"),
     UNKNOWN: (None, "text-generation", 70_000, "unknown"),
 }
-PRICES = {"rtx-3060-12gb": 329.0, "rtx-4090": 1599.0}
+PRICES = {"rtx-3060-12gb": 329.0, "rtx-4090": 1599.0, "l40s": 7500.0}
 # id: name, vendor, segment, nominal GiB, capacity GiB
 GPUS = {
     "rtx-3060-12gb": ("GeForce RTX 3060 12GB", "nvidia", "consumer", 12, 11.6),

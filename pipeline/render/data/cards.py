@@ -24,17 +24,21 @@ COLUMNS = (
 SHARE = ("decode_share_low", "decode_share_high")
 
 
-def data(book: Book) -> str:
-    """Rows by the names of `columns`, and how much of the bound of speed is usually reached, with its source."""
+def share(book: Book) -> dict | None:
+    """How much of the bound of speed is usually reached, and who says so; None where the release does not know."""
     constants = {c["constant_id"]: c for c in book["constant"]}
-    known = [constants[name] for name in SHARE if name in constants]
-    share = {
-        "low": known[0]["value"],
-        "high": known[1]["value"],
-        "source": next((s["title"] for s in book["source"] if s["source_id"] == known[0]["source"]), known[0]["source"]),
-    } if len(known) == len(SHARE) else None  # fmt: skip
+    if not all(name in constants for name in SHARE):
+        return None
+    low, high = (constants[name] for name in SHARE)
+    titles = {s["source_id"]: s["title"] for s in book["source"]}
+    return {"low": low["value"], "high": high["value"], "source": titles.get(low["source"], low["source"])}
+
+
+def data(book: Book) -> str:
+    """Rows by the names of `columns`, and the share of the bound of speed that is usual."""
     rows = [[_short(gpu.get(name)) for name in COLUMNS] for gpu in book.gpus]
-    return json.dumps({"columns": COLUMNS, "rows": rows, "share": share}, ensure_ascii=False, separators=(",", ":"))
+    told = {"columns": COLUMNS, "rows": rows, "share": share(book)}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def _short(value):
