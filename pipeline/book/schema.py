@@ -463,6 +463,7 @@ MACROS = (
     "on_several_gpus",
     "plans_for",
     "layers_that_fit",
+    "speed_on",
     "image_tokens_of",
     "pipeline_of",
     "pipeline_stages",
