@@ -229,9 +229,9 @@ function sentence(out) {
     return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${found.at} × ${gpu?.short ?? `${gib(bytes)} GiB`}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
   }
   if (bytes == null) return `${amount(row)}.`;
-  const word = { fits: "fits", "multi-gpu": "fits", tight: isTraining(row) ? "is tight" : "is tight: it fits by less than our error", no: "does not fit" }[r.verdict(row, bytes)];
+  const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
   const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes) : "";
-  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}.`;
+  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
 const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };
 function backwards({ s, row, found, bytes }) {
@@ -266,7 +266,7 @@ async function calculate() {
     boxes[key].firstChild.textContent = label(key, full);
   }
   for (const { set, keys } of groups) set.hidden = (of.number >= 0 && !of.isTold) || keys.every((key) => boxes[key].hidden);
-  for (const box of [wanted, freeField]) box.hidden = of.isPipeline;
+  wanted.hidden = of.isPipeline;
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
@@ -286,13 +286,31 @@ function addressOf(s, withOther = true) {
   if (withOther && s.beside) query.set("beside", s.beside);
   return query;
 }
-// A pipeline of several models is asked by the size of a picture: its page and pipeline_of have the answer.
+// A pipeline of several models is asked by the size of a picture; each of its parts by the rule of its class, as pipeline_of has it.
+const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["sequential", "One module at a time"]];
 async function sayPipeline(out, mine) {
-  const { of } = out, { answer: known } = await a.load(`models/${models.paths[of.number] ?? models.id[of.number]}/model.json`);
+  const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), parts = (await r.pipelines())[s.model];
   if (mine !== turn) return;
-  say(out, `${a.shown(state.model)} is a pipeline of several models that makes pictures or films: it is not asked by tokens. ${known || "What the whole of it takes is not known; its page says what is known of its parts."}`);
-  shown.querySelector("pre code").textContent = `FROM pipeline_of(${text(state.model)}, dtype_id := 'bf16', width := 1024, height := 1024);`;
-  for (const part of asSql) part.hidden = false;
+  const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : FIELDS[key].start), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures") };
+  out.wanted = { model_id: s.model, ...wanted };
+  const stages = (parts ?? []).map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
+  if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
+  const size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
+  if (!stages.length || reasons.length) return say(out, `Unknown${stages.length ? ` at ${size}` : ""}: ${reasons.map((why) => plain(why)).join("; ") || "what it is made of is not published"}.`);
+  const gpu = cardOf(s), bytes = bytesOf(s), no = gpu && r.refusal(world, { engine_id: "transformers", dtype_id, phase_id: "inference", attention: "flash" }, "", gpu);
+  const rows = PLACED.map(([id, name]) => ({ name, gpu_count: 1, ...r.macros.pipeline_whole(stages, id, shared.constants[0]) }));
+  const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes));
+  const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows[2])}.`;
+  say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : "One picture"} of ${size}.`);
+  answer.classList.remove("unknown");
+  shown.querySelector(".scroll").hidden = false;
+  const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);
+  const word = (row) => (bytes == null || no ? "" : { fits: "fits", tight: "tight", no: "no" }[r.verdict(row, bytes)]);
+  table.caption.textContent = "Bytes on one GPU, by how the parts are placed";
+  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Weights, GiB", "n"), head("Activations, GiB", "n"), head("Total, GiB", "n"), head(gpu || bytes != null ? named(s) : "", "n")));
+  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), ...[row.weights_bytes, row.activations_bytes, row.total_bytes].map((n) => a.h("td", { class: "n" }, gib(n))), a.h("td", { class: `n v-${word(row)}` }, word(row)))));
 }
 // The listed models that share most words with a name, the most downloaded first.
 function nearest(name, most = 5) {
@@ -314,7 +332,7 @@ function say(out, said, near = [], other = null) {
   const fine = shown.querySelector(".fine");
   answer.classList.toggle("unknown", !known);
   shown.querySelector(".scroll").hidden = !known;
-  pin.hidden = copy.hidden = !known;
+  pin.hidden = !known;
   const rest = Object.fromEntries(ORDER.filter((key) => s[key] !== "" && s[key] !== FIELDS[key].start).map((key) => [key, s[key]]));
   fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(s.gpu && { gpu: s.gpu }), ...rest })}` }, a.shown(id))]));
   const page = number >= 0 ? pageOf(of, s) : "";
@@ -341,6 +359,7 @@ function drawParts(out, other) {
   if (!out) return;
   const { row } = out, second = other?.row?.total_bytes != null ? other.row : null;
   const table = shown.querySelector("table.bd"), scale = Math.max(row.total_bytes, second?.total_bytes ?? 0);
+  table.caption.textContent = "Bytes on each GPU";
   table.tHead.replaceChildren(a.h("tr", {}, a.h("th", { scope: "col" }, "Component"), a.h("th", { scope: "col", class: "n" }, "GiB"), ...(second ? [a.h("th", { scope: "col", class: "n" }, "Beside, GiB"), a.h("th", { scope: "col", class: "n" }, "Difference")] : [a.h("th", { scope: "col", class: "n" }, "Bytes")]),
     a.h("th", { scope: "col", class: "barcell" }, a.h("span", { class: "sr" }, "Share"))));
   const cells = (mine, theirs) => (second ? [a.h("td", { class: "n" }, gib(theirs)), a.h("td", { class: "n" }, signed(mine - theirs))] : [a.h("td", { class: "n x" }, mine.toLocaleString("en"))]);
@@ -384,8 +403,9 @@ function bar(id, share) {
 }
 const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
 // The same question for the published file: what limits_on answers to the token, and the footprint of what was found.
-function sql({ s, wanted: { model_id, ...rest }, found, row }) {
+function sql({ s, of, wanted: { model_id, ...rest }, found, row }) {
   const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
+  if (of.isPipeline) return `FROM pipeline_of(${[text(model_id), ...list(rest)].join(", ")});`;
   const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "";
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
   const whole = `FROM footprint_of(${[text(model_id), ...list({ ...rest, ...at })].join(", ")});`;

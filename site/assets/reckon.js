@@ -11,6 +11,9 @@ export function ofModel(path) {
   if (!loaded.has(path)) loaded.set(path, a.load(`models/${path}/formula.json`));
   return loaded.get(path);
 }
+// What is known of the parts of pipelines, by model.
+let parts;
+export const pipelines = () => (parts ??= a.load("data/pipelines.json"));
 export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
 
 // A card's row of the table gpu, as far as speed and price go.

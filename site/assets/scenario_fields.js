@@ -40,6 +40,13 @@ export const GROUPS = [
     lora_rank: { label: "LoRA rank", when: adapts },
     lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts"), when: adapts },
   }],
+  ["Picture or film", {
+    pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
+    width: { label: "Width, pixels", start: "1024", pipeline: true },
+    height: { label: "Height, pixels", start: "1024", pipeline: true },
+    frames: { label: "Frames", start: "1", pipeline: true },
+    pictures: { label: "Pictures at once", start: "1", pipeline: true },
+  }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },
     sharding: { label: "Sharding", choices: words("none ddp zero1 zero2 zero3 tp pp"), when: shares },

@@ -94,7 +94,10 @@ REASON = "MXFP4 needs a block size that this model's projections do not divide i
 
 
 # the book's own rules beside the footprint
-SQL, RULES = FACTS.parents[1] / "sql", ("words.sql", "capacity/verdict.sql", "speed/speed.sql")
+SQL, RULES = (
+    FACTS.parents[1] / "sql",
+    ("words.sql", "capacity/verdict.sql", "speed/speed.sql", "pipelines/pipelines.sql"),
+)
 
 
 def _scenarios():
@@ -365,7 +368,7 @@ def build(folder: Path) -> Path:
         for name in RULES:
             text = (SQL / name).read_text(encoding="utf-8")
             for statement in connection.extract_statements(text):
-                if " MACRO " in statement.query and "AS TABLE" not in statement.query:
+                if "AS TABLE" not in statement.query and " pipeline_number(" not in statement.query:
                     connection.execute(statement.query)
         wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
         connection.execute(f"create table almanac.constants as select {wide}")
