@@ -10,11 +10,6 @@ const root = document.getElementById("calc");
 const form = root.querySelector("form");
 const answer = root.querySelector(".answer");
 const shown = document.getElementById("calculated");
-const PARTS = [
-  ["weights", "Weights", "weights"], ["kv_cache", "KV cache", "kv-cache"], ["kv_padding", "KV padding", "kv-cache"], ["state", "State", "state"],
-  ["activations", "Activations", "activations"], ["gradients", "Gradients", "gradients"], ["optimizer", "Optimizer", "optimizer"],
-  ["adapters", "Adapters", "adapters"], ["overhead", "Overhead", "overhead"],
-];
 // What can be asked: the field that is the answer is none of the questions.
 const ASKS = [["memory", "how much memory it takes"], ["context", "the longest context"], ["users", "the most users"], ["cards", "the fewest cards"], ["card", "which cards do it"]];
 const ANSWERED = { context: "context_tokens", users: "sequences", cards: "gpu_count" };
@@ -363,7 +358,7 @@ function drawParts(out, other) {
   table.tHead.replaceChildren(a.h("tr", {}, a.h("th", { scope: "col" }, "Component"), a.h("th", { scope: "col", class: "n" }, "GiB"), ...(second ? [a.h("th", { scope: "col", class: "n" }, "Beside, GiB"), a.h("th", { scope: "col", class: "n" }, "Difference")] : [a.h("th", { scope: "col", class: "n" }, "Bytes")]),
     a.h("th", { scope: "col", class: "barcell" }, a.h("span", { class: "sr" }, "Share"))));
   const cells = (mine, theirs) => (second ? [a.h("td", { class: "n" }, gib(theirs)), a.h("td", { class: "n" }, signed(mine - theirs))] : [a.h("td", { class: "n x" }, mine.toLocaleString("en"))]);
-  table.tBodies[0].replaceChildren(...PARTS.filter(([id]) => row[`${id}_bytes`] || second?.[`${id}_bytes`]).map(([id, name, page]) => {
+  table.tBodies[0].replaceChildren(...shared.components.filter(([id]) => row[`${id}_bytes`] || second?.[`${id}_bytes`]).map(([id, name, page]) => {
     const bytes = row[`${id}_bytes`] ?? 0;
     return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)), ...cells(bytes, second?.[`${id}_bytes`] ?? 0), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));
   }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(row.total_bytes)), ...cells(row.total_bytes, second?.total_bytes ?? 0), a.h("td")));

@@ -2,7 +2,9 @@
 // verdict and the bounds of speed are translated from the SQL (data/formulas.js), and only where the answer changes is searched for.
 const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
-const [{ footprints, macros }, shared, facts] = await Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.load("data/cards.json")]);
+const [{ footprints, macros }, rules, shared, facts] = await Promise.all([
+  import(`../../data/formulas.js${search}`), import(`../../data/rules.js${search}`), a.load("data/calculator.json"), a.load("data/cards.json"),
+]);
 export { facts, macros, shared };
 
 // What the formulas read of a model, from the files beside its page.
@@ -20,9 +22,9 @@ export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
 const rows = new Map(facts.rows.map((row) => [row[0], Object.fromEntries(facts.columns.map((name, i) => [name, row[i]]))]));
 export const card = (id) => rows.get(id);
 
-export const holds = (row, bytes) => row?.total_bytes != null && macros.takes(row.total_bytes, row.error_band, bytes) === true;
+export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row.total_bytes, row.error_band, bytes) === true;
 // The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
-export const verdict = (row, bytes) => macros.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
+export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
 
 // Whether a card is known to run it, or why not: the engine, and the format of the cache.
 export function refusal(world, row, held, gpu) {
@@ -66,7 +68,7 @@ export function most(own, wanted, bytes) {
   let high = 1;
   while (high < LOOKED && fits(high)) high *= 2; // what is far too many is not asked for one by one
   const found = last(high, fits);
-  const engine = macros.most_requests(ask(own, { ...wanted, sequences: 1 })?.engine_id ?? null, shared.constants[0]);
+  const engine = rules.most_requests(ask(own, { ...wanted, sequences: 1 })?.engine_id ?? null, shared.constants[0]);
   if (engine != null && found >= engine && (wanted.phase_id ?? "inference") === "inference") return { at: engine, bound: "engine" };
   return { at: found, bound: found >= LOOKED ? "search" : "card" };
 }

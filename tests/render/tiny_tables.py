@@ -96,7 +96,7 @@ REASON = "MXFP4 needs a block size that this model's projections do not divide i
 # the book's own rules beside the footprint
 SQL, RULES = (
     FACTS.parents[1] / "sql",
-    ("words.sql", "capacity/verdict.sql", "speed/speed.sql", "pipelines/pipelines.sql"),
+    ("words.sql", "speed/speed.sql", "pipelines/pipelines.sql"),
 )
 
 

@@ -20,11 +20,8 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
-# Rules that the browser asks beside the footprint: the verdict, what an engine allows, the bounds of speed.
+# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines.
 SCALARS = (
-    "takes",
-    "card_verdict",
-    "most_requests",
     "decode_reason",
     "decode_most",
     "prefill_most",
