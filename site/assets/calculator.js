@@ -22,6 +22,7 @@ const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) 
 function read(asked) {
   const s = { raw: String(asked), model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "" };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
+  s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
   s.ask = a.listed(asked.get("ask") ?? "", ASKS.map(([id]) => id)) ?? ASKS[0][0];
   // the front page's address says dtype, context, phase
   for (const key of ORDER) s[key] = asked.get(key) ?? asked.get(short(key)) ?? FIELDS[key].start ?? "";
@@ -39,8 +40,8 @@ const asked = new URLSearchParams(location.search);
 const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
 if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
 const state = read(asked);
-const wrongKeys = a.foreign(asked, ["model", "gpu", "free", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
-if (asked.has("ask") && asked.get("ask") !== state.ask) wrongKeys.push(`ask=${asked.get("ask")}`);
+const wrongKeys = a.foreign(asked, ["model", "gpu", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
+for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
 
 // ---- what a model can be asked about: pictures and sound only where the formulas know them
 const looks = new Map();
@@ -116,7 +117,7 @@ function show(row, of) {
   if (input !== document.activeElement && input.value !== state.free) input.value = state.free;
   freeTold.textContent = a.shown(wrong);
   freeTold.hidden = !wrong;
-  input.placeholder = cardOf(state) ? a.gib(cardOf(state).capacity) : "";
+  input.placeholder = cardOf(state) && bytesOf({ ...state, free: "" }) ? a.gib(bytesOf({ ...state, free: "" }) / 1024) : "";
 }
 function modelField() {
   const list = a.h("datalist", { id: "model-names" });
@@ -138,6 +139,7 @@ if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
 const freeField = numberField("free", "Free memory, GiB", "any", freeTold);
+const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => change("system", value));
 const wanted = a.select("ask", "I want to know", ASKS, state.ask, (value) => change("ask", value));
 const groups = GROUPS.map(([name, fields]) => {
   const keys = Object.keys(fields).filter((key) => ORDER.includes(key));
@@ -153,7 +155,29 @@ copy.addEventListener("click", async () => {
 });
 const told = a.h("p", { class: "status told", role: "status" }, a.refused(wrongKeys));
 told.hidden = !wrongKeys.length;
-form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, freeField), ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy));
+const own = a.h("details", { class: "more" }, a.h("summary", {}, "A model of your own: its config.json"));
+const pasted = a.h("textarea", { rows: 5, name: "config", "aria-label": "config.json", placeholder: "Paste the config.json here, or drop the file", spellcheck: "false" });
+const ownSaid = a.h("div", { role: "status" });
+own.append(pasted, ownSaid);
+pasted.addEventListener("input", () => sayOwn(pasted.value));
+for (const kind of ["dragover", "drop"]) pasted.addEventListener(kind, async (event) => {
+  event.preventDefault();
+  const [file] = event.dataTransfer?.files ?? [];
+  if (kind === "drop" && file) { pasted.value = await file.text(); sayOwn(pasted.value); }
+});
+// The readers of configs are a program of their own: what a page can say of one is whether the model is listed here, and the command that answers.
+function sayOwn(text) {
+  ownSaid.replaceChildren();
+  if (!text.trim()) return;
+  let config;
+  try { config = JSON.parse(text); } catch (error) { return ownSaid.append(a.h("p", {}, `This is no JSON: ${a.shown(error.message)}.`)); }
+  if (!config || typeof config !== "object" || Array.isArray(config) || typeof config.model_type !== "string") return ownSaid.append(a.h("p", {}, "A config.json says a model_type; this does not."));
+  const name = typeof config._name_or_path === "string" && models.id.includes(config._name_or_path) ? config._name_or_path : null;
+  ownSaid.append(a.h("p", {}, ...(name ? ["It names itself ", a.h("a", { href: `?${new URLSearchParams({ ...Object.fromEntries(addressOf(state)), model: name })}` }, a.shown(name)), ", which is listed here, unless it was changed since. "] : []),
+    `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, in a checkout of the almanac:`),
+    a.h("pre", {}, a.h("code", {}, `.venv/bin/python -m pipeline fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
+}
+form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, system, freeField), ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
@@ -166,9 +190,11 @@ function change(key, value) {
 // ---- the memory that there is: typed, or what the card gives
 const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
 const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory: what the card gives is taken.` : "");
-const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.floor(+s.free * 2 ** 30) : cardOf(s)?.bytes ?? null);
+const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.floor(+s.free * 2 ** 30) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => `${n > 1 ? `${n} × ` : ""}${cardOf(s)?.short ?? "the card"}`;
-const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${a.gib(bytesOf(s) / 1024)} GiB`);
+const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
+// A card that nobody can say of what it gives: with a desktop on it.
+const isOpen = (s) => cardOf(s) && bytesOf(s) == null;
 
 // ---- the answer
 function scenario(s, of) {
@@ -217,6 +243,7 @@ function sentence(out) {
   const held = models.format.values[models.format.of[of.number]];
   const no = gpu && r.refusal(world, row, held, gpu);
   if (no) return `${row.total_bytes == null ? "" : `${amount(row)}; `}${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).`;
+  if (isOpen(s)) return `${amount(row)}. What a desktop leaves of ${gpu.short} is not known here: type the memory that is free, as nvidia-smi, rocm-smi or the task manager tell it.`;
   if (ANSWERED[s.ask] && bytes == null) return `Choose a card, or type how much memory is free: then this says ${ASKS.find(([id]) => id === s.ask)[1]}. As it stands: ${amount(row)}.`;
   if (s.ask === "context" || s.ask === "users") return backwards(out);
   if (s.ask === "cards") {
@@ -276,6 +303,7 @@ async function calculate() {
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
   for (const key of ["gpu", "free"]) if (s[key] !== "") query.set(key, s[key]);
+  if (s.system !== r.SYSTEMS[0][0]) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
   if (withOther && s.beside) query.set("beside", s.beside);
@@ -381,10 +409,11 @@ function drawCards(out) {
   if (!out) return box.replaceChildren();
   const { s, of, row } = out, held = models.format.values[models.format.of[of.number]];
   const runs = world.gpus.filter((g) => !r.refusal(world, row, held, g));
-  const fit = runs.filter((g) => r.holds(row, g.bytes)).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));
+  const given = (g) => r.under(s.system, g) ?? 0;
+  const fit = runs.filter((g) => r.holds(row, given(g))).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));
   const each = row.gpu_count > 1 ? `${row.gpu_count} × ` : "";
   const lead = fit.length ? `${fit.length} of ${world.gpus.length} cards hold it${row.gpu_count > 1 ? `, ${row.gpu_count} of them together` : ""}. The smallest: ` : `None of ${world.gpus.length} cards holds it${row.gpu_count > 1 ? `, ${row.gpu_count} together` : " alone"}. `;
-  const list = fit.slice(0, 8).flatMap((g, i) => [i ? ", " : "", a.h("a", { href: a.address(`gpus/${g.slug}/`) }, `${each}${g.short}`), ` (${gib(g.bytes - row.total_bytes)} GiB free)`]);
+  const list = fit.slice(0, 8).flatMap((g, i) => [i ? ", " : "", a.h("a", { href: a.address(`gpus/${g.slug}/`) }, `${each}${g.short}`), ` (${gib(given(g) - row.total_bytes)} GiB free)`]);
   const query = new URLSearchParams({ model: s.model, dtype: row.dtype_id, context: row.context_tokens, users: row.sequences, ...(row.kv_dtype_id && s.kv_dtype_id && { cache: row.kv_dtype_id }) });
   box.replaceChildren(lead, ...list, fit.length ? ". " : "", ...(isTraining(row) ? [] : [a.h("a", { href: a.address(`which-card/?${query}`) }, "All of them by price, speed and power ›")]));
 }
@@ -401,7 +430,7 @@ const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAl
 function sql({ s, of, wanted: { model_id, ...rest }, found, row }) {
   const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
   if (of.isPipeline) return `FROM pipeline_of(${[text(model_id), ...list(rest)].join(", ")});`;
-  const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "";
+  const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "" && s.system === "linux";
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
   const whole = `FROM footprint_of(${[text(model_id), ...list({ ...rest, ...at })].join(", ")});`;
   return isLimit ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;

@@ -18,9 +18,10 @@ const FORMATS = ["gguf-q4_k_m", "gguf-mxfp4", "awq-int4", "bf16"]; // the first 
 
 // ---- the address
 const asked = new URLSearchParams(location.search);
-const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "sort"];
+const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "system", "sort"];
+const SYSTEMS = r.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves is not known
 const refused = a.foreign(asked, KEYS);
-const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", sort: "price" };
+const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", sort: "price" };
 const whole = (key, most) => {
   const text = asked.get(key), n = text === null ? null : a.number(text);
   if (text === null) return;
@@ -39,6 +40,7 @@ whole("users", 1e6);
 one("cache", CACHES.map(([id]) => id));
 one("up_to", UP_TO.map(String));
 one("kind", KINDS);
+one("system", SYSTEMS.map(([id]) => id));
 one("sort", Object.keys(ORDERS));
 state.up_to = +state.up_to;
 if (asked.has("dtype") && !r.shared.dtype.some((d) => d.dtype_id === state.dtype)) { refused.push(`dtype=${state.dtype}`); state.dtype = ""; }
@@ -63,7 +65,7 @@ const chosen = (key, name, options) => a.select(key, name, options, state[key], 
 const format = a.select("dtype", "Format", [["", ""]], "", (value) => change("dtype", value));
 form.append(
   a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), format, numbered("context", "Context, tokens"), numbered("users", "Users at once"), chosen("cache", "Cache in", CACHES),
-  chosen("up_to", "Cards together", UP_TO.map((n) => [n, n === 1 ? "one" : `up to ${n}`])), chosen("kind", "Cards", KINDS.map((k) => [k, k === "datacenter" ? "data centre" : k === "unified" ? "unified memory" : k])), chosen("sort", "Order", Object.entries(ORDERS).map(([id, [name]]) => [id, name])));
+  chosen("up_to", "Cards together", UP_TO.map((n) => [n, n === 1 ? "one" : `up to ${n}`])), chosen("kind", "Cards", KINDS.map((k) => [k, k === "datacenter" ? "data centre" : k === "unified" ? "unified memory" : k])), chosen("system", "System", SYSTEMS), chosen("sort", "Order", Object.entries(ORDERS).map(([id, [name]]) => [id, name])));
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
@@ -82,10 +84,10 @@ const name = (dtype) => (dtype.startsWith("gguf-") ? `${dtype.slice(5).toUpperCa
 function rowsOf(own, wanted, held) {
   const byCount = COUNTS.filter((n) => n <= state.up_to).map((gpu_count) => r.ask(own, { ...wanted, gpu_count })).filter((row) => row?.total_bytes != null);
   return world.gpus.filter((g) => state.kind === "all" || g.segment === state.kind).flatMap((g) => {
-    const row = byCount.find((each) => r.holds(each, g.bytes) && !r.refusal(world, each, held, g));
+    const bytes = r.under(state.system, g), row = byCount.find((each) => r.holds(each, bytes) && !r.refusal(world, each, held, g));
     if (!row) return [];
     const facts = r.card(g.id), n = row.gpu_count, { decode } = r.speed(own, row, g.id);
-    return [{ g, n, row, free: n * (g.bytes - row.total_bytes), speed: decode, price: facts?.msrp_usd == null ? null : n * facts.msrp_usd, watts: facts?.tdp_w == null ? null : n * facts.tdp_w, date: facts?.release_date ?? null }];
+    return [{ g, n, row, free: n * (bytes - row.total_bytes), speed: decode, price: facts?.msrp_usd == null ? null : n * facts.msrp_usd, watts: facts?.tdp_w == null ? null : n * facts.tdp_w, date: facts?.release_date ?? null }];
   });
 }
 const cardName = ({ g, n }) => `${n > 1 ? `${n} × ` : ""}${g.short}`;
@@ -182,7 +184,7 @@ function told(list) {
 }
 function remember() {
   const address = new URLSearchParams({ model: state.model });
-  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", sort: "price" };
+  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", sort: "price" };
   if (state.dtype) address.set("dtype", state.dtype);
   for (const [key, value] of Object.entries(usual)) if (state[key] !== value) address.set(key, state[key]);
   history.replaceState(null, "", `?${address}`);

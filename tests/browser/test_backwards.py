@@ -182,3 +182,33 @@ def test_backwards_says_what_limits_on_says(book, browser, gpu, wanted):
     named = ", ".join(f"{name} := ${name}" for name in rest)
     query = f"SELECT max_context_tokens, max_context_bound, max_sequences, max_sequences_bound FROM limits_on($gpu, $model_id, {named})"
     assert tuple(found) == book.execute(query, {"gpu": gpu} | wanted).fetchall()[0]
+
+
+def test_windows_and_a_desktop_change_the_verdict(page, site_url, open_page):
+    page.get_by_label("My card").select_option("rtx-3060-12gb")
+    page.get_by_label("Users at once").fill("6")
+    expect(answer(page)).to_contain_text("fits on RTX 3060 12GB, which gives 11.6 GiB")
+    page.locator("select[name=system]").select_option("windows")  # 81 % of 12 GiB
+    expect(answer(page)).to_contain_text("is tight on RTX 3060 12GB, which gives about 9.7 GiB under Windows")
+    page.wait_for_url("**system=windows**")
+    page.locator("select[name=system]").select_option("desktop")
+    expect(answer(page)).to_contain_text("What a desktop leaves of RTX 3060 12GB is not known here")
+    page.get_by_label("Free memory, GiB").fill("11")
+    expect(answer(page)).to_contain_text("fits on RTX 3060 12GB, 11.0 GiB free")
+    page.get_by_label("Free memory, GiB").fill("")
+    page.get_by_label("My card").select_option("h100-sxm")  # nobody draws on it
+    expect(answer(page)).to_contain_text("which gives 78.9 GiB")
+
+
+def test_a_config_is_answered_by_what_is_listed_or_by_the_command(page):
+    page.get_by_label("My card").select_option("rtx-4090")
+    page.get_by_text("A model of your own").click()
+    box = page.get_by_label("config.json", exact=True)
+    box.fill('{"model_type": "qwen3", "_name_or_path": "acme/Beta-MoE-30B-A3B"}')
+    said = page.locator("#calc form details")
+    expect(said).to_contain_text("python -m pipeline fits config.json --gpu rtx-4090")
+    expect(said.get_by_role("link", name="acme/Beta-MoE-30B-A3B")).to_be_visible()
+    box.fill("{model_type}")
+    expect(said).to_contain_text("This is no JSON")
+    box.fill('{"hidden_size": 3}')
+    expect(said).to_contain_text("A config.json says a model_type")
