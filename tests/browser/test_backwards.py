@@ -189,7 +189,7 @@ def test_windows_and_a_desktop_change_the_verdict(page, site_url, open_page):
     page.get_by_label("Users at once").fill("6")
     expect(answer(page)).to_contain_text("fits on RTX 3060 12GB, which gives 11.6 GiB")
     page.locator("select[name=system]").select_option("windows")  # 81 % of 12 GiB
-    expect(answer(page)).to_contain_text("is tight on RTX 3060 12GB, which gives about 9.7 GiB under Windows")
+    expect(answer(page)).to_contain_text("does not fit on RTX 3060 12GB, which gives about 9.7 GiB under Windows")
     page.wait_for_url("**system=windows**")
     page.locator("select[name=system]").select_option("desktop")
     expect(answer(page)).to_contain_text("What a desktop leaves of RTX 3060 12GB is not known here")

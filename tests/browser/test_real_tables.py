@@ -158,8 +158,8 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
         not page.get_by_label("Context, tokens").is_visible() and not page.get_by_label("I want to know").is_visible()
     )
     assert "Fits on RTX 4090" in answer.inner_text() and "One picture of 1,024 × 1,024 pixels" in answer.inner_text()
-    page.get_by_label("Width, pixels").fill("512")
-    page.get_by_label("Height, pixels").fill("768")
+    page.get_by_label("Width, pixels", exact=True).fill("512")
+    page.get_by_label("Height, pixels", exact=True).fill("768")
     page.get_by_label("Pictures at once").fill("3")
     page.locator("select[name=pipeline_dtype]").select_option("fp16")
     page.wait_for_url("**pipeline_dtype=fp16**width=512**height=768**pictures=3**")
@@ -169,7 +169,7 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
         wanted = [row[4] for row in connection.execute(query).fetchall()]
     cells = page.locator("#calculated tbody tr td:nth-child(4)").all_inner_texts()
     assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
-    page.get_by_label("Width, pixels").fill("513")
+    page.get_by_label("Width, pixels", exact=True).fill("513")
     assert answer.inner_text().startswith("Unknown at 513 × 768 pixels: width and height are multiples of 8")
     page = open_page("calculator/?model=black-forest-labs/FLUX.1-dev")
     answer = page.locator("#calc .answer").inner_text()
