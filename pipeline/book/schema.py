@@ -34,7 +34,7 @@ ENUMS = {
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder", "opening"),
     "window_use": ("never", "always", "listed"),
-    "gap": ("load", "memory", "packing"),
+    "gap": ("load", "memory", "packing", "speed"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),
@@ -106,7 +106,7 @@ FACTS = _tables(
         "dtype",
         "Formats that weights are held in, and the engine that runs each by default.",
         "dtype_id",
-        "dtype_id name engine_id bits_per_weight? is_trainable note? source",
+        "dtype_id name engine_id bits_per_weight? product_bits? is_trainable note? source",
     ),
     _table(
         "weight_format",
@@ -401,7 +401,7 @@ PUBLISHED = _tables(
         "Resident weights of a model in a dtype, by what may be sharded.",
         "model_id dtype_id",
         "model_id dtype_id weights_bytes? replicated_bytes? embedding_bytes? head_bytes? layer_bytes? "
-        "unquantised_bytes? unknown_reason?",
+        "unquantised_bytes? read_bytes? unknown_reason?",
     ),
     _table(
         "footprint",
@@ -463,6 +463,7 @@ MACROS = (
     "on_several_gpus",
     "plans_for",
     "layers_that_fit",
+    "speed_on",
     "image_tokens_of",
     "pipeline_of",
     "pipeline_stages",

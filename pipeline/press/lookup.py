@@ -29,6 +29,9 @@ _PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
 LADDER = (
     *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
     *("precision", "checkpointing", "gpu_count", "total_bytes", "error_band"),
+    # what the first screen draws of a total
+    *("weights_bytes", "kv_cache_bytes", "kv_padding_bytes", "state_bytes", "gradients_bytes", "optimizer_bytes"),
+    "adapters_bytes",
 )
 _HELD = {
     "footprint": tuple(name for name in PUBLISHED["footprint"].column_names if name != "total_bytes"),

@@ -19,6 +19,7 @@ from pipeline import ROOT
 from pipeline.base.progress import quiet, step
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
+from pipeline.render.data import cards as card_facts
 from pipeline.render.data import rules, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.pages import commands, news, redirects, search
@@ -64,6 +65,7 @@ def render(
                 "support.json": slices.support(pages.support),
                 "models.json": slices.models(book, pages.paths),
                 "compare.json": prose.compare.data(),
+                "cards.json": card_facts.data(book),
                 "words.json": search.said_of_names(),
                 "commands.json": commands.as_file(),
                 "rules.js": rules.javascript(),

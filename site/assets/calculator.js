@@ -1,56 +1,86 @@
-// The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL.
+// The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL, also backwards: how long a
+// context, how many users, on how few cards, on which card.
 const search = new URL(import.meta.url).search;
-const a = await import(`./almanac.js${search}`);
-const [{ footprints }, shared, world, models, support] = await Promise.all([
-  import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.world(), a.models(), a.load("data/support.json"),
-]);
+const [a, r] = await Promise.all([import(`./almanac.js${search}`), import(`./reckon.js${search}`)]);
+const { shared } = r;
+const [world, models, support] = await Promise.all([a.world(), a.models(), a.load("data/support.json")]);
 world.support = support; // of every engine and attention, not only of what is published
 const { GROUPS, FIELDS, applies, hint, label, problem, value } = await import(`./scenario_fields.js${search}`);
 const root = document.getElementById("calc");
 const form = root.querySelector("form");
+const answer = root.querySelector(".answer");
 const shown = document.getElementById("calculated");
-const GIB = 2 ** 30;
+// What can be asked: the field that is the answer is none of the questions.
+const ASKS = [["memory", "how much memory it takes"], ["context", "the longest context"], ["users", "the most users"], ["cards", "the fewest cards"], ["card", "which cards do it"]];
+const ANSWERED = { context: "context_tokens", users: "sequences", cards: "gpu_count" };
 
 // ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
-const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key));
+const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline);
+const short = (key) => key.replace(/_(id|tokens)$/, "");
+const generates = models.task.values.indexOf("text-generation"); // what most people come for
+const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
+function read(asked) {
+  const s = { raw: String(asked), model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "" };
+  s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
+  s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
+  s.ask = a.listed(asked.get("ask") ?? "", ASKS.map(([id]) => id)) ?? ASKS[0][0];
+  // the front page's address says dtype, context, phase
+  for (const key of ORDER) s[key] = asked.get(key) ?? asked.get(short(key)) ?? FIELDS[key].start ?? "";
+  // a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
+  const published = world.scenarios.filter((each) => each.phase === s.phase_id);
+  const meant = published.find((each) => each.dtype === s.dtype_id && each.dtype !== each.dtypeId) ??
+    ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, s.dtype_id, world.gpus.find((g) => g.id === s.gpu)));
+  if (meant) {
+    s.dtype_id = meant.dtypeId;
+    if (!s.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) s.engine_id = meant.engine;
+  }
+  return s;
+}
 const asked = new URLSearchParams(location.search);
-const told = models.task.values.indexOf("text-generation"); // what most people come for
-const first = [(i) => models.task.of[i] === told, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
-const state = { model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? a.memory.get("gpu") ?? "" };
-const listed = a.listed(state.gpu, world.gpus.map((g) => g.id));
-const noCard = listed === null && asked.get("gpu");
-state.gpu = listed ?? "";
-// the front page's address says dtype, context, phase
-for (const key of ORDER) state[key] = asked.get(key) ?? asked.get(key.replace(/_(id|tokens)$/, "")) ?? FIELDS[key].start ?? "";
-// a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
-const published = world.scenarios.filter((s) => s.phase === state.phase_id);
-const meant = published.find((s) => s.dtype === state.dtype_id && s.dtype !== s.dtypeId) ??
-  ((asked.has("dtype") || asked.has("dtype_id")) && a.ofFormat(world, published, state.dtype_id, world.gpus.find((g) => g.id === state.gpu)));
-if (meant) {
-  state.dtype_id = meant.dtypeId;
-  if (!state.engine_id && meant.engine !== world.dtypes.find(([id]) => id === meant.dtypeId)?.[2]) state.engine_id = meant.engine;
+const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
+if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
+const state = read(asked);
+const wrongKeys = a.foreign(asked, ["model", "gpu", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
+for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
+
+// ---- what a model can be asked about: pictures and sound only where the formulas know them
+const looks = new Map();
+async function about(model) {
+  const number = models.id.indexOf(model), isPipeline = number >= 0 && (models.pipelines?.includes(number) ?? false);
+  const own = number >= 0 && models.reason.of[number] === null && !isPipeline ? await r.ofModel(models.paths[number] ?? model) : null;
+  if (!looks.has(model)) {
+    const tower = own?.shape?.[0]?.tower, knows = (wanted) => own != null && tower != null && r.ask(own, { model_id: model, phase_id: "inference", ...wanted })?.total_bytes != null;
+    // what only hears is as long as its sound
+    looks.set(model, { sees: knows({ images: 1 }), hears: knows({ audio_seconds: 1 }), isOnlyHearing: own != null && tower?.component === "audio" && !own.shape[0].caches });
+  }
+  return { model, number, own, isPipeline, isTold: number >= 0 && (own != null || isPipeline), ...looks.get(model) };
 }
 
 // What is taken where nothing was chosen, equal to what a model's page opens with (scenario_set.csv); the rest the formulas fill in.
 const opening = (phase) => shared.opening?.[phase] ?? {};
-const faulty = (key) => problem(key, state[key], options[key]);
-const sound = () => (faulty("phase_id") ? { ...state, phase_id: FIELDS.phase_id.start } : state); // what decides which fields there are
-function assumed(key) {
-  const wanted = opening(sound().phase_id)[key] ?? FIELDS[key].start;
-  const limit = models.context[models.id.indexOf(state.model)];
+const faultOf = (s, key) => problem(key, s[key], options[key]);
+// what decides which fields there are
+const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELDS.phase_id.start } : {}), sees: of?.sees ?? true, hears: of?.hears ?? true, isOnlyHearing: of?.isOnlyHearing ?? false, isPipeline: of?.isPipeline ?? false });
+function assumed(s, key, of) {
+  const { phase_id, isPipeline, isOnlyHearing } = sound(s, of);
+  if (isPipeline) return FIELDS[key].start;
+  if (key === "audio_seconds" && isOnlyHearing) return FIELDS[key].usual;
+  const wanted = opening(phase_id)[key] ?? FIELDS[key].start;
+  const limit = models.context[of?.number ?? -1];
   if (key !== "context_tokens" || !limit || limit >= wanted) return wanted;
-  const published = world.scenarios.filter((s) => s.phase === sound().phase_id && s.context <= limit).map((s) => s.context);
+  const published = world.scenarios.filter((each) => each.phase === phase_id && each.context <= limit).map((each) => each.context);
   return published.length ? Math.max(...published) : limit;
 }
 // What a field shows that the formulas leave to the model.
-function ofModel(key, own) {
-  const tower = own?.shape?.[0]?.tower;
+function ofModel(key, of) {
+  const tower = of.own?.shape?.[0]?.tower;
   if (key === "images" || key === "audio_seconds") return 0;
-  if (key === "max_context_tokens") return models.context[models.id.indexOf(state.model)];
+  if (key === "max_context_tokens") return models.context[of.number];
   if (key === "image_width" || key === "image_height") return tower?.default_pixels > 0 ? Math.round(Math.sqrt(tower.default_pixels)) : shared.constants?.[0]?.default_image_side_pixels;
   return null;
 }
 
+// ---- the fields
 const boxes = {}, options = {}, beside = {};
 function field(key) {
   const { choices, step = "1" } = FIELDS[key];
@@ -61,25 +91,33 @@ function field(key) {
     box.append(beside[key]);
     return box;
   }
-  const input = a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" });
+  return numberField(key, label(key, state), step, beside[key]);
+}
+function numberField(key, name, step, told) {
+  const input = a.h("input", { type: "number", name: key, min: "0", step, inputmode: step === "1" ? "numeric" : "decimal" });
   input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : input.value));
   input.addEventListener("blur", () => calculate());
-  return a.h("label", {}, a.h("span", {}, label(key, state)), input, beside[key]);
+  return a.h("label", {}, a.h("span", {}, name), input, told);
 }
 // Each field shows the value that is taken, and beside it what is wrong with what was asked for.
-function show(row, own) {
+function show(row, of) {
   for (const key of ORDER) {
     const control = boxes[key].querySelector("select, input");
-    const taken = state[key] !== "" ? state[key] : String(row?.[key] ?? assumed(key) ?? ofModel(key, own) ?? "");
+    const taken = state[key] !== "" ? state[key] : String(row?.[key] ?? assumed(state, key, of) ?? ofModel(key, of) ?? "");
     const isTyping = control === document.activeElement && control.type === "number";
     const emptied = isTyping && control.value === "" && state[key] === "";
-    const wrong = faulty(key) || hint(key, state[key]) || (emptied && taken !== "" ? `Empty: ${(+taken).toLocaleString("en")} is taken.` : "");
+    const wrong = faultOf(state, key) || hint(key, state[key]) || (emptied && taken !== "" ? `Empty: ${(+taken).toLocaleString("en")} is taken.` : "");
     if (!isTyping && control.value !== taken) control.value = taken;
     boxes[key].classList.toggle("assumed", state[key] === "");
     beside[key].textContent = a.shown(wrong);
     beside[key].hidden = !wrong;
-    control.setAttribute("aria-invalid", String(Boolean(faulty(key))));
+    control.setAttribute("aria-invalid", String(Boolean(faultOf(state, key))));
   }
+  const input = freeField.querySelector("input"), wrong = freeFault(state);
+  if (input !== document.activeElement && input.value !== state.free) input.value = state.free;
+  freeTold.textContent = a.shown(wrong);
+  freeTold.hidden = !wrong;
+  input.placeholder = cardOf(state) && bytesOf({ ...state, free: "" }) ? a.gib(bytesOf({ ...state, free: "" }) / 1024) : "";
 }
 function modelField() {
   const list = a.h("datalist", { id: "model-names" });
@@ -99,70 +137,203 @@ function modelField() {
 const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); change("gpu", value); });
 if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `“${a.shown(noCard)}” is not a card here.`));
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
+const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
+const freeField = numberField("free", "Free memory, GiB", "any", freeTold);
+const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => change("system", value));
+const wanted = a.select("ask", "I want to know", ASKS, state.ask, (value) => change("ask", value));
 const groups = GROUPS.map(([name, fields]) => {
   const keys = Object.keys(fields).filter((key) => ORDER.includes(key));
   const set = a.h("fieldset", { class: "controls" }, a.h("legend", {}, name), ...keys.map((key) => (boxes[key] = field(key))));
   return { set, keys };
 });
-form.append(a.h("div", { class: "controls" }, modelField(), card), ...groups.map(({ set }) => set));
+const pin = a.h("button", { type: "button", class: "chip" }, "Set this beside another");
+pin.addEventListener("click", () => { change("beside", String(addressOf(state, false))); });
+const copy = a.h("button", { type: "button", class: "chip" }, "Copy link");
+copy.addEventListener("click", async () => {
+  try { await navigator.clipboard.writeText(location.href); copy.textContent = "Copied"; } catch { copy.textContent = location.href; }
+  setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
+});
+const told = a.h("p", { class: "status told", role: "status" }, a.refused(wrongKeys));
+told.hidden = !wrongKeys.length;
+const own = a.h("details", { class: "more" }, a.h("summary", {}, "A model of your own: its config.json"));
+const pasted = a.h("textarea", { rows: 5, name: "config", "aria-label": "config.json", placeholder: "Paste the config.json here, or drop the file", spellcheck: "false" });
+const ownSaid = a.h("div", { role: "status" });
+own.append(pasted, ownSaid);
+pasted.addEventListener("input", () => sayOwn(pasted.value));
+for (const kind of ["dragover", "drop"]) pasted.addEventListener(kind, async (event) => {
+  event.preventDefault();
+  const [file] = event.dataTransfer?.files ?? [];
+  if (kind === "drop" && file) { pasted.value = await file.text(); sayOwn(pasted.value); }
+});
+// The readers of configs are a program of their own: what a page can say of one is whether the model is listed here, and the command that answers.
+function sayOwn(text) {
+  ownSaid.replaceChildren();
+  if (!text.trim()) return;
+  let config;
+  try { config = JSON.parse(text); } catch (error) { return ownSaid.append(a.h("p", {}, `This is no JSON: ${a.shown(error.message)}.`)); }
+  if (!config || typeof config !== "object" || Array.isArray(config) || typeof config.model_type !== "string") return ownSaid.append(a.h("p", {}, "A config.json says a model_type; this does not."));
+  const name = typeof config._name_or_path === "string" && models.id.includes(config._name_or_path) ? config._name_or_path : null;
+  ownSaid.append(a.h("p", {}, ...(name ? ["It names itself ", a.h("a", { href: `?${new URLSearchParams({ ...Object.fromEntries(addressOf(state)), model: name })}` }, a.shown(name)), ", which is listed here, unless it was changed since. "] : []),
+    `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, in a checkout of the almanac:`),
+    a.h("pre", {}, a.h("code", {}, `.venv/bin/python -m pipeline fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
+}
+form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, system, freeField), ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
   if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
   state[key] = value;
+  told.hidden = true;
   calculate();
 }
 
+// ---- the memory that there is: typed, or what the card gives
+const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
+const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory: what the card gives is taken.` : "");
+const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.floor(+s.free * 2 ** 30) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
+const named = (s, n = 1) => `${n > 1 ? `${n} × ` : ""}${cardOf(s)?.short ?? "the card"}`;
+const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
+// A card that nobody can say of what it gives: with a desktop on it.
+const isOpen = (s) => cardOf(s) && bytesOf(s) == null;
+
 // ---- the answer
-const anatomies = new Map();
-async function anatomy(number) {
-  const path = models.paths[number] ?? models.id[number];
-  if (!anatomies.has(path)) anatomies.set(path, a.load(`models/${path}/formula.json`));
-  return anatomies.get(path);
-}
-function scenario() {
-  const out = { model_id: state.model };
+function scenario(s, of) {
+  const out = { model_id: s.model }, field = ANSWERED[s.ask];
   for (const key of ORDER) {
-    const text = state[key] !== "" && !faulty(key) ? state[key] : assumed(key);
-    if (text != null && applies(key, sound())) out[key] = value(key, String(text));
+    if (FIELDS[key].pipeline) continue;
+    const text = s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of);
+    if (text != null && applies(key, sound(s, of)) && !(key === field && key === "gpu_count")) out[key] = value(key, String(text));
   }
   return out;
 }
+// What is asked of a state, worked out: a row of the formulas, and the place that a search backwards has found.
+async function work(s) {
+  const of = await about(s.model), out = { s, of, row: null, found: null, wanted: null };
+  if (!of.own) return out;
+  const wanted = scenario(s, of), bytes = bytesOf(s);
+  Object.assign(out, { wanted, bytes });
+  out.row = r.ask(of.own, wanted);
+  const phase = out.row?.phase_id;
+  if (bytes == null || out.row == null || !ANSWERED[s.ask]) return out;
+  if (s.ask === "context") {
+    out.found = r.longest(of.own, wanted, bytes);
+    out.row = r.ask(of.own, { ...wanted, context_tokens: Math.max(out.found.at, wanted.context_parallel ?? 1) });
+  } else if (s.ask === "users") {
+    out.found = r.most(of.own, wanted, bytes);
+    out.row = r.ask(of.own, { ...wanted, sequences: Math.max(out.found.at, 1) });
+  } else {
+    const row = r.fewest(of.own, wanted, bytes);
+    out.found = { at: row?.gpu_count ?? 0 };
+    out.row = row ?? r.ask(of.own, { ...wanted, gpu_count: 1 });
+  }
+  out.phase = phase;
+  return out;
+}
+const isTraining = (row) => row.phase_id !== "inference";
+const gib = (bytes) => a.gib(bytes / 1024);
+// What a total is: with the margin of our error, or in training with what it may grow to.
+function amount(row) {
+  const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
+  if (isTraining(row)) return `${gib(row.total_bytes)} GiB${each}; up to ${gib(row.total_bytes * (1 + row.error_band))} where lengths vary and blocks lie unused`;
+  return `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%`;
+}
+function sentence(out) {
+  const { s, of, row, found, bytes } = out, gpu = cardOf(s);
+  if (row.total_bytes == null && !found) return `Unknown: ${row.unknown_reason ? plain(row.unknown_reason) : "the numbers are larger than can be worked out"}.`;
+  const held = models.format.values[models.format.of[of.number]];
+  const no = gpu && r.refusal(world, row, held, gpu);
+  if (no) return `${row.total_bytes == null ? "" : `${amount(row)}; `}${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).`;
+  if (isOpen(s)) return `${amount(row)}. What a desktop leaves of ${gpu.short} is not known here: type the memory that is free, as nvidia-smi, rocm-smi or the task manager tell it.`;
+  if (ANSWERED[s.ask] && bytes == null) return `Choose a card, or type how much memory is free: then this says ${ASKS.find(([id]) => id === s.ask)[1]}. As it stands: ${amount(row)}.`;
+  if (s.ask === "context" || s.ask === "users") return backwards(out);
+  if (s.ask === "cards") {
+    if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `No number of them up to ${r.COUNTS.at(-1).toLocaleString("en")} holds it: one would have to hold ${amount(row)}, and there are ${gib(bytes)} GiB.`;
+    return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${found.at} × ${gpu?.short ?? `${gib(bytes)} GiB`}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
+  }
+  if (bytes == null) return `${amount(row)}.`;
+  const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
+  const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes) : "";
+  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
+}
+const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };
+function backwards({ s, row, found, bytes }) {
+  const isContext = s.ask === "context", training = isTraining(row);
+  const one = isContext ? "token" : training ? "sequence" : "user", many = `${one}s`;
+  if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s)}: that takes ${amount(row)}.`;
+  const n = found.at.toLocaleString("en");
+  const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? "a sequence" : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? "sequences" : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
+  const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
+  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.`;
+}
+// What a card can do at most, and how much of that is usual.
+function speedSaid({ s, of, row }) {
+  const gpu = cardOf(s);
+  if (!gpu || row.total_bytes == null || isTraining(row)) return "";
+  const { decode, prefill, why } = r.speed(of.own, row, gpu.id);
+  if (decode == null) return why ? `No bound of its speed: ${plain(why)}.` : "";
+  const { share } = r.facts, users = row.sequences > 1 ? ` for all ${row.sequences.toLocaleString("en")} together` : "";
+  const usual = share && row.engine_id === "llama.cpp" && row.sequences === 1 ? ` (llama.cpp usually reaches ${Math.round(100 * share.low)} to ${Math.round(100 * share.high)} % of it)` : "";
+  return `At most ${r.rate(decode)} tokens/s${users} with the cache full${usual}${prefill ? `; a prompt is read with at most ${r.rate(prefill)} tokens/s` : ""}.`;
+}
+
 let turn = 0;
 async function calculate() {
   const mine = ++turn;
-  const number = models.id.indexOf(state.model);
-  const known = number >= 0 && models.reason.of[number] === null;
-  const own = known ? await anatomy(number) : null;
+  const out = await work(state);
+  const other = state.beside ? await work(read(new URLSearchParams(state.beside))) : null;
   if (mine !== turn) return;
-  state.reads = own ? own.shape?.[0]?.tower != null : true;
-  const isPipeline = models.pipelines?.includes(number);
+  const { of, row } = out, full = sound(state, of);
   for (const key of ORDER) {
-    boxes[key].hidden = !applies(key, sound());
-    boxes[key].firstChild.textContent = label(key, sound());
+    boxes[key].hidden = !applies(key, full) || ANSWERED[state.ask] === key;
+    boxes[key].firstChild.textContent = label(key, full);
   }
-  for (const { set, keys } of groups) set.hidden = isPipeline || (number >= 0 && !own) || keys.every((key) => boxes[key].hidden);
+  for (const { set, keys } of groups) set.hidden = (of.number >= 0 && !of.isTold) || keys.every((key) => boxes[key].hidden);
+  wanted.hidden = of.isPipeline;
   form.hidden = false;
-  const query = new URLSearchParams({ model: state.model });
-  for (const key of ["gpu", ...ORDER]) if (state[key] !== "" && state[key] !== FIELDS[key]?.start && !boxes[key]?.hidden) query.set(key, state[key]);
-  history.replaceState(null, "", `?${query}`);
-  const wanted = scenario();
-  const row = own && footprints({ ...shared, ...own }, wanted);
-  show(row, own);
-  if (number < 0) return say(null, `There is no model of the name ${a.shown(state.model)} here.`, -1, null, nearest(state.model));
-  if (isPipeline) return sayPipeline(number, mine);
-  if (!own) return say(null, `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`, number);
-  const wrong = ORDER.filter((key) => !boxes[key].hidden && faulty(key));
-  if (wrong.length) return say(null, `No answer. ${wrong.map((key) => `${label(key, sound())}: ${a.shown(faulty(key))}`).join(" ")}`, number);
-  say(row, "", number, wanted);
+  history.replaceState(null, "", `?${addressOf(state)}`);
+  show(row, of);
+  if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
+  if (of.isPipeline) return sayPipeline(out, mine);
+  if (!of.own) return say(out, `Unknown: ${a.shown(models.reason.values[models.reason.of[of.number]] ?? "nothing is published")}.`);
+  const wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(state, key));
+  if (wrong.length) return say({ ...out, row: null, wanted: null }, `No answer. ${wrong.map((key) => `${label(key, full)}: ${a.shown(faultOf(state, key))}`).join(" ")}`);
+  say(out, "", [], other);
 }
-// A pipeline of several models is asked by the size of a picture: its page and pipeline_of have the answer.
-async function sayPipeline(number, mine) {
-  const { answer } = await a.load(`models/${models.paths[number] ?? models.id[number]}/model.json`);
+// The scenario as an address; what nobody chose is not in it.
+function addressOf(s, withOther = true) {
+  const query = new URLSearchParams({ model: s.model });
+  for (const key of ["gpu", "free"]) if (s[key] !== "") query.set(key, s[key]);
+  if (s.system !== r.SYSTEMS[0][0]) query.set("system", s.system);
+  if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
+  for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
+  if (withOther && s.beside) query.set("beside", s.beside);
+  return query;
+}
+// A pipeline of several models is asked by the size of a picture; each of its parts by the rule of its class, as pipeline_of has it.
+const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["sequential", "One module at a time"]];
+async function sayPipeline(out, mine) {
+  const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), parts = (await r.pipelines())[s.model];
   if (mine !== turn) return;
-  say(null, `${a.shown(state.model)} is a pipeline of several models that makes pictures or films: it is not asked by tokens. ${answer || "What the whole of it takes is not known; its page says what is known of its parts."}`, number);
-  shown.querySelector("pre code").textContent = `FROM pipeline_of(${text(state.model)}, dtype_id := 'bf16', width := 1024, height := 1024);`;
-  for (const part of asSql) part.hidden = false;
+  const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : FIELDS[key].start), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures") };
+  out.wanted = { model_id: s.model, ...wanted };
+  const stages = (parts ?? []).map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
+  if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
+  const size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
+  if (!stages.length || reasons.length) return say(out, `Unknown${stages.length ? ` at ${size}` : ""}: ${reasons.map((why) => plain(why)).join("; ") || "what it is made of is not published"}.`);
+  const gpu = cardOf(s), bytes = bytesOf(s), no = gpu && r.refusal(world, { engine_id: "transformers", dtype_id, phase_id: "inference", attention: "flash" }, "", gpu);
+  const rows = PLACED.map(([id, name]) => ({ name, gpu_count: 1, ...r.macros.pipeline_whole(stages, id, shared.constants[0]) }));
+  const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes));
+  const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows[2])}.`;
+  say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : "One picture"} of ${size}.`);
+  answer.classList.remove("unknown");
+  shown.querySelector(".scroll").hidden = false;
+  const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);
+  const word = (row) => (bytes == null || no ? "" : { fits: "fits", tight: "tight", no: "no" }[r.verdict(row, bytes)]);
+  table.caption.textContent = "Bytes on one GPU, by how the parts are placed";
+  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Weights, GiB", "n"), head("Activations, GiB", "n"), head("Total, GiB", "n"), head(gpu || bytes != null ? named(s) : "", "n")));
+  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), ...[row.weights_bytes, row.activations_bytes, row.total_bytes].map((n) => a.h("td", { class: "n" }, gib(n))), a.h("td", { class: `n v-${word(row)}` }, word(row)))));
 }
 // The listed models that share most words with a name, the most downloaded first.
 function nearest(name, most = 5) {
@@ -175,54 +346,76 @@ const asSql = shown.querySelectorAll("#as-sql, #as-sql ~ *");
 // A reason of the formulas in a reader's words, as pipeline/render/pages/plain.py has it.
 const rules = (shared.words ?? []).map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
 const grouped = new RegExp("(?<![\\d.])\\d{5,}(?![\\d.]*\\d)", "g");
-const plain = (reason) => rules.reduce((said, [pattern, text]) => said.replace(pattern, text), reason).replace(grouped, (n) => BigInt(n).toLocaleString("en"));
-const gib = (bytes) => a.gib(bytes / 1024);
-function say(row, said, number, wanted, near = []) {
-  shown.hidden = false;
-  const known = row?.total_bytes != null;
-  const answer = shown.querySelector(".answer"), fine = shown.querySelector(".fine");
+function plain(reason) { return rules.reduce((said, [pattern, text]) => said.replace(pattern, text), reason).replace(grouped, (n) => BigInt(n).toLocaleString("en")); }
+const pageOf = ({ number }, s) => a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/${s.gpu ? `?${new URLSearchParams({ gpu: s.gpu })}` : ""}`) }, a.shown(s.model));
+function say(out, said, near = [], other = null) {
+  const { s, of, row } = out, { number } = of;
+  shown.hidden = answer.hidden = false;
+  const known = !said && row?.total_bytes != null;
+  const fine = shown.querySelector(".fine");
   answer.classList.toggle("unknown", !known);
   shown.querySelector(".scroll").hidden = !known;
-  const rest = Object.fromEntries(ORDER.filter((key) => state[key] !== "" && state[key] !== FIELDS[key].start).map((key) => [key, state[key]]));
-  fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(state.gpu && { gpu: state.gpu }), ...rest })}` }, a.shown(id))]));
-  const page = number >= 0 ? a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/${state.gpu ? `?${new URLSearchParams({ gpu: state.gpu })}` : ""}`) }, a.shown(state.model)) : "";
+  pin.hidden = !known;
+  const rest = Object.fromEntries(ORDER.filter((key) => s[key] !== "" && s[key] !== FIELDS[key].start).map((key) => [key, s[key]]));
+  fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(s.gpu && { gpu: s.gpu }), ...rest })}` }, a.shown(id))]));
+  const page = number >= 0 ? pageOf(of, s) : "";
   if (page && !row) fine.append("Its page: ", page, ".");
-  if (row) {
-    const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...state, ...row }))
+  if (row && !said) {
+    const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
       .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);
     fine.append(page, `: ${settled.join(", ")}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }
-  for (const part of asSql) part.hidden = !wanted;
-  if (wanted) shown.querySelector("pre code").textContent = sql(wanted);
-  if (!known) {
-    answer.textContent = said || `Unknown: ${row.unknown_reason ? plain(row.unknown_reason) : "the numbers are larger than can be worked out"}.`;
-    return;
-  }
-  const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
-  answer.textContent = `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%${verdict(row)}.`;
-  const scale = row.total_bytes;
-  shown.querySelector("tbody").replaceChildren(...shared.components.filter(([id]) => row[`${id}_bytes`]).map(([id, name, page]) => {
-    const bytes = row[`${id}_bytes`];
-    return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)),
-      a.h("td", { class: "n x" }, bytes.toLocaleString("en")), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));
-  }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(scale)),
-    a.h("td", { class: "n x" }, scale.toLocaleString("en")), a.h("td")));
+  const speed = known ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
+  about.hidden = !speed;
+  about.replaceChildren(speed, ...(speed ? [" ", a.h("a", { href: a.address("method/speed/") }, "A bound, no measurement.")] : []));
+  for (const part of asSql) part.hidden = !out.wanted || Boolean(said && !row);
+  if (out.wanted) shown.querySelector("pre code").textContent = sql(out);
+  answer.textContent = said || sentence(out);
+  drawParts(known ? out : null, other);
+  drawBeside(known ? out : null, other);
+  drawCards(known && s.ask === "card" ? out : null);
 }
-const FITS = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" };
-function verdict(row) {
-  const gpu = world.gpus.find((g) => g.id === state.gpu);
-  if (!gpu) return "";
-  const asked = { engine: row.engine_id, dtypeId: row.dtype_id, phase: row.phase_id, attention: row.attention };
-  const held = models.format.values[models.format.of[models.id.indexOf(state.model)]];
-  const refusal = a.refusal(world, asked, held, gpu);
-  if (refusal) return `; ${gpu.short}: ${refusal.text === "unknown" ? "not known to run there" : "it does not run there"} (${refusal.why})`;
-  const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
-  if (cache) return `; ${gpu.short}: not known to run there (${cache})`;
-  const gives = gpu.capacity * 1024;
-  const fits = FITS[a.cardVerdict(row.total_bytes, row.error_band, gives, row.gpu_count)];
-  return `: ${fits} on ${row.gpu_count > 1 ? `${row.gpu_count} × ` : ""}${gpu.short}, which gives ${a.gib(gpu.capacity)} GiB${a.shareNeeded(world, row.engine_id, row.total_bytes, gives)}`;
+// The parts of the total, and beside them those of the other scenario.
+function drawParts(out, other) {
+  if (!out) return;
+  const { row } = out, second = other?.row?.total_bytes != null ? other.row : null;
+  const table = shown.querySelector("table.bd"), scale = Math.max(row.total_bytes, second?.total_bytes ?? 0);
+  table.caption.textContent = "Bytes on each GPU";
+  table.tHead.replaceChildren(a.h("tr", {}, a.h("th", { scope: "col" }, "Component"), a.h("th", { scope: "col", class: "n" }, "GiB"), ...(second ? [a.h("th", { scope: "col", class: "n" }, "Beside, GiB"), a.h("th", { scope: "col", class: "n" }, "Difference")] : [a.h("th", { scope: "col", class: "n" }, "Bytes")]),
+    a.h("th", { scope: "col", class: "barcell" }, a.h("span", { class: "sr" }, "Share"))));
+  const cells = (mine, theirs) => (second ? [a.h("td", { class: "n" }, gib(theirs)), a.h("td", { class: "n" }, signed(mine - theirs))] : [a.h("td", { class: "n x" }, mine.toLocaleString("en"))]);
+  table.tBodies[0].replaceChildren(...shared.components.filter(([id]) => row[`${id}_bytes`] || second?.[`${id}_bytes`]).map(([id, name, page]) => {
+    const bytes = row[`${id}_bytes`] ?? 0;
+    return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)), ...cells(bytes, second?.[`${id}_bytes`] ?? 0), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));
+  }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(row.total_bytes)), ...cells(row.total_bytes, second?.total_bytes ?? 0), a.h("td")));
+}
+const signed = (bytes) => (bytes === 0 ? "0" : `${bytes > 0 ? "+" : "−"}${gib(Math.abs(bytes))}`);
+function drawBeside(out, other) {
+  const box = shown.querySelector('[data-part="beside"]');
+  box.hidden = !other;
+  if (!other) return box.replaceChildren();
+  const drop = a.h("button", { type: "button", class: "chip" }, "Take it away");
+  drop.addEventListener("click", () => change("beside", ""));
+  const { s, of, row } = other;
+  const text = !of.own ? "not known here" : `${row.phase_id === "inference" ? row.dtype_id : `${row.phase_id}, ${row.dtype_id}`}, ${row.context_tokens.toLocaleString("en")} tokens, ${row.sequences} at once: ${sentence(other)}`;
+  box.replaceChildren(a.h("b", {}, "Beside it: "), of.number >= 0 ? pageOf(of, s) : a.shown(s.model), ` ${text} `, a.h("a", { href: `?${s.raw}&${new URLSearchParams({ beside: addressOf(state, false) })}` }, "Swap"), " ", drop);
+}
+// Which cards hold it, the smallest first; the page of its own has prices and speeds.
+function drawCards(out) {
+  const box = shown.querySelector('[data-part="cards"]');
+  box.hidden = !out;
+  if (!out) return box.replaceChildren();
+  const { s, of, row } = out, held = models.format.values[models.format.of[of.number]];
+  const runs = world.gpus.filter((g) => !r.refusal(world, row, held, g));
+  const given = (g) => r.under(s.system, g) ?? 0;
+  const fit = runs.filter((g) => r.holds(row, given(g))).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));
+  const each = row.gpu_count > 1 ? `${row.gpu_count} × ` : "";
+  const lead = fit.length ? `${fit.length} of ${world.gpus.length} cards hold it${row.gpu_count > 1 ? `, ${row.gpu_count} of them together` : ""}. The smallest: ` : `None of ${world.gpus.length} cards holds it${row.gpu_count > 1 ? `, ${row.gpu_count} together` : " alone"}. `;
+  const list = fit.slice(0, 8).flatMap((g, i) => [i ? ", " : "", a.h("a", { href: a.address(`gpus/${g.slug}/`) }, `${each}${g.short}`), ` (${gib(given(g) - row.total_bytes)} GiB free)`]);
+  const query = new URLSearchParams({ model: s.model, dtype: row.dtype_id, context: row.context_tokens, users: row.sequences, ...(row.kv_dtype_id && s.kv_dtype_id && { cache: row.kv_dtype_id }) });
+  box.replaceChildren(lead, ...list, fit.length ? ". " : "", ...(isTraining(row) ? [] : [a.h("a", { href: a.address(`which-card/?${query}`) }, "All of them by price, speed and power ›")]));
 }
 function bar(id, share) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -233,7 +426,14 @@ function bar(id, share) {
   return svg;
 }
 const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
-function sql({ model_id, ...rest }) {
-  return `FROM footprint_of(${[text(model_id), ...Object.entries(rest).map(([key, value]) => `${key} := ${text(value)}`)].join(", ")});`;
+// The same question for the published file: what limits_on answers to the token, and the footprint of what was found.
+function sql({ s, of, wanted: { model_id, ...rest }, found, row }) {
+  const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
+  if (of.isPipeline) return `FROM pipeline_of(${[text(model_id), ...list(rest)].join(", ")});`;
+  const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "" && s.system === "linux";
+  const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
+  const whole = `FROM footprint_of(${[text(model_id), ...list({ ...rest, ...at })].join(", ")});`;
+  return isLimit ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
 }
 await calculate();
+performance.mark("interactive");

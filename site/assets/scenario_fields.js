@@ -4,7 +4,10 @@ const trains = (s) => s.phase_id !== "inference";
 const serves = (s) => !trains(s);
 const adapts = (s) => ["lora", "qlora"].includes(s.phase_id);
 const shares = (s) => +s.gpu_count > 1;
-const reads = (s) => s.reads !== false; // a model of text alone is asked about neither images nor sound
+// a model of text alone is asked about neither images nor sound, one that only hears about no tokens
+const sees = (s) => s.sees !== false;
+const hears = (s) => s.hears !== false;
+const writes = (s) => !s.isOnlyHearing;
 const words = (text) => () => text.split(" ").map((word) => [word, word]);
 const named = (table, id) => (shared) => shared[table].map((row) => [row[id], row.name ?? row[id]]);
 const YES = () => [["true", "yes"], ["false", "no"]];
@@ -12,18 +15,18 @@ const YES = () => [["true", "yes"], ["false", "no"]];
 // argument: label, choices (a number where there are none), where it applies
 export const GROUPS = [
   ["Scenario", {
-    phase_id: { label: "Phase", choices: (_shared, world) => world.phases, start: "inference" },
+    phase_id: { label: "What for", choices: (_shared, world) => world.phases, start: "inference" },
     dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]) },
-    context_tokens: { label: "Context, tokens" },
-    sequences: { label: "Sequences at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Sequences at once") },
+    context_tokens: { label: "Context, tokens", when: writes },
+    sequences: { label: "Users at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Users at once") },
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
     attention: { label: "Attention", choices: words("flash eager masked") },
     kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },
-    image_width: { label: "Image width, pixels", when: reads },
-    image_height: { label: "Image height, pixels", when: reads },
-    images: { label: "Images in a sequence", least: 0, when: reads },
-    audio_seconds: { label: "Audio, seconds", step: "any", least: 0, when: reads },
-    max_context_tokens: { label: "Positions stretched to, tokens" },
+    image_width: { label: "Image width, pixels", when: sees },
+    image_height: { label: "Image height, pixels", when: sees },
+    images: { label: "Images in a sequence", least: 0, when: sees },
+    audio_seconds: { label: "Audio, seconds", step: "any", least: 0, when: hears, usual: 30 },
+    max_context_tokens: { label: "Positions stretched to, tokens", when: writes },
   }],
   ["Training", {
     optimizer_id: { label: "Optimizer", choices: named("optimizer", "optimizer_id"), when: trains },
@@ -36,6 +39,13 @@ export const GROUPS = [
     adapter: { label: "Adapter", choices: words("lora dora"), when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },
     lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts"), when: adapts },
+  }],
+  ["Picture or film", {
+    pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
+    width: { label: "Width, pixels", start: "1024", pipeline: true },
+    height: { label: "Height, pixels", start: "1024", pipeline: true },
+    frames: { label: "Frames", start: "1", pipeline: true },
+    pictures: { label: "Pictures at once", start: "1", pipeline: true },
   }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },
@@ -52,7 +62,7 @@ export const GROUPS = [
 export const FIELDS = Object.assign({}, ...GROUPS.map(([, fields]) => fields));
 
 export const label = (key, scenario) => FIELDS[key].of?.(scenario) ?? FIELDS[key].label;
-export const applies = (key, scenario) => FIELDS[key].when?.(scenario) ?? true;
+export const applies = (key, scenario) => Boolean(FIELDS[key].pipeline) === Boolean(scenario.isPipeline) && (FIELDS[key].when?.(scenario) ?? true);
 
 // What is wrong with what was typed or came with the address, in a sentence; nothing where the formulas can be asked.
 const MOST = 1e9;

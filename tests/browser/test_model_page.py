@@ -66,7 +66,7 @@ def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_ur
     assert "no activation checkpointing" in again.locator("[data-matrix=training] caption").inner_text()
     assert all("mine" in head for head in heads(again))
     again.locator("[data-matrix=inference] tbody th a").first.click()
-    again.wait_for_selector("#calculated .answer")
+    again.wait_for_selector("#calc .answer")
     again.go_back()
     again.wait_for_selector('html[data-almanac="ready"]')
     assert again.locator("[data-controls=inference] select[name=context]").input_value() == "2048"

@@ -13,7 +13,7 @@ import pytest
 from pipeline.book.facts import read_measured
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
-from pipeline.render import render
+from pipeline.render import render, words
 from pipeline.render.data import tables
 from tests.browser.conftest import _Quiet, _Server
 from tests.browser.test_model_page import BEYOND, PAPER
@@ -126,7 +126,7 @@ def test_a_row_of_a_page_and_the_calculator_that_it_links_to_agree(open_page, mo
     for row in [*random.Random(model).sample(rows, 4), *first]:
         page.goto(row["href"])
         page.wait_for_selector('html[data-almanac="ready"]')
-        said = page.locator("#calculated .answer").inner_text()
+        said = page.locator("#calc .answer").inner_text()
         assert said.startswith(f"{row['gib']} GiB"), (row, said)
         verdict = next((word for text, word in VERDICTS.items() if text in said), "unknown")
         assert row["own"].startswith(verdict) or (verdict == "no" and "×" in row["own"]), (row, said)
@@ -137,28 +137,43 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     row = page.locator("[data-matrix=training] tbody tr", has_text="LoRA").locator("nth=1")
     need = row.locator("td.n").inner_text()
     page = open_page("calculator/?model=Qwen/Qwen3-8B&phase_id=lora")
-    assert need == "21.2" and page.locator("#calculated .answer").inner_text().startswith("21.2 GiB")
+    assert need == "21.2" and page.locator("#calc .answer").inner_text().startswith("21.2 GiB")
     shown = {
         key: page.locator(f"[name={key}]").input_value() for key in ("checkpointing", "context_tokens", "lora_rank")
     }
     assert shown == {"checkpointing": "full", "context_tokens": "2048", "lora_rank": "16"}
     assert "default" not in page.locator("#calc form").inner_text()
     empty = page.locator("#calc :is(select, input):visible").evaluate_all(
-        "all => all.filter((e) => e.value === '' && e.name !== 'gpu').map((e) => e.name)"
+        "all => all.filter((e) => e.value === '' && e.name !== 'gpu' && e.name !== 'free').map((e) => e.name)"
     )
     assert not empty
     short = open_page("calculator/?model=sentence-transformers/all-MiniLM-L6-v2")
     assert short.locator("[name=context_tokens]").input_value() == "512"
 
 
-def test_pipelines_are_answered_for_and_never_by_tokens(open_page):
-    page = open_page("calculator/?model=stabilityai/stable-diffusion-xl-base-1.0&gpu=rtx-4090")
-    answer = page.locator("#calculated .answer").inner_text()
-    assert "not asked by tokens" in answer and "GiB with all parts on the card" in answer
-    assert "pipeline_of(" in page.locator("#calculated code").inner_text()
+def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
+    page = open_page(f"calculator/?model={MODELS[4]}&gpu=rtx-4090")
+    answer = page.locator("#calc .answer")
+    assert (
+        not page.get_by_label("Context, tokens").is_visible() and not page.get_by_label("I want to know").is_visible()
+    )
+    assert "Fits on RTX 4090" in answer.inner_text() and "One picture of 1,024 × 1,024 pixels" in answer.inner_text()
+    page.get_by_label("Width, pixels", exact=True).fill("512")
+    page.get_by_label("Height, pixels", exact=True).fill("768")
+    page.get_by_label("Pictures at once").fill("3")
+    page.locator("select[name=pipeline_dtype]").select_option("fp16")
+    page.wait_for_url("**pipeline_dtype=fp16**width=512**height=768**pictures=3**")
+    query = page.locator("#calculated code").inner_text()
+    assert "width := 512, height := 768, frames := 1, images := 3" in query
+    with released(folder) as connection:
+        wanted = [row[4] for row in connection.execute(query).fetchall()]
+    cells = page.locator("#calculated tbody tr td:nth-child(4)").all_inner_texts()
+    assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
+    page.get_by_label("Width, pixels", exact=True).fill("513")
+    assert answer.inner_text().startswith("Unknown at 513 × 768 pixels: width and height are multiples of 8")
     page = open_page("calculator/?model=black-forest-labs/FLUX.1-dev")
-    answer = page.locator("#calculated .answer").inner_text()
-    assert "pipeline of several models" in answer and "0 tokens" not in answer and "context ends" not in answer
+    answer = page.locator("#calc .answer").inner_text()
+    assert answer.startswith("Unknown at 1,024 × 1,024 pixels: ") and "tokens" not in answer
     for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", ""):
         assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
 
@@ -188,10 +203,10 @@ def test_a_page_draws_its_tables_as_they_come(open_page, folder):
 
 def test_sentences_for_people_hold_no_words_of_sql(open_page):
     page = open_page("calculator/?model=Qwen/Qwen3-8B&context_tokens=131072")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown: a context of 131,072 tokens is beyond the 40,960 that this model reads")
     page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu_count=8&tensor_parallel=3&engine_id=vllm")
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown: 8 GPUs are no multiple") and "_" not in answer
 
 

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, site_url):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype_id=bf16&gpu=rtx-4090&context_tokens=1000")
-    answer = page.locator("#calculated .answer")
+    answer = page.locator("#calc .answer")
     # 14 GB of weights and 32 × 2048 × 1000 elements of two bytes
     assert "14,131,072,000" in page.locator("#calculated tr.sum").inner_text()
     assert "fits on RTX 4090" in answer.inner_text()
@@ -28,7 +28,7 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
 def test_the_calculator_shows_the_fields_of_a_phase(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
     assert not page.get_by_label("LoRA rank").is_visible()
-    page.get_by_label("Phase").select_option("lora")
+    page.get_by_label("What for").select_option("lora")
     assert page.get_by_label("LoRA rank").is_visible() and not page.get_by_label("Cache format").is_visible()
 
 
@@ -68,13 +68,13 @@ def test_the_calculator_opens_on_a_model_that_generates(open_page):
 
 def test_the_calculator_says_what_is_unknown(open_page):
     page = open_page("calculator/?model=acme/No-Config")
-    assert page.locator("#calculated .answer").inner_text().startswith("Unknown: No config is published")
+    assert page.locator("#calc .answer").inner_text().startswith("Unknown: No config is published")
     page.locator("#calc").get_by_label("Model").fill("nobody/nothing")
     page.locator("#calc").get_by_label("Model").press("Tab")
-    assert "no model of the name" in page.locator("#calculated .answer").inner_text()
+    assert "no model of the name" in page.locator("#calc .answer").inner_text()
     page.locator("#calc").get_by_label("Model").fill(HOSTILE)
     page.locator("#calc").get_by_label("Model").press("Tab")
-    assert "GiB" in page.locator("#calculated .answer").inner_text()
+    assert "GiB" in page.locator("#calc .answer").inner_text()
 
 
 def test_cards_are_compared_and_shared(open_page, site_url):
@@ -145,7 +145,7 @@ def test_what_cannot_be_calculated_is_told_beside_its_field(open_page, asked, to
     key = asked.partition("=")[0]
     beside = page.locator("#calc label", has=page.locator(f"[name={key}]")).locator(".told-beside")
     assert beside.inner_text() == told and beside.is_visible()
-    answer = page.locator("#calculated .answer").inner_text()
+    answer = page.locator("#calc .answer").inner_text()
     assert told in answer and answer.count("NaN") == told.count("NaN") and "GiB" not in answer
     assert not page.locator("#calculated pre").is_visible()  # no SQL of another question
 

@@ -30,6 +30,7 @@ QUERIES = {
     "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
     "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",
+    "speed_on": f"SELECT decode_tokens_per_second_most > 0 FROM speed_on('rtx-4090', '{TEXT}')",
     "layer_weights": f"SELECT count(*) = 36 FROM internal.layer_weights('{TEXT}')",
     "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
     "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",

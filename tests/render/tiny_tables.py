@@ -31,6 +31,7 @@ MODELS = {
     HOSTILE: (8.0, None, 3, "exact"),
     UNKNOWN: (None, "text-generation", 70_000, "unknown"),
 }
+PRICES = {"rtx-3060-12gb": 329.0, "rtx-4090": 1599.0, "l40s": 7500.0}
 # id: name, vendor, segment, nominal GiB, capacity GiB
 GPUS = {
     "rtx-3060-12gb": ("GeForce RTX 3060 12GB", "nvidia", "consumer", 12, 11.6),
@@ -92,6 +93,13 @@ CONSTANTS = dict(pl.read_csv(FACTS).select("constant_id", pl.col("value").cast(f
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
 
 
+# the book's own rules beside the footprint
+SQL, RULES = (
+    FACTS.parents[1] / "sql",
+    ("words.sql", "speed/speed.sql", "pipelines/pipelines.sql"),
+)
+
+
 def _scenarios():
     formats = [(dtype, row[1]) for dtype, row in BITS.items()] + [("bf16", "vllm")]
     for (dtype, engine), context, sequences in product(formats, (2048, 8192), (1, 8)):
@@ -125,9 +133,11 @@ def _components(billions, dtype, phase, context, sequences, checkpointing, count
 
 # A formula with the real one's outline: steps, a join that may miss, scalar macros, a reason.
 FORMULAS = """
-create or replace table shape as select model_id, parameter_count, max_context_tokens, [{'layers': 32, 'elements': 2048}] as caches
+create or replace table shape as select model_id, parameter_count, max_context_tokens, [{'layers': 32, 'elements': 2048}] as caches,
+    starts_with(model_id, 'tiny-lab') as is_encoder, false as is_sparsely_read, null::varchar as writes_otherwise, active_parameter_count as token_elements
     from model where parameter_count is not null;
-create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes from shape, dtype;
+create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes,
+    (token_elements * bits_per_weight / 8)::bigint as read_bytes from shape, dtype;
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
 create or replace table model_name as select lower(model_id) as name, model_id from model;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
@@ -143,8 +153,9 @@ part as (select x.*, w.weights_bytes as weights, kv_cache_bytes(m, x) * x.sequen
     left join kv_dtype as kv on kv.kv_dtype_id = coalesce(x.kv_dtype_id, 'bf16') left join optimizer as o on o.optimizer_id = x.optimizer_id
     left join phase as p on p.phase_id = x.phase_id left join model_name as named on named.name = lower(x.model_id))
 select model_id, coalesce(dtype_id, 'bf16') as dtype_id, coalesce(phase_id, 'inference') as phase_id, 'flash' as attention,
-    engine_used as engine_id, context_tokens, sequences, gpu_count, weights as weights_bytes, kv as kv_cache_bytes,
-    case when unknown_reason is null then weights + kv end as total_bytes, 0.04 as error_band, null as peak_moment, unknown_reason
+    engine_used as engine_id, context_tokens, sequences, gpu_count, weights // gpu_count as weights_bytes, kv // gpu_count as kv_cache_bytes,
+    0 as state_bytes, gpu_count as tensor_parallel, 1 as pipeline_parallel,
+    case when unknown_reason is null then weights // gpu_count + kv // gpu_count end as total_bytes, 0.04 as error_band, null as peak_moment, unknown_reason
 from part;
 """
 
@@ -235,13 +246,25 @@ def _rows():
             "capacity_bytes": int(capacity * GIB),
             "capacity_basis": "measured" if gpu_id == "rtx-4090" else "imputed",
             "memory_bandwidth_gb_s": 1008.0,
+            "bf16_tflops_dense": 165.0,
+            "msrp_usd": PRICES.get(gpu_id),
+            "tdp_w": 450.0 if vendor == "nvidia" else None,
+            "release_date": "2022-10-12",
             "source": "data-sheet",
             "memory_reported_source": "nvidia-smi in public logs",
         }
         for gpu_id, (name, vendor, segment, nominal, capacity) in GPUS.items()
     ]
     dtypes = [
-        {"dtype_id": i, "name": n, "engine_id": e, "bits_per_weight": b, "is_trainable": t, "source": "formats"}
+        {
+            "dtype_id": i,
+            "name": n,
+            "engine_id": e,
+            "bits_per_weight": b,
+            "product_bits": 16,
+            "is_trainable": t,
+            "source": "formats",
+        }
         for i, (n, e, b, t) in BITS.items()
     ]
     known = [m for m, row in MODELS.items() if row[0]]
@@ -342,6 +365,11 @@ def build(folder: Path) -> Path:
         connection.execute("insert into almanac.ladder by name from ladder_rows")
         connection.execute("use almanac")
         connection.execute(FORMULAS)
+        for name in RULES:
+            text = (SQL / name).read_text(encoding="utf-8")
+            for statement in connection.extract_statements(text):
+                if "AS TABLE" not in statement.query and " pipeline_number(" not in statement.query:
+                    connection.execute(statement.query)
         wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
         connection.execute(f"create table almanac.constants as select {wide}")
     versions = {"data_version": "tiny", "schema_version": "1.0.0", "snapshot_date": "2026-01-02"}

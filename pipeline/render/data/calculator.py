@@ -20,6 +20,15 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
+# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines.
+SCALARS = (
+    "decode_reason",
+    "decode_most",
+    "prefill_most",
+    "stage_of",
+    "pipeline_whole",
+)
+PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 
 
 def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
@@ -86,13 +95,15 @@ class Calculator:
 
     def __init__(self, folder: Path) -> None:
         self.database = folder / "almanac.duckdb"
-        self.module, self.shared, self.tables = "", {}, set()
+        self.module, self.shared, self.tables, self.pipelines = "", {}, set(), {}
         with reading(self.database) as connection:
             mirror = Mirror(connection)
             # where there are none the page says so; a word that cannot be translated fails the build
             if ENTRY in mirror.macros:
-                self.module = mirror.module()
-                self.tables = set(mirror.tables)
+                self.module = mirror.module(SCALARS)
+                self.tables = mirror.tables | {"constants"}  # what engines allow is asked of it beside the footprint
+                for row in _rows(connection, PARTS):
+                    self.pipelines.setdefault(row.pop(KEY), []).append(row)
                 self.shared = (
                     shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
                 )
@@ -111,7 +122,9 @@ class Calculator:
                 card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()
             }
             shared["without_cache"] = said
-        return {"formulas.js": self.module, "calculator.json": _json(shared)} if self.module else {}
+        if not self.module:
+            return {}
+        return {"formulas.js": self.module, "calculator.json": _json(shared), "pipelines.json": _json(self.pipelines)}
 
 
 def of_model(tables: dict[str, list[dict]] | None) -> str | None:

@@ -13,6 +13,7 @@ from pipeline import ROOT
 from pipeline.book.schema import PUBLISHED
 from pipeline.render import words
 from pipeline.render.addresses import Addresses, is_beside_site, largest_file
+from pipeline.render.data import cards as card_facts
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import environment
 from pipeline.render.pages import errors, method, news
@@ -98,6 +99,10 @@ class Prose:
 
     def slot_calculator(self, _argument) -> str:
         return self._render("calculator.html", has_formulas=bool(self.pages.calculator.module))
+
+    def slot_which(self, _argument) -> str:
+        share = card_facts.share(self.book)
+        return self._render("which.html", has_formulas=bool(self.pages.calculator.module), share=share)
 
     def slot_compare(self, _argument) -> str:
         return self.compare.body()

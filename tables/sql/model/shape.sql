@@ -49,6 +49,7 @@ SELECT
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
+    reading_shape.is_sparsely_read, reading_shape.token_elements, reading_shape.writes_otherwise,
     least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements,
     coalesce(layer_output_elements, 0) AS layer_output_elements,
@@ -70,6 +71,7 @@ LEFT JOIN rounding_shape USING (model_id)
 LEFT JOIN packed_rounding_shape USING (model_id)
 LEFT JOIN engine_shape USING (model_id)
 LEFT JOIN tower_shape USING (model_id)
+LEFT JOIN reading_shape USING (model_id)
 LEFT JOIN largest_layer USING (model_id)
 LEFT JOIN widest_layer USING (model_id)
 WHERE model.anatomy_grade <> 'unknown' AND model.parameter_count IS NOT NULL;

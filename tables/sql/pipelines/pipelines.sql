@@ -26,6 +26,91 @@ CREATE OR REPLACE MACRO part_bytes(dtype_id, stage) AS CASE
     WHEN dtype_id IN ('bf16', 'fp16') THEN 2
 END;
 
+-- A part of a pipeline as the rule of its class reads it. side_multiple: of all parts, a size that the pipeline's own
+-- check refuses, or rounds: its latent has no half places.
+CREATE OR REPLACE VIEW pipeline_part AS
+SELECT component.model_id, component.pipeline_part, component.class_name, component.parameter_count,
+    component.unknown_reason, component.leaf_element_count, coalesce(component.hidden_size, 0) AS hidden_size,
+    coalesce(component.width, 0) AS block_width, coalesce(component.head_count, 0) AS head_count,
+    coalesce(component.text_width, 0) AS text_width, component.latent_elements, component.token_pixels,
+    stage_row.stage, stage_row.token_frames, stage_row.hidden_16, stage_row.hidden_32, stage_row.width_tensors,
+    stage_row.text_hidden, stage_row.table_heads, stage_row.attention_hidden, stage_row.attention_scores,
+    stage_row.block_scores, stage_row.sequences_each, stage_row.text_tokens,
+    max(stage_row.side_multiple) OVER (PARTITION BY component.model_id) AS side_multiple
+FROM component LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
+    AND (stage_row.plan = 'any' OR stage_row.plan = component.plan);
+
+-- asked: dtype_id, width, height, frames, images; text_tokens and sequences_each where somebody says them
+CREATE OR REPLACE MACRO stage_text(part, asked) AS coalesce(asked.text_tokens, part.text_tokens);
+CREATE OR REPLACE MACRO stage_passes(part, asked) AS coalesce(asked.sequences_each, part.sequences_each);
+CREATE OR REPLACE MACRO stage_tokens(part, asked) AS asked.width::DOUBLE * asked.height / part.token_pixels
+    * (1 + (asked.frames - 1) // part.token_frames);
+CREATE OR REPLACE MACRO stage_hidden(part, bytes_each) AS iif(bytes_each = 4, part.hidden_32, part.hidden_16);
+
+CREATE OR REPLACE MACRO stage_activations(part, images, bytes_each, tokens, text, passes) AS CASE
+    -- (biases of positions are the same for all sequences)
+    WHEN part.stage = 'encode' THEN bytes_each * text * greatest(
+        images * passes * (stage_hidden(part, bytes_each) * part.hidden_size + part.width_tensors * part.block_width)
+            + part.block_scores * part.head_count * text,
+        images * passes * part.attention_hidden * part.hidden_size + part.attention_scores * part.head_count * text)
+    ELSE bytes_each * images * passes * (tokens * (stage_hidden(part, bytes_each) * part.hidden_size
+            + part.latent_elements) + text * (part.text_hidden * part.hidden_size + part.text_width))
+        + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
+END;
+
+CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, activations) AS CASE
+    WHEN asked.argument_reason IS NOT NULL THEN asked.argument_reason
+    WHEN part_bytes(asked.dtype_id, part.stage) IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
+    WHEN least(asked.width, asked.height, asked.frames, asked.images) < 1
+        THEN 'width, height, frames and images start at 1'
+    WHEN text <= 0 AND part.stage = 'encode' OR passes < 1 THEN 'text_tokens and sequences_each start at 1'
+    WHEN asked.width % part.side_multiple <> 0 OR asked.height % part.side_multiple <> 0
+        THEN 'width and height are multiples of ' || part.side_multiple || ' in this pipeline'
+    WHEN part.parameter_count IS NULL THEN part.pipeline_part || ': ' || part.unknown_reason
+    WHEN part.stage IS NULL THEN part.pipeline_part || ': what ' || coalesce(part.class_name, 'this part')
+        || ' holds while it runs is not established yet'
+    WHEN activations IS NULL THEN part.pipeline_part || ': its config does not say what a token is'
+    WHEN part.stage = 'decode' AND asked.frames > 1 THEN part.pipeline_part || ': decodes single pictures'
+END;
+
+CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activations) AS {
+    'pipeline_part': part.pipeline_part, 'class_name': part.class_name, 'stage': part.stage,
+    'weights_bytes': (part.parameter_count * bytes_each)::BIGINT,
+    'leaf_bytes': (part.leaf_element_count * bytes_each)::BIGINT,
+    'activations_bytes': iif(asked.argument_reason IS NOT NULL OR bytes_each IS NULL OR least(asked.width, asked.height,
+        asked.frames, asked.images) < 1 OR (part.stage = 'decode' AND asked.frames > 1), NULL,
+        try_cast(ceil(activations) AS BIGINT)),
+    'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations)
+};
+CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part.stage),
+    stage_text(part, asked), stage_passes(part, asked),
+    stage_activations(part, asked.images, part_bytes(asked.dtype_id, part.stage), stage_tokens(part, asked),
+        stage_text(part, asked), stage_passes(part, asked)));
+
+-- the whole of all stages: what stays on the card of each, and the stage that needs most beside what stays
+CREATE OR REPLACE MACRO stays(stage, placement) AS CASE placement
+    WHEN 'resident' THEN 0 WHEN 'model' THEN stage.weights_bytes ELSE stage.leaf_bytes END;
+CREATE OR REPLACE MACRO peak_of(stages, placement) AS list_filter(stages, lambda stage:
+    stays(stage, placement) + stage.activations_bytes
+        = list_max(list_transform(stages, lambda other: stays(other, placement) + other.activations_bytes)))[1];
+CREATE OR REPLACE MACRO pipeline_sum(weights, activations, peak_part, constants) AS {
+    'weights_bytes': weights::BIGINT, 'activations_bytes': activations::BIGINT,
+    'overhead_bytes': (constants.process_context_bytes + constants.cublas_workspace_bytes
+        + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations))::BIGINT,
+    'total_bytes': (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
+        + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations))::BIGINT,
+    'error_band': constants.error_band_pipeline + constants.unused_blocks_spread * activations
+        / (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
+            + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations)),
+    'peak_part': peak_part
+};
+CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, constants) AS pipeline_sum(
+    iif(placement = 'resident', list_sum(list_transform(stages, lambda stage: stage.weights_bytes)),
+        stays(peak, placement)),
+    peak.activations_bytes, peak.pipeline_part, constants);
+CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS
+    pipeline_peak_sum(stages, placement, peak_of(stages, placement), constants);
+
 CREATE OR REPLACE MACRO pipeline_number(value, most) AS
     iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);
 
@@ -50,116 +135,33 @@ WITH asked AS (
             AS argument_reason
     FROM constants
 ),
--- a size that the pipeline's own check refuses, or rounds: its latent has no half places
-side AS (
-    SELECT max(stage_row.side_multiple) AS multiple
-    FROM asked JOIN component ON component.model_id = asked.model_id JOIN pipeline_stage AS stage_row
-        ON stage_row.class_name = component.class_name AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
-),
-part AS (
-    SELECT asked.* EXCLUDE (text_tokens, sequences_each), part_bytes(asked.dtype_id, stage_row.stage) AS bytes_each,
-        coalesce(asked.text_tokens, stage_row.text_tokens) AS text,
-        coalesce(asked.sequences_each, stage_row.sequences_each) AS passes, component.pipeline_part,
-        component.class_name, component.parameter_count, component.unknown_reason AS part_reason,
-        component.leaf_element_count,
-        coalesce(component.hidden_size, 0) AS hidden_size, coalesce(component.width, 0) AS block_width,
-        coalesce(component.head_count, 0) AS head_count,
-        coalesce(component.text_width, 0) AS text_width, component.latent_elements, component.token_pixels,
-        stage_row.stage,
-        stage_row.width_tensors, stage_row.text_hidden, stage_row.table_heads, stage_row.attention_hidden,
-        stage_row.attention_scores, stage_row.block_scores,
-        iif(part_bytes(asked.dtype_id, stage_row.stage) = 4, stage_row.hidden_32, stage_row.hidden_16)
-            AS hidden_tensors,
-        asked.width::DOUBLE * asked.height / component.token_pixels
-            * (1 + (asked.frames - 1) // stage_row.token_frames) AS tokens
-    FROM asked
-    JOIN component ON component.model_id = asked.model_id
-    LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
-        AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
-),
-weighed AS (
-    SELECT *, parameter_count * bytes_each AS weights_bytes, leaf_element_count * bytes_each AS leaf_bytes,
-        CASE
-            -- (biases of positions are the same for all sequences)
-            WHEN stage = 'encode' THEN bytes_each * text * greatest(
-                images * passes * (hidden_tensors * hidden_size + width_tensors * block_width) + block_scores
-                    * head_count * text,
-                images * passes * attention_hidden * hidden_size + attention_scores * head_count * text)
-            ELSE bytes_each * images * passes * (tokens * (hidden_tensors * hidden_size + latent_elements)
-                    + text * (text_hidden * hidden_size + text_width))
-                + 2 * table_heads * coalesce(hidden_size / nullif(head_count, 0), 0) * (tokens + text)
-        END AS activations_bytes
-    FROM part
+told AS (
+    SELECT asked.model_id, asked.dtype_id, stage_of(part, asked) AS stage
+    FROM asked JOIN pipeline_part AS part ON part.model_id = asked.model_id
 )
-SELECT
-    weighed.model_id, weighed.dtype_id, pipeline_part, class_name, stage, weights_bytes::BIGINT AS weights_bytes,
-    leaf_bytes::BIGINT AS leaf_bytes,
-    iif(weighed.argument_reason IS NOT NULL OR bytes_each IS NULL OR least(weighed.width, weighed.height,
-        weighed.frames, weighed.images) < 1 OR (stage = 'decode' AND weighed.frames > 1), NULL,
-    try_cast(ceil(activations_bytes) AS BIGINT))
-        AS activations_bytes,
-    CASE
-        WHEN weighed.argument_reason IS NOT NULL THEN weighed.argument_reason
-        WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
-        WHEN least(weighed.width, weighed.height, weighed.frames, weighed.images) < 1
-            THEN 'width, height, frames and images start at 1'
-        WHEN weighed.text <= 0 AND stage = 'encode' OR weighed.passes < 1
-            THEN 'text_tokens and sequences_each start at 1'
-        WHEN weighed.width % side.multiple <> 0 OR weighed.height % side.multiple <> 0
-            THEN 'width and height are multiples of ' || side.multiple || ' in this pipeline'
-        WHEN parameter_count IS NULL THEN pipeline_part || ': ' || part_reason
-        WHEN stage IS NULL THEN pipeline_part || ': what ' || coalesce(class_name, 'this part')
-            || ' holds while it runs is not established yet'
-        WHEN activations_bytes IS NULL THEN pipeline_part || ': its config does not say what a token is'
-        WHEN stage = 'decode' AND weighed.frames > 1 THEN pipeline_part || ': decodes single pictures'
-    END AS unknown_reason
-FROM weighed CROSS JOIN side
-ORDER BY pipeline_part;
+SELECT told.model_id, told.dtype_id, unnest(told.stage) FROM told ORDER BY told.stage.pipeline_part;
 
 CREATE OR REPLACE MACRO pipeline_of(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
     sequences_each := NULL
 ) AS TABLE
-WITH stage AS MATERIALIZED (
+WITH part_told AS MATERIALIZED (
     FROM pipeline_stages(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
-        images := images,
-        text_tokens := text_tokens, sequences_each := sequences_each)
+        images := images, text_tokens := text_tokens, sequences_each := sequences_each)
+),
+known AS (
+    SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason,
+        list(part_told) AS stages
+    FROM part_told
 ),
 placed AS (
-    SELECT 'resident' AS placement, 1 AS rank, sum(weights_bytes) AS weights_bytes, max(activations_bytes)
-        AS activations_bytes,
-        arg_max(pipeline_part, activations_bytes) AS peak_part
-    FROM stage
-    UNION ALL
-    SELECT 'model', 2, arg_max(weights_bytes, weights_bytes + activations_bytes),
-        arg_max(activations_bytes, weights_bytes + activations_bytes),
-        arg_max(pipeline_part, weights_bytes + activations_bytes)
-    FROM stage
-    UNION ALL
-    SELECT 'sequential', 3, arg_max(leaf_bytes, leaf_bytes + activations_bytes),
-        arg_max(activations_bytes, leaf_bytes + activations_bytes),
-        arg_max(pipeline_part, leaf_bytes + activations_bytes)
-    FROM stage
-),
-known AS (SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason
-    FROM stage),
-counted AS (
-    SELECT placed.*, known.*, constants.error_band_pipeline, constants.unused_blocks_spread,
-        constants.process_context_bytes + constants.cublas_workspace_bytes
-        + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations_bytes)
-            AS overhead
-    FROM placed, known CROSS JOIN constants
+    SELECT placement, rank, parts, unknown_reason,
+        iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
+    FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('sequential', 3)) AS placements(placement, rank)
+    CROSS JOIN constants
 )
-SELECT
-    placement,
-    iif(unknown_reason IS NULL, weights_bytes, NULL)::BIGINT AS weights_bytes,
-    iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
-    iif(unknown_reason IS NULL, overhead, NULL)::BIGINT AS overhead_bytes,
-    iif(unknown_reason IS NULL, weights_bytes + activations_bytes + overhead, NULL)::BIGINT AS total_bytes,
-    iif(unknown_reason IS NULL, error_band_pipeline + unused_blocks_spread * activations_bytes
-        / (weights_bytes + activations_bytes + overhead), NULL)
-        AS error_band,
-    iif(unknown_reason IS NULL, peak_part, NULL) AS peak_part,
+SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
+    whole.error_band, whole.peak_part,
     iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason
-FROM counted
+FROM placed
 ORDER BY rank;

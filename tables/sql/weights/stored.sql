@@ -41,6 +41,9 @@ SELECT
     coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
     coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
         AS layer_bytes,
-    coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
-FROM held
+    coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
+    -- headers tell no roles: of embeddings tied to the output, their share by elements
+    read_sum(bytes, iif(tensor_class = 'embedding' AND is_head_read_from_embeddings, token_embedding_share,
+        read_share(tensor_class, component, false, expert_share))) AS read_bytes
+FROM held JOIN reading_shape USING (model_id)
 GROUP BY model_id;

@@ -27,9 +27,11 @@ WITH sums AS (
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
             AS layer_bytes,
-        coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes
-    FROM tensor_bytes
-    GROUP BY ALL
+        coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
+        read_sum(bytes, read_share(tensor_class, component, role = 'embedding' AND is_head_read_from_embeddings,
+            expert_share)) AS read_bytes
+    FROM tensor_bytes JOIN reading_shape USING (model_id)
+    GROUP BY model_id, dtype_id
     UNION ALL BY NAME
     FROM stored_sums
 ),

@@ -1,0 +1,104 @@
+// Scenarios by the formulas themselves, and asked backwards: how long, how many, on how few. Nothing is worked out here: the footprint, the
+// verdict and the bounds of speed are translated from the SQL (data/formulas.js), and only where the answer changes is searched for.
+const search = new URL(import.meta.url).search;
+const a = await import(`./almanac.js${search}`);
+const [{ footprints, macros }, rules, shared, facts] = await Promise.all([
+  import(`../../data/formulas.js${search}`), import(`../../data/rules.js${search}`), a.load("data/calculator.json"), a.load("data/cards.json"),
+]);
+export { facts, macros, shared };
+
+// What the formulas read of a model, from the files beside its page.
+const loaded = new Map();
+export function ofModel(path) {
+  if (!loaded.has(path)) loaded.set(path, a.load(`models/${path}/formula.json`));
+  return loaded.get(path);
+}
+// What is known of the parts of pipelines, by model.
+let parts;
+export const pipelines = () => (parts ??= a.load("data/pipelines.json"));
+export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
+
+// A card's row of the table gpu, as far as speed and price go.
+const rows = new Map(facts.rows.map((row) => [row[0], Object.fromEntries(facts.columns.map((name, i) => [name, row[i]]))]));
+export const card = (id) => rows.get(id);
+
+// What a card gives one program under another system than Linux: under Windows a share of what it is sold as (wddm_share of the book, of low
+// confidence); with a desktop on the card nobody knows, so that what is free has to be typed. Cards of servers and Macs have no such thing.
+export const SYSTEMS = [["linux", "Linux, nothing else on the card"], ["windows", "Windows"], ["desktop", "a desktop on the card"]];
+export function under(system, gpu) {
+  if (system === "linux" || !["consumer", "workstation"].includes(gpu.segment)) return gpu.bytes;
+  const share = shared.constants?.[0]?.wddm_share;
+  return system === "windows" && share ? Math.min(gpu.bytes, Math.floor(share * gpu.nominal * 2 ** 30)) : null;
+}
+export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row.total_bytes, row.error_band, bytes) === true;
+// The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
+export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
+
+// Whether a card is known to run it, or why not: the engine, and the format of the cache.
+export function refusal(world, row, held, gpu) {
+  const no = a.refusal(world, { engine: row.engine_id, dtypeId: row.dtype_id, phase: row.phase_id, attention: row.attention }, held, gpu);
+  if (no) return no;
+  const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
+  return cache ? { verdict: "unknown", text: "unknown", certain: false, why: cache } : null;
+}
+
+// ---- backwards
+// The last of `steps` that fits, as limits_on finds it: the first place that does not fit ends the search, wherever it lies on a coarse
+// grid (a total may fall again, where an engine begins to read in chunks), and between two places of the grid it is halved.
+const GRID = 256;
+export function last(steps, fits) {
+  const wide = Math.ceil(steps / GRID);
+  let low = 0, high = steps;
+  for (let place = Math.min(wide, steps); ; place = Math.min(place + wide, steps)) {
+    if (!fits(place)) { high = place - 1; break; }
+    low = place;
+    if (place === steps) return steps;
+  }
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+const LOOKED = 1048576; // as limits_on looks no further
+
+// The longest context whose need so many bytes hold, and what ends it: the card, the model, or nobody looked further.
+export function longest(own, wanted, bytes) {
+  const step = Math.max(1, wanted.context_parallel ?? 1), model = own.shape?.[0]?.max_context_tokens;
+  const most = Math.max(1, wanted.max_context_tokens ?? model ?? LOOKED), steps = Math.max(1, Math.floor(most / step));
+  const found = last(steps, (n) => holds(ask(own, { ...wanted, context_tokens: n * step }), bytes));
+  return { at: found * step, bound: found < steps ? "card" : wanted.max_context_tokens || model ? "model" : "search" };
+}
+// The most sequences at a context: users, or in training the micro-batch of a GPU.
+export function most(own, wanted, bytes) {
+  const fits = (n) => holds(ask(own, { ...wanted, sequences: n }), bytes);
+  let high = 1;
+  while (high < LOOKED && fits(high)) high *= 2; // what is far too many is not asked for one by one
+  const found = last(high, fits);
+  const engine = rules.most_requests(ask(own, { ...wanted, sequences: 1 })?.engine_id ?? null, shared.constants[0]);
+  if (engine != null && found >= engine && (wanted.phase_id ?? "inference") === "inference") return { at: engine, bound: "engine" };
+  return { at: found, bound: found >= LOOKED ? "search" : "card" };
+}
+// The fewest cards that hold it, of the numbers that people put together; null where none of them does.
+export const COUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 192, 256, 384, 512, 768, 1024];
+export function fewest(own, wanted, bytes) {
+  for (const gpu_count of COUNTS) {
+    const row = ask(own, { ...wanted, gpu_count });
+    if (holds(row, bytes)) return row;
+  }
+  return null;
+}
+
+// ---- speed
+// At most so many tokens a second of a footprint on so many of a card: written, and read of a prompt. Null where nothing bounds it, with the reason.
+export function speed(own, row, id) {
+  const on = card(id), model = own.shape?.[0], weight = own.weight?.find((w) => w.dtype_id === row.dtype_id), dtype = shared.dtype.find((d) => d.dtype_id === row.dtype_id);
+  if (!on || !model || !weight || !dtype) return { decode: null, prefill: null, why: null };
+  const fields = (of, names) => Object.fromEntries(names.map((name) => [name, of[name] ?? null])); // files leave nulls out
+  const shape = fields(model, ["is_encoder", "writes_otherwise", "is_sparsely_read", "token_elements"]), read = fields(weight, ["read_bytes"]);
+  return {
+    decode: macros.decode_most(shape, read, row, on), prefill: macros.prefill_most(shape, fields(dtype, ["product_bits"]), row, on), why: macros.decode_reason(shape, read, row, on),
+  };
+}
+export const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
