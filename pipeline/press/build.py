@@ -30,6 +30,7 @@ from pipeline.press.compatibility import write_compatibility
 from pipeline.press.file import DATABASE, arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS, flatten
 from pipeline.press.lookup import LADDER, ORDER, share_footprints
+from pipeline.press.work import work_of
 
 SQL = TABLES / "sql"
 ROW_GROUP_ROWS = 50_000
@@ -54,6 +55,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
     """
     facts = read_facts()
     frames = {**anatomise(snapshot, progress), "measured": read_measured()}
+    frames["work"] = work_of(frames["model"])
     workshop = folder / "workshop.duckdb"
     with duckdb.connect() as connection, interruptible(connection):
         connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop")
