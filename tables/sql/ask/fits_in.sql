@@ -51,7 +51,7 @@ fit_asked AS MATERIALIZED (
     SELECT asked.* REPLACE (
         coalesce(named.model_id, asked.model_id) AS model_id, fit_card.phase_id AS phase_id,
         coalesce(asked.context_tokens, default_context_tokens(model, fit_card.phase_id)) AS context_tokens),
-        list_filter(list_concat(list_transform(range(0, 53), lambda step: round(256 * pow(2, step / 4.0))::BIGINT),
+        list_filter(list_concat(list_transform(range(0, 53), lambda step: 256 * round(pow(2, step / 4.0))::BIGINT),
             ladder_contexts(model, constants)),
             lambda place: with_limits AND place <= coalesce(asked.max_context_tokens, model.max_context_tokens,
                 1048576)) AS places
