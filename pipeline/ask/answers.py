@@ -229,21 +229,23 @@ def _scenario(model: Model, use: Use, dtype: str, engine: str | None, count: int
 
 
 def _formats(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool) -> list[tuple[str, str | None]]:
-    """The formats, each with its engine (None: its own), that are told of: those that are published for the phase, or the one asked for."""
+    """The formats, each with its engine (None in training: its own), that are told of: those that are published for the phase, or the one asked for."""
     sets = almanac.rows(
         "SELECT dtype_ids, engine_ids FROM scenario_set WHERE purpose = 'lookup' AND list_contains(string_split(phase_ids, ' '), $phase)",
         {"phase": use.phase_id},
     )
+    own: dict[str, str | None] = {}
+    if not use.is_training:  # a training's engine is not that of its format
+        own = {row["dtype_id"]: row["engine_id"] for row in almanac.rows("SELECT dtype_id, engine_id FROM dtype")}
     known = {
-        (dtype, engine): None
+        (dtype, engine or own.get(dtype)): None
         for row in sets
         for dtype in row["dtype_ids"].split()
         for engine in (row["engine_ids"] or "").split() or [None]
     }
     if use.dtype_id is not None:
-        return [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))] or [
-            (use.dtype_id, None)
-        ]
+        asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]
+        return asked or [(use.dtype_id, own.get(use.dtype_id))]
     if every:
         return list(known)
     stored = model.row["stored_format"]

@@ -209,7 +209,10 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
         {"asked": asked.strip()},
     )
     if not rows:
-        near = almanac.value("SELECT nearest_ids('dtype', $asked)", {"asked": asked})
+        near = almanac.value(
+            "SELECT nearest_ids('dtype', $asked)",
+            {"asked": f"gguf-{asked}" if re.match(r"(?i)i?q\d", asked) else asked},
+        )
         raise Wrong(f"{visible(asked)} is no format of this almanac. Near it: {near}")
     return rows[0]["dtype_id"]
 
