@@ -156,8 +156,11 @@ def _more(url: str, part: Path, have: int, size: int) -> None:
     with _asked(url, headers, LONG_PATIENCE_SECONDS) as answer:
         starts = str(answer.headers.get("Content-Range", "")).startswith(f"bytes {have}-")
         goes_on = answer.status == 206 and starts
-        with part.open("ab" if have and goes_on else "wb") as file:
-            written = have if have and goes_on else 0
+        if not (have and goes_on):
+            part.unlink(missing_ok=True)
+            have = 0
+        with part.open("ab") as file:
+            written = have
             while written < size and (piece := answer.read(min(_PART_BYTES, size - written))):
                 file.write(piece)
                 written += len(piece)

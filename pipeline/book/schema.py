@@ -471,6 +471,8 @@ MACROS = (
     "footprints",
     "footprints_in",
     "fits_on",
+    "fits_in",
+    "gpu_named",
     "what_fits",
     "limits_on",
     "on_several_gpus",

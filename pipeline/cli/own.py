@@ -9,12 +9,10 @@ import datetime
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
 from pipeline.base.bounds import visible
 from pipeline.base.failures import Failure
 from pipeline.book.facts import read_facts, read_measured
-from pipeline.book.schema import PUBLISHED
 from pipeline.cli.describe import config_in
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
@@ -50,8 +48,7 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
     connection = duckdb.connect(str(database or ":memory:"))
     connection.execute("SET threads = 1")  # one model is no work to share
     try:
-        alone = dict(zip(PUBLISHED["work"].column_names, (MODEL_ID, MODEL_ID, ""), strict=True))
-        build.load(connection, facts, {**frames, "work": pl.DataFrame([alone]), "measured": read_measured()})
+        build.load(connection, facts, {**frames, "measured": read_measured()})
         build.run_sql(connection)
         # of one model the plan of a question takes longer than its answer, however the plan is
         connection.execute("PRAGMA disable_optimizer")

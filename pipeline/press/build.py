@@ -82,7 +82,7 @@ def load(
         table = FACTS.get(name) or PUBLISHED[name]
         # gpu is published with its capacity, which the SQL adds
         _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
-    for name in ("footprint", "prediction", "accuracy"):
+    for name in ("footprint", "prediction", "accuracy", *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
     connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'], LADDER)})")
     wide = dict(facts["constant"].select("constant_id", "value").rows())

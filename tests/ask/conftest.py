@@ -36,11 +36,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frames["work"] = work_of(frames["model"])
     assert set(FEW) <= set(frames["model"]["model_id"])
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{folder / build.DATABASE}' AS almanac (STORAGE_VERSION '{build.STORAGE_VERSION}')")
-        connection.execute("USE almanac")
         build.load(connection, read_facts(), frames)
         build.run_sql(connection)
         flatten(connection)
+        build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)
     return folder
 

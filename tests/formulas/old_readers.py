@@ -41,6 +41,7 @@ QUERIES = {
 }
 # Views, and the macros that only Python or people ask.
 BESIDES = [
+    "SELECT gpu_named('NVIDIA GeForce RTX 4090', 25757220864) = 'rtx-4090'",
     "SELECT count(*) > 0 FROM footprint",
     f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
     "SELECT count(*) > 0 FROM (SELECT internal.ladder_contexts(m, k) FROM internal.shape AS m, internal.constants AS k)",

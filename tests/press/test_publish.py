@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from pipeline.base.sealed import sealed
 from pipeline.base.progress import quiet
+from pipeline.base.sealed import sealed
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import manifest
 from pipeline.press import publish as publishing

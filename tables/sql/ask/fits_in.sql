@@ -108,8 +108,8 @@ SELECT
     iif(judged.reason IS NULL,
         card_verdict(judged.total_bytes, judged.error_band, judged.capacity_bytes, judged.gpu_count), NULL) AS verdict,
     iif(with_limits AND judged.reason IS NULL,
-        largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)), NULL)::BIGINT
-        AS max_context_tokens,
+        largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
+        NULL)::BIGINT AS max_context_tokens,
     model.max_context_tokens AS model_context_tokens,
     iif(judged.total_bytes IS NULL OR judged.card_id IS NULL, NULL, nullif(concat_ws(' ',
         share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, constants),

@@ -13,7 +13,8 @@ CREATE OR REPLACE MACRO gpu_named(printed_name, memory_bytes) AS (
     FROM gpu CROSS JOIN constants
     WHERE coalesce(abs(memory_bytes / (gpu.memory_gib_nominal * 1073741824) - 1) <= constants.gpu_name_tolerance, true)
         AND (
-            gpu.gpu_id IN (SELECT known.gpu_id FROM gpu_name AS known WHERE lower(known.driver_name) = lower(printed_name))
+            gpu.gpu_id IN (SELECT known.gpu_id FROM gpu_name AS known
+                WHERE lower(known.driver_name) = lower(printed_name))
             OR asked_id(gpu.name) = asked_id(regexp_replace(printed_name, '^(NVIDIA|AMD) ', ''))
         )
 );
