@@ -26,7 +26,6 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press import file
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
-from pipeline.press.compatibility import write_compatibility
 from pipeline.press.file import DATABASE, arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS, flatten
 from pipeline.press.lookup import LADDER, ORDER, share_footprints
@@ -140,7 +139,7 @@ def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
     found = dict(ARGUMENTS)
     for path in sql_files():
-        for statement in connection.extract_statements(path.read_text(encoding="utf-8")):
+        for statement in connection.extract_statements(written_out(path.read_text(encoding="utf-8"))):
             made = _MADE.match(_NO_CODE.sub(" ", statement.query))
             if made and made["kind"] == "MACRO":
                 found[made["name"]] = arguments_in(statement.query)
@@ -162,6 +161,9 @@ def _run(path: Path, run: Callable[[str], Any], text: str) -> Any:
 
 def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress) -> dict[str, int]:
     """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens."""
+    # (it knows the rules of verdicts as pages do; who reads one config needs neither)
+    from pipeline.press.compatibility import write_compatibility
+
     counts = {}
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
         path = folder / f"{name}.parquet"

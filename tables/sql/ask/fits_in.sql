@@ -15,18 +15,7 @@
 -- Units: bytes per GPU, tokens. Source: footprints, gpu, runs_on. Not covered: mixed cards.
 
 -- the columns of a scenario, and no row: what a relation leaves out is null
-CREATE OR REPLACE VIEW no_scenario AS
-SELECT
-    NULL::VARCHAR AS model_id, NULL::VARCHAR AS dtype_id, NULL::VARCHAR AS phase_id, NULL::VARCHAR AS engine_id,
-    NULL::BIGINT AS context_tokens, NULL::BIGINT AS sequences, NULL::BIGINT AS images, NULL::BIGINT AS image_width,
-    NULL::BIGINT AS image_height, NULL::DOUBLE AS audio_seconds, NULL::VARCHAR AS kv_dtype_id,
-    NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS precision, NULL::VARCHAR AS checkpointing,
-    NULL::BIGINT AS lora_rank, NULL::VARCHAR AS lora_targets, NULL::VARCHAR AS attention, NULL::VARCHAR AS sharding,
-    NULL::BIGINT AS gpu_count, NULL::VARCHAR AS adapter, NULL::VARCHAR AS loss, NULL::BIGINT AS gradient_accumulation,
-    NULL::BOOLEAN AS ema, NULL::BIGINT AS optimizer_rank, NULL::BIGINT AS max_context_tokens,
-    NULL::BIGINT AS tensor_parallel, NULL::BIGINT AS pipeline_parallel, NULL::BIGINT AS context_parallel,
-    NULL::BIGINT AS expert_parallel, NULL::BIGINT AS micro_batches_in_flight, NULL::BOOLEAN AS sequence_parallel,
-    NULL::VARCHAR AS offload
+CREATE OR REPLACE VIEW no_scenario AS SELECT {columns}
 WHERE false;
 
 CREATE OR REPLACE MACRO fits_in(
@@ -74,7 +63,7 @@ fit_footprint AS (
 ),
 fit_line AS (
     SELECT footprint.* EXCLUDE (is_asked),
-        list({'at': footprint.context_tokens, 'need': footprint.total_bytes * (1 + footprint.error_band)}
+        list({'at': footprint.context_tokens, 'need': needed(footprint.total_bytes, footprint.error_band)}
             ORDER BY footprint.context_tokens) FILTER (footprint.total_bytes IS NOT NULL)
             OVER (PARTITION BY model_id, dtype_id, engine_id, sequences, kv_dtype_id, optimizer_id, precision,
                 checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema,
