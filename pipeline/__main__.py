@@ -15,6 +15,7 @@ try:
     from pathlib import Path
     from typing import TYPE_CHECKING
 
+    from pipeline.ask import command
     from pipeline.base import failures
 except KeyboardInterrupt:
     sys.exit(130)
@@ -87,18 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
     )
     tell.add_argument("config", type=Path)
-    fits = commands.add_parser(
-        "fits", help="say what of a model that the almanac does not hold fits a card, from its config.json"
-    )
-    fits.add_argument("config", type=Path)
-    fits.add_argument("--gpu", default="rtx-4090", metavar="ID", help="card, as in the table gpu (default: rtx-4090)")
-    fits.add_argument("--context", type=int, default=8192, metavar="TOKENS", help="of one sequence (default: 8192)")
-    fits.add_argument(
-        "--keep",
-        type=Path,
-        metavar="FILE",
-        help="keep the DuckDB file, to ask its macros: the answer says under which id",
-    )
+    command.add(commands)
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
     commands.add_parser("check", help="check the published files and tables: prints what is damaged, and the bad rows")
     host_size = commands.add_parser(
@@ -145,10 +135,8 @@ def _run(asked: argparse.Namespace) -> int | None:
         from pipeline.cli.describe import told
 
         say(told(asked.config))
-    elif asked.command == "fits":
-        from pipeline.cli import own
-
-        say(own.answer(asked.config, asked.gpu, asked.context, asked.keep))
+    elif asked.command in ("fits", "what", "plan"):
+        return command.run(asked)
     elif asked.command == "release":
         from pipeline.press import changes, publish
 

@@ -17,7 +17,8 @@ READS = {
     "render": {"base", "book"},
     "press": {"base", "anatomy", "book", "hub", "confirm", "render"},
     "cli": {"base", "anatomy", "book", "hub", "press"},
-    "__main__": {"base", "hub", "press", "cli"},
+    "ask": {"base", "book", "cli"},
+    "__main__": {"base", "hub", "press", "cli", "ask"},
 }
 
 

@@ -65,7 +65,9 @@ PLAIN = frozenset(
     ]
 )
 # Words in braces that stand in tables/sql for all arguments of a scenario.
+_SQL_TYPES = {pl.String: "VARCHAR", pl.Int64: "BIGINT", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN"}
 _WORDS = {
+    "columns": ", ".join(f"NULL::{_SQL_TYPES[kind]} AS {name}" for name, kind in TYPES.items()),
     "parameters": ", ".join(
         name if name == "model_id" else f"{name} := {DEFAULTS.get(name, 'NULL')}" for name in TYPES
     ),
@@ -75,7 +77,7 @@ _WORDS = {
 
 
 def written_out(sql: str) -> str:
-    """A text of tables/sql with the arguments of a scenario where it says {parameters}, {arguments} or {is_plain}."""
+    """A text of tables/sql with the arguments of a scenario where it says {columns}, {parameters}, {arguments} or {is_plain}."""
     return re.sub(
         rf"\{{({'|'.join(_WORDS)})\}}", lambda found: "\n    ".join(textwrap.wrap(_WORDS[found[1]], 110)), sql
     )

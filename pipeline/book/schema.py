@@ -103,6 +103,12 @@ FACTS = _tables(
         "msrp_usd? source memory_reported_source? note?",
     ),
     _table(
+        "gpu_name",
+        "Names that drivers print of a card, for programs that ask the machine. A name may stand for cards of several sizes.",
+        "gpu_id driver_name",
+        "gpu_id driver_name source",
+    ),
+    _table(
         "dtype",
         "Formats that weights are held in, and the engine that runs each by default.",
         "dtype_id",
@@ -445,6 +451,13 @@ PUBLISHED = _tables(
         "verdict_count? wrong_fits_count? needless_refusal_count?",
     ),
     _table(
+        "work",
+        "Which models are one work: a base model with its copies, quantisations and fine-tunes, which need the same memory in the same "
+        "format. Models of one family and one plain name are the same weights, packed or hosted otherwise.",
+        "model_id",
+        "model_id lead_model_id plain_name",
+    ),
+    _table(
         "rejected",
         "Records that contradict themselves, with the reason.",
         "model_id",
@@ -458,6 +471,8 @@ MACROS = (
     "footprints",
     "footprints_in",
     "fits_on",
+    "fits_in",
+    "gpu_named",
     "what_fits",
     "limits_on",
     "on_several_gpus",

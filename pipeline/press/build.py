@@ -26,10 +26,10 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press import file
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
-from pipeline.press.compatibility import write_compatibility
 from pipeline.press.file import DATABASE, arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS, flatten
 from pipeline.press.lookup import LADDER, ORDER, share_footprints
+from pipeline.press.work import work_of
 
 SQL = TABLES / "sql"
 ROW_GROUP_ROWS = 50_000
@@ -54,6 +54,7 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
     """
     facts = read_facts()
     frames = {**anatomise(snapshot, progress), "measured": read_measured()}
+    frames["work"] = work_of(frames["model"])
     workshop = folder / "workshop.duckdb"
     with duckdb.connect() as connection, interruptible(connection):
         connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop")
@@ -80,7 +81,7 @@ def load(
         table = FACTS.get(name) or PUBLISHED[name]
         # gpu is published with its capacity, which the SQL adds
         _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
-    for name in ("footprint", "prediction", "accuracy"):
+    for name in ("footprint", "prediction", "accuracy", *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
     connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'], LADDER)})")
     wide = dict(facts["constant"].select("constant_id", "value").rows())
@@ -165,6 +166,9 @@ def _run(path: Path, run: Callable[[str], Any], text: str) -> Any:
 
 def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress) -> dict[str, int]:
     """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens."""
+    # (it knows the rules of verdicts as pages do; who reads one config needs neither)
+    from pipeline.press.compatibility import write_compatibility
+
     counts = {}
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
         path = folder / f"{name}.parquet"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import ROOT
+from pipeline.base.sealed import sealed, unsealed
 from pipeline.book.schema import ENUMS, PUBLISHED, Column, Table
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press.compatibility import DERIVED
@@ -45,14 +46,14 @@ def write(tables: Path, snapshot: Snapshot, row_counts: Mapping[str, int], finge
         "row_counts": dict(row_counts),
         "files": _files(tables),
     }
-    (tables / FILE).write_text(_json(_sealed(manifest)), encoding="utf-8")
+    (tables / FILE).write_text(_json(sealed(manifest)), encoding="utf-8")
 
 
 def write_site(site: Path, tables: Path, fingerprint: str, about: Mapping[str, Any]) -> None:
     """Writes the manifest of a site that was rendered from these tables."""
     manifest = {"fingerprint": fingerprint, "tables": tables_of(tables), **about, "files": _files(site)}
     # a line per file: there are thousands of them
-    text = json.dumps(_sealed(manifest), ensure_ascii=False).replace('"}, "', '"},\n"')
+    text = json.dumps(sealed(manifest), ensure_ascii=False).replace('"}, "', '"},\n"')
     (site / FILE).write_text(text + "\n", encoding="utf-8")
 
 
@@ -64,9 +65,8 @@ def tables_of(tables: Path) -> dict[str, str]:
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a folder; empty where there is none, or none that is as it was written."""
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) and found == _sealed(found) else {}
-    except (OSError, ValueError, RecursionError):
+        return unsealed((folder / FILE).read_bytes())
+    except OSError:
         return {}
 
 
@@ -117,12 +117,6 @@ def _names(folder: Path) -> list[str]:
         links = [name for name in folders if os.path.islink(os.path.join(top, name))]
         found += [os.path.relpath(os.path.join(top, name), folder).replace(os.sep, "/") for name in (*files, *links)]
     return found
-
-
-def _sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with its own checksum, as the last of its values."""
-    rest = {name: value for name, value in manifest.items() if name != "checksum"}
-    return {**rest, "checksum": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
 
 
 def versions(snapshot: Snapshot, fingerprint: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ QUERIES = {
     "SELECT total_bytes > 0 FROM internal.footprints_of_plain_training('tuned')",
     "scenarios": "SELECT sequences = 1 FROM internal.scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
+    "fits_in": "SELECT verdict = 'fits' AND max_context_tokens > 0 FROM fits_in('one_scenario', 'rtx-4090')",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
     "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
@@ -41,6 +42,7 @@ QUERIES = {
 }
 # Views, and the macros that only Python or people ask.
 BESIDES = [
+    "SELECT gpu_named('NVIDIA GeForce RTX 4090', 25757220864) = 'rtx-4090'",
     "SELECT count(*) > 0 FROM footprint",
     f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
     "SELECT count(*) > 0 FROM (SELECT internal.ladder_contexts(m, k) FROM internal.shape AS m, internal.constants AS k)",

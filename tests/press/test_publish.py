@@ -14,6 +14,7 @@ import time
 import pytest
 
 from pipeline.base.progress import quiet
+from pipeline.base.sealed import sealed
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import manifest
 from pipeline.press import publish as publishing
@@ -136,7 +137,7 @@ def test_a_site_names_the_tables_that_it_was_rendered_from(stages):
     # a site of other tables is not taken for one of these
     other = manifest.read(tables) | {"code_revision": "another"}
     (tables / "manifest.json").chmod(0o644)
-    (tables / "manifest.json").write_text(json.dumps(manifest._sealed(other)))
+    (tables / "manifest.json").write_text(json.dumps(sealed(other)))
     assert run(root, output).rebuilt == ("site",)
 
 

@@ -11,60 +11,19 @@ because works of one shape share a line, and because formats of one engine diffe
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 import polars as pl
 
-from pipeline import ROOT
+from pipeline.book.commands import GGUF_OF
+from pipeline.book.wishes import Wish, wishes
 from pipeline.render.data import limits, works
 from pipeline.render.data.book import Book
-from pipeline.render.pages.answer import GGUF_OF
 
-WISHES = ROOT / "site" / "wishes.csv"
 CACHE = ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
 NEEDED = ("gpu_count", "weights_bytes", *CACHE)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What somebody wants to do: the formats that are told of it, which of them decide whether a model `serves`, and which models are meant."""
-
-    name: str
-    label: str
-    file: str
-    columns: tuple[tuple[str, str, str], ...]  # phase, format, engine; the best first
-    asked: tuple[int, ...]  # places of the columns that decide
-    tasks: tuple[str, ...]
-    named: str  # a pattern that the name holds; empty: any
-    not_named: str  # one that it does not: what reads letters off pictures, guards or drafts for others has a task of those that chat
-    context_tokens: int
-
-    def means(self, model: dict) -> bool:
-        """Whether a model is one of those that are meant, by its task and its name."""
-        name = model["model_id"]
-        is_named = not self.named or re.search(self.named, name, re.IGNORECASE)
-        is_other = self.not_named and re.search(self.not_named, name, re.IGNORECASE)
-        return model["pipeline_tag"] in self.tasks and bool(is_named) and not is_other
-
-
-def wishes(file: Path = WISHES) -> list[Wish]:
-    """The rows of site/wishes.csv."""
-    found = []
-    with file.open(encoding="utf-8", newline="") as lines:
-        for row in csv.DictReader(lines):
-            columns = tuple(tuple(c.split("/")) for c in row["columns"].split())
-            asked = [tuple(c.split("/")) for c in row["asked"].split()] or columns
-            places = tuple(columns.index(c) for c in asked)
-            tasks, tokens = tuple(row["tasks"].split()), int(row["context_tokens"])
-            names = row["named"], row["not_named"]
-            found.append(Wish(row["wish"], row["label"], row["file"], columns, places, tasks, *names, tokens))
-    return found
 
 
 class Window:

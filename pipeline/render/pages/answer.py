@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline.book.commands import GGUF_OF
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.words import judge, tokens
 
@@ -14,8 +15,6 @@ ASKED = (
 )
 FOUR_BIT = ASKED[0][1] + ("gptq-int4", "mxfp4", "nvfp4")
 WHOLE = ("fp32", "bf16", "fp16")
-# Published so, a model is given out for llama.cpp in the same values, which takes least.
-GGUF_OF = {"mxfp4": "gguf-mxfp4"}
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
 BARELY = ", barely"

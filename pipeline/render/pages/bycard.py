@@ -10,10 +10,11 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from pipeline.book.commands import GGUF_OF
 from pipeline.render import words
 from pipeline.render.data.book import Book, Scenario
 from pipeline.render.data.support import Support
-from pipeline.render.pages.answer import GGUF_OF, WHOLE
+from pipeline.render.pages.answer import WHOLE
 
 # The best quality first: what a reader is offered, by format and engine.
 QUALITY = (

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from pipeline.book.commands import GGUF_OF
 from pipeline.book.components import COMPONENTS
 from pipeline.render import paths, words
 from pipeline.render.data import modelfiles, openings, relatives, works
@@ -23,7 +24,7 @@ from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
-from pipeline.render.pages.answer import GGUF_OF, SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
+from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
 from pipeline.render.pages.bycard import ByCard
 from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach

@@ -94,11 +94,12 @@ FROM piece GROUP BY block ORDER BY block;
 
 -- layers_that_fit('rtx-3060-12gb', 'Qwen/Qwen3-32B', context_tokens := 8192): the most layers that fit with their error
 -- band, and for a mixture of experts the fewest blocks whose experts stay on the CPU while all else is on the GPU.
+-- free_bytes := n is what is free of the card, or of one that nobody names (gpu_id NULL).
 CREATE OR REPLACE MACRO layers_that_fit(
     gpu_id, model_id, dtype_id := 'gguf-q4_k_m', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
-    attention := NULL
+    attention := NULL, free_bytes := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes),
 scenario_asked AS (
     SELECT
         known_model(model_id) AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
@@ -172,12 +173,16 @@ best AS (
         min(experts_off) FILTER (on_gpu > blocks) AS experts_off,
         arg_min(gpu_bytes, experts_off) FILTER (on_gpu > blocks) AS experts_gpu_bytes,
         arg_min(host_bytes, experts_off) FILTER (on_gpu > blocks) AS experts_host_bytes
-    FROM sized JOIN card_asked ON true JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
-    WHERE takes(gpu_bytes, error_band, gpu.capacity_bytes)
+    FROM sized JOIN card_asked ON true LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+    -- (least passes over nulls: an amount of memory may stand for the card, or be what is free of it)
+    WHERE takes(gpu_bytes, error_band, least(gpu.capacity_bytes, card_asked.free_bytes))
 ),
 reasoned AS (
     SELECT whole.*, coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, CASE
-        WHEN gpu.gpu_id IS NULL OR whole.unknown_reason IS NOT NULL
+        WHEN card_asked.gpu_id IS NULL AND card_asked.free_bytes IS NOT NULL AND whole.unknown_reason IS NOT NULL
+            THEN with_nearest(whole.unknown_reason, whole.model_id)
+        WHEN gpu.gpu_id IS NULL AND (card_asked.gpu_id IS NOT NULL OR card_asked.free_bytes IS NULL)
+            OR whole.unknown_reason IS NOT NULL
             THEN no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, whole.total_bytes, whole.unknown_reason,
                 whole.model_id, NULL)
         WHEN whole.engine_id NOT IN ('llama.cpp', 'transformers')

@@ -1,0 +1,168 @@
+"""Finding the almanac and asking it: a build on this machine, a file, or a copy of what lies at an address.
+
+An `Almanac` asks macros and small tables only. Its large tables may lie elsewhere; nothing here needs them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipeline.base.bounds import visible
+from pipeline.base.readonly import reading
+
+from .problems import NoData
+
+DATABASE = "almanac.duckdb"
+MANIFEST = "manifest.json"
+SCHEMA_MAJOR = 1  # of manifest.json; another major may say something else in the same words
+PLACE = "VRAM_ALMANAC"  # a folder, a file or an address, in the environment
+_LOCAL = (Path("build") / "tables" / DATABASE, Path("tables") / DATABASE, Path(DATABASE))
+HOW = f"Build one (`make publish` in a checkout), or name a folder, a file or an address: --data, or {PLACE} in the environment"
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Almanac:
+    """An open file, where it is from, and what its manifest says of it (empty where none lies beside it)."""
+
+    connection: duckdb.DuckDBPyConnection
+    place: str
+    manifest: Mapping[str, Any]
+    note: str = ""  # how old a copy is, where its address does not answer
+
+    def rows(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
+        """What a query answers, as dicts. Raises NoData where the file is not one of this almanac, or older than this command."""
+        try:
+            asked = self.connection.execute(query, values)
+            names = [column[0] for column in asked.description]
+            return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
+        except (duckdb.CatalogException, duckdb.BinderException) as error:
+            raise NoData(self._foreign(error)) from None
+        except duckdb.InvalidInputException as error:
+            raise NoData(f"{self.place} does not answer: {_first(error)}") from None
+        except duckdb.Error as error:
+            raise NoData(f"{self.place} is damaged: {_first(error)}") from None
+
+    def value(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
+        """The one value that a query answers."""
+        return next(iter(self.rows(query, values)[0].values()))
+
+    def ask(self, scenarios: Sequence[Row], card: str | None, free_bytes: int | None, **how: Any) -> list[Row]:
+        """`fits_in` of scenarios that name the same columns."""
+        names = list(scenarios[0])
+        columns = ", ".join(f"unnest(${name}) AS {name}" for name in names)
+        self.connection.execute("CREATE OR REPLACE TEMP TABLE asked AS FROM no_scenario")
+        self.connection.execute(
+            f"INSERT INTO asked BY NAME SELECT {columns}", {name: [s[name] for s in scenarios] for name in names}
+        )
+        more = "".join(f", {name} := ${name}" for name in how)
+        return self.rows(
+            f"FROM fits_in('asked', $card, free_bytes := $free{more})", {"card": card, "free": free_bytes, **how}
+        )
+
+    def _foreign(self, error: Exception) -> str:
+        version = self.manifest.get("schema_version")
+        if version:
+            return (
+                f"{self.place} is of an older release (schema {version}) than this command, which asks what it does not have "
+                f"({_first(error)})"
+            )
+        return f"{self.place} is no almanac, or one of an older release: {_first(error)}"
+
+
+@contextmanager
+def opened(place: str | None, *, is_fresh: bool = False) -> Iterator[Almanac]:
+    """The almanac at a folder, a file or an address; by default that of the environment, of this machine's build, or the copy that was
+    last asked. Raises NoData."""
+    place = place or os.environ.get(PLACE) or ""
+    note = ""
+    if _is_address(place) or (not place and _local() is None):
+        from . import remote
+
+        copy = remote.copy_of(place.rstrip("/"), is_fresh=is_fresh) if place else remote.last_copy()
+        if copy is None:
+            raise NoData(f"There is no almanac here. {HOW}")
+        path, shown, note = copy.path, copy.address, copy.note
+    else:
+        path = _file(Path(place)) if place else _local()
+        shown = str(path)
+    manifest = _manifest(path.with_name(MANIFEST))
+    check_version(manifest.get("schema_version"), shown)
+    try:
+        with reading(path) as connection:
+            yield Almanac(connection, visible(shown), manifest, note)
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
+        raise NoData(f"{shown} cannot be read: {_first(error)}") from None
+
+
+def check_version(version: Any, place: str) -> None:
+    """Raises NoData where a file may say other things in the same words."""
+    major = str(version).partition(".")[0] if version else str(SCHEMA_MAJOR)
+    if major.isdigit() and int(major) > SCHEMA_MAJOR:
+        raise NoData(
+            f"{place} has schema {version}, and this command knows {SCHEMA_MAJOR}.x: a newer vram-almanac is needed"
+        )
+    if major != str(SCHEMA_MAJOR):
+        raise NoData(
+            f"{place} has schema {version}, and this command knows {SCHEMA_MAJOR}.x: a newer almanac is needed"
+        )
+
+
+def _is_address(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _file(place: Path) -> Path:
+    path = place / DATABASE if place.is_dir() else place
+    if place.is_dir() and not path.exists() and (place / "tables" / DATABASE).exists():
+        path = place / "tables" / DATABASE
+    if not path.exists():
+        raise NoData(f"{path} is not there. {HOW}")
+    return path
+
+
+def _local() -> Path | None:
+    """The build in this folder, or of the checkout that this runs from."""
+    from pipeline import ROOT
+
+    for path in (*_LOCAL, ROOT / "build" / "tables" / DATABASE):
+        if path.exists():
+            return path
+    return None
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _first(error: Exception) -> str:
+    return visible(str(error).strip().partition("\n")[0])
+
+
+def cache_folder() -> Path:
+    """Where copies are kept, as each system has it."""
+    if given := os.environ.get("XDG_CACHE_HOME"):
+        return Path(given) / "vram-almanac"
+    if local := os.environ.get("LOCALAPPDATA"):
+        return Path(local) / "vram-almanac"
+    home = Path.home()
+    library = home / "Library" / "Caches"
+    return (
+        (library if library.is_dir() else home / ".cache") / "vram-almanac"
+        if home.is_dir()
+        else Path(tempfile.gettempdir())
+    )

@@ -1,0 +1,318 @@
+"""The command line of `vram-almanac`: what can be asked, and with which status it ends (problems.py)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.base import failures
+
+from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
+
+if TYPE_CHECKING:
+    from .almanac import Almanac
+    from .question import Card, Use
+
+PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
+STATUSES = (
+    "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
+    "4 where there is no almanac to ask."
+)
+_MOST_TOKENS, _MOST_USERS = 2**27, 2**20
+
+
+def parser(prog: str = "vram-almanac") -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add(commands)
+    done = commands.add_parser("completion", help="print what makes a shell complete this command")
+    done.add_argument("shell", choices=("bash", "zsh", "fish"))
+    return top
+
+
+def add(commands: Any) -> None:
+    """The questions, as commands of a parser."""
+    fits = commands.add_parser(
+        "fits", help="say whether a model fits a card, in which formats and how far", epilog=STATUSES
+    )
+    fits.add_argument(
+        "model",
+        metavar="MODEL",
+        help="organisation/name as on the Hugging Face Hub, or a config.json or adapter_config.json",
+    )
+    _add_card(fits)
+    _add_use(fits)
+    fits.add_argument(
+        "--all", action="store_true", help="every format, also those that do not run here, each with its reason"
+    )
+    fits.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="of a config.json: keep the DuckDB file that answered, to ask its macros",
+    )
+    _add_output(fits)
+    what = commands.add_parser(
+        "what", help="list what fits a card, the newest and most downloaded first", epilog=STATUSES
+    )
+    _add_card(what)
+    what.add_argument(
+        "--for",
+        dest="wish",
+        default="chat",
+        metavar="WISH",
+        help="chat, code, vision, embed, qlora, lora or full (default: chat)",
+    )
+    what.add_argument(
+        "--context",
+        type=_count("--context", _MOST_TOKENS),
+        metavar="TOKENS",
+        help="at least so many (default: as the wish has it)",
+    )
+    what.add_argument(
+        "--users", type=_count("--users", _MOST_USERS), default=1, metavar="N", help="at the same time (default: 1)"
+    )
+    what.add_argument("--format", metavar="F", help="in this format alone, for example Q4_K_M")
+    what.add_argument("--kv", metavar="F", help="format of the cache, for example q8_0")
+    what.add_argument(
+        "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
+    )
+    _add_output(what)
+    plan = commands.add_parser(
+        "plan", help="say how many cards of a kind a model takes, and how they share", epilog=STATUSES
+    )
+    plan.add_argument("model", metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json")
+    _add_card(plan, is_several=True)
+    _add_use(plan)
+    plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
+    _add_output(plan)
+
+
+def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> None:
+    group = command.add_argument_group("the card (by default that of this machine, and what is free of it)")
+    more = {"action": "append"} if is_several else {}
+    group.add_argument(
+        "--gpu",
+        metavar="CARD",
+        help="id or name, several of them as 2xrtx-3090" + ("; may be said again" if is_several else ""),
+        **more,
+    )
+    if not is_several:
+        group.add_argument(
+            "--free",
+            type=_amount,
+            metavar="SIZE",
+            help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names",
+        )
+    group.add_argument(
+        "--empty", action="store_true", help="this machine's card as if no other program held a part of it"
+    )
+
+
+def _add_use(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--context",
+        type=_count("--context", _MOST_TOKENS),
+        metavar="TOKENS",
+        help="of one sequence (default: 8192; in training 2048)",
+    )
+    command.add_argument(
+        "--users",
+        "--batch",
+        dest="users",
+        type=_count("--users", _MOST_USERS),
+        default=1,
+        metavar="N",
+        help="at the same time; in training the micro-batch (default: 1)",
+    )
+    command.add_argument("--format", metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
+    command.add_argument("--kv", metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)")
+    command.add_argument("--phase", choices=PHASES, default=None, help="what is done with it (default: inference)")
+    command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print the answer as JSON, in bytes and tokens")
+    command.add_argument(
+        "--data",
+        metavar="PLACE",
+        help="folder, file or address of the almanac (default: VRAM_ALMANAC, else this machine's build, else the last copy)",
+    )
+    command.add_argument(
+        "--fresh",
+        action="store_true",
+        help="ask the address whether there is a newer almanac, though it was asked today",
+    )
+
+
+def _count(name: str, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        plain = text.replace(",", "").replace("_", "")
+        if not (plain.isascii() and plain.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number")
+        number = int(plain[:12])
+        if not 1 <= number <= most:
+            raise argparse.ArgumentTypeError(f"it starts at 1 and ends at {most:,}")
+        return number
+
+    return read
+
+
+def _amount(text: str) -> str:
+    from .question import amount
+
+    try:
+        amount(text)
+    except ValueError as reason:
+        raise argparse.ArgumentTypeError(str(reason)) from None
+    return text
+
+
+def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> int:
+    """Runs the command. Returns its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal may not have every character that we print
+            stream.reconfigure(errors="backslashreplace")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["complete"]:  # asked by the shell, at every Tab
+        from . import completion
+
+        return completion.complete(given[1:])
+    asked = parser(prog).parse_args(given)
+    try:
+        with failures.stoppable():
+            return run(asked)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has read enough
+        return FITS
+    except (Exception, KeyboardInterrupt) as error:
+        status = failures.told(error)
+        if status != failures.FAILED:
+            return status
+        return MISTAKE if failures.sentence_of(error) is None else NO_DATA
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Answers what was asked, on standard output; a problem on standard error. Returns the exit status."""
+    from . import words
+
+    if asked.command == "completion":
+        from . import completion
+
+        print(completion.script(asked.shell))
+        return FITS
+    try:
+        answer, status, page = _answer(asked)
+    except Problem as problem:
+        if asked.json:
+            print(json.dumps({"problem": str(problem), "status": problem.status}, ensure_ascii=False))
+        words.problem(str(problem))
+        return problem.status
+    print(json.dumps(answer, ensure_ascii=False, indent=1) if asked.json else page.text(), flush=True)
+    return status
+
+
+def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
+    from . import answers, own, question, words
+    from .almanac import opened
+
+    page = words.Page(sys.stdout)
+    path = own.path_of(asked.model) if asked.command != "what" else None
+    if getattr(asked, "keep", None) and path is None:
+        raise Wrong("--keep is for a config.json: the almanac itself is a DuckDB file already")
+    adapter = own.adapter_of(path) if path else None
+    is_config = path is not None and adapter is None
+    opening = (
+        own.opened(path, asked.keep if asked.command == "fits" else None)
+        if is_config
+        else opened(asked.data, is_fresh=asked.fresh)
+    )
+    with opening as almanac:
+        name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
+        model = None if name is None else question.model_of(almanac, name)
+        if is_config:
+            model = own.shown_as(model, asked.model)
+        use = _use(almanac, asked, adapter)
+        if model is not None:
+            question.check_use(model, use)
+        if asked.command == "plan":
+            cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [
+                question.machine_card(almanac, is_empty=True)
+            ]
+            if any(card.gpu_id is None for card in cards):
+                raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
+            answer = answers.plan(almanac, model, cards, use, asked.limit)
+            status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
+            words.plan(answer, page)
+        elif asked.command == "what":
+            card = _card(almanac, asked)
+            answer = answers.what(almanac, card, _wish(asked.wish), use, asked.limit)
+            status = answers.STATUS["fits" if answer["models"] else "no"]
+            words.what(answer, page)
+        else:
+            card = _card(almanac, asked)
+            told = None
+            if adapter:
+                card, told = own.with_adapter(almanac, model, card, use, adapter)
+            answer = answers.fits(almanac, model, card, use, every=asked.all)
+            if is_config:
+                answer["about"] = own.about(model)
+            if told:
+                answer["adapter"] = told
+            status = answers.STATUS[answer["verdict"]]
+            words.fits(answer, page, most_commands=len(answer["commands"]) if asked.all else words.COMMANDS)
+        version = almanac.manifest.get("data_version")
+        answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
+        answer["status"] = status
+        words.footer(version, almanac.place, almanac.note, page)
+        if getattr(asked, "keep", None):
+            page.say(f"Kept in {asked.keep}: FROM footprint_of('{own.MODEL_ID}')")
+    return answer, status, page
+
+
+def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
+    from . import question
+
+    card = question.card_of(almanac, asked.gpu) if asked.gpu else None
+    if asked.free:
+        return question.free_card(card, question.amount(asked.free), asked.free)
+    return card or question.machine_card(almanac, is_empty=asked.empty)
+
+
+def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
+    from . import question
+
+    phase = getattr(asked, "phase", None) or question.INFERENCE
+    is_training = phase != question.INFERENCE
+    rank = getattr(asked, "rank", None)
+    if rank and phase not in ("lora", "qlora"):
+        raise Wrong("--rank is of a LoRA: --phase lora or qlora")
+    if asked.kv and is_training:
+        raise Wrong("--kv is of inference: a training holds no cache")
+    if rank and adapter:
+        raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
+    use = question.Use(
+        phase_id=phase,
+        context_tokens=asked.context,
+        sequences=asked.users,
+        dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
+        kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
+        lora_rank=rank,
+    )
+    return adapter.used(use) if adapter else use
+
+
+def _wish(name: str) -> Any:
+    from pipeline.book.wishes import wishes
+
+    known = {wish.name: wish for wish in wishes()}
+    if name not in known:
+        raise Wrong(f"--for {name}: it is one of {', '.join(known)}")
+    return known[name]

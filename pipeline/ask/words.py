@@ -1,0 +1,350 @@
+"""Answers in words: the sentence first, then a small table, then what helps, then the command to paste.
+
+Sizes are GiB, here only. Colours are for a terminal that has them, lines no wider than it is; a pipe has neither.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from pipeline.base.bounds import visible
+
+NARROW = 64  # columns of a terminal below which a table leaves out where a format runs
+WIDEST = 100
+COMMANDS = 3  # that are shown; all of them with --all
+_GIB = 2**30
+_VERDICTS = {"fits": "fits", "tight": "barely", "no": "no", None: "unknown"}
+_COLOURS = {"fits": "32", "tight": "33", "no": "31", None: "2", "bold": "1", "dim": "2"}
+_PHASES = {
+    "inference": "run", "lora": "be fine-tuned by LoRA", "qlora": "be fine-tuned by QLoRA",
+    "full-finetune": "be fine-tuned in full", "pretrain": "be trained from the start",
+}  # fmt: skip
+ENGINES = {
+    "llama.cpp": "llama.cpp",
+    "vllm": "vLLM",
+    "transformers": "Transformers",
+    "mlx-lm": "MLX",
+    "sglang": "SGLang",
+}
+_PLACEMENTS = {"resident": "all parts on the card", "model": "one part at a time", "sequential": "one module at a time"}
+
+
+class Page:
+    """Lines for one reader: how wide, and whether in colours."""
+
+    def __init__(self, file: TextIO) -> None:
+        is_terminal = file.isatty()
+        self.has_colours = is_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        wide = is_terminal or "COLUMNS" in os.environ
+        self.width = max(20, min(WIDEST, shutil.get_terminal_size((80, 24)).columns if wide else WIDEST))
+        self.lines: list[str] = []
+
+    def coloured(self, text: str, kind: str | None) -> str:
+        return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self.has_colours else text
+
+    def say(self, text: str, kind: str | None = "plain", indent: str = "") -> None:
+        behind = indent + "  " * text.startswith("- ")
+        wrapped = textwrap.wrap(
+            visible(text), self.width, initial_indent=indent, subsequent_indent=behind, break_on_hyphens=False
+        )
+        self.lines += [line if kind == "plain" else self.coloured(line, kind) for line in wrapped or [""]]
+
+    def gap(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def verbatim(self, text: str) -> None:
+        """What is pasted is never broken."""
+        self.lines.append(f"  {visible(text)}")
+
+    def table(
+        self, heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Iterable[str | None], drop: int
+    ) -> None:
+        """Columns, the first to the left; `drop` is left out where the terminal is narrow."""
+        table = [list(heads), *([visible(cell) for cell in row] for row in rows)]
+        if self.width < NARROW:
+            table = [[cell for k, cell in enumerate(row) if k != drop] for row in table]
+        widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+        left = [k for k, head in enumerate(table[0]) if head in ("", "format", "runs in", "model", "shared")]
+        for row, kind in zip(table, ["dim", *kinds], strict=True):
+            cells = [
+                cell.ljust(w) if k in left else cell.rjust(w)
+                for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ]
+            self.lines.append(self.coloured("  " + "  ".join(cells).rstrip(), kind))
+
+    def text(self) -> str:
+        return "\n".join(self.lines).rstrip("\n")
+
+
+def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
+    card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
+    page.say(_sentence(answer), "bold")
+    for note in card["notes"]:
+        page.say(note)
+    if about := answer.get("about"):
+        context = (
+            f"reads {about['max_context_tokens']:,} tokens"
+            if about["max_context_tokens"]
+            else "does not say how much it reads"
+        )
+        page.say(
+            f"By its config it has {about['parameter_count']:,} parameters in {about['layer_count']:,} layers and {context}. {about['anatomy_note']}."
+        )
+    if answer.get("adapter"):
+        page.say(_adapter(answer["adapter"]))
+    if answer["formats"]:
+        known = [row for row in answer["formats"] if row["verdict"] is not None]
+        unknown = [row for row in answer["formats"] if row["verdict"] is None]
+        if known:
+            page.gap()
+            rows = [
+                (
+                    format_name(row["dtype_id"]),
+                    _engine(row),
+                    _gib(row["total_bytes"]),
+                    _reach(row),
+                    _VERDICTS[row["verdict"]],
+                )
+                for row in known
+            ]
+            what = "needs, each" if any(row["gpu_count"] > 1 for row in known) else "needs"
+            page.table(
+                ("format", "runs in", what, "longest context", ""), rows, [row["verdict"] for row in known], drop=1
+            )
+        for row in unknown if verdict is not None else ():
+            page.say(f"{format_name(row['dtype_id'])} in {_engine(row)}: {row['unknown_reason']}", "dim", "  ")
+    if answer.get("placements"):
+        page.gap()
+        rows = [
+            (_PLACEMENTS.get(r["placement"], r["placement"]), _gib(r["total_bytes"]), _VERDICTS[r["verdict"]])
+            for r in answer["placements"]
+        ]
+        page.table(("", "needs", " "), rows, [r["verdict"] for r in answer["placements"]], drop=9)
+    if answer["helps"]:
+        page.gap()
+        page.say("What helps:")
+        for help_ in answer["helps"]:
+            page.say(f"- {_help(help_, card, use)}", indent="  ")
+    for line in answer["commands"][:most_commands]:
+        page.gap()
+        page.say(f"{line['engine']}, {format_name(line['dtype_id'])}:")
+        page.verbatim(line["command"])
+        if line["note"]:
+            page.say(line["note"], "dim", "  ")
+    if best and verdict == "tight":
+        page.gap()
+        page.say("“Barely” is without the margin for what nobody can know beforehand: it may run out of memory.", "dim")
+
+
+def _sentence(answer: dict[str, Any]) -> str:
+    card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
+    where = _cards(card)
+    if answer.get("placements") is not None and verdict:
+        told = _PLACEMENTS.get(best["placement"], best["placement"])
+        how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
+        return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {_gib(best['total_bytes'])} of {_gib(card['usable_bytes'])} GiB."
+    if verdict is None:
+        return f"Not known: {answer['reason'] or 'no figure of this model'}."
+    size = f"{_gib(best['total_bytes'])} of {_gib(best['capacity_bytes'])} GiB"
+    at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
+    if use["sequences"] > 1:
+        at += f" for {use['sequences']:,} {'users at once' if use['phase_id'] == 'inference' else 'sequences at once'}"
+    name = format_name(best["dtype_id"])
+    how = _PHASES[use["phase_id"]]
+    if verdict == "fits":
+        reach = _reach(best)
+        up = (
+            ""
+            if reach in ("–", "?")
+            else ", the whole of what it reads"
+            if reach.endswith("(all)") and best["max_context_tokens"] == best["context_tokens"]
+            else f", up to {best['max_context_tokens']:,} fit"
+        )
+        each = " on each" if best["gpu_count"] > 1 else ""
+        return f"Yes: {answer['model']} can {how} on {where}, best in {name} ({_engine(best)}): {size}{each} {at}{up}."
+    if verdict == "tight":
+        return f"Barely: {answer['model']} may {how} on {where} in {name} ({_engine(best)}), without a margin: {size} {at}."
+    least = min((row for row in answer["formats"] if row["total_bytes"]), key=lambda row: row["total_bytes"])
+    return (
+        f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
+        f"needs {_gib(least['total_bytes'])} of {_gib(least['capacity_bytes'])} GiB."
+    )
+
+
+def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
+    kind = told["help"]
+    if kind == "layers":
+        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card (-ngl {told['gpu_layers']}) in {format_name(told['dtype_id'])}, {_gib(told['host_bytes'])} GiB in main memory; slower."
+        if told.get("cpu_expert_layers") is not None:
+            text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {_gib(told['cpu_expert_host_bytes'])} GiB there."
+        return text
+    name = f"{format_name(told['dtype_id'])} ({_engine(told)})"
+    if kind == "context":
+        return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
+    if kind == "cache":
+        return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
+    if kind == "cards":
+        return f"{told['gpu_count']} such cards: it fits in {name}, {_gib(told['total_bytes'])} GiB on each."
+    return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."
+
+
+def _adapter(told: dict[str, Any]) -> str:
+    return (
+        f"With its adapter kept beside the weights ({told['adapter_bytes'] / 2**20:,.0f} MiB in 16 bits); merged into them it takes nothing."
+        if told.get("adapter_bytes") is not None
+        else f"The adapter has rank {told['lora_rank']} on {told['lora_targets']}."
+    )
+
+
+def what(answer: dict[str, Any], page: Page) -> None:
+    card, models = answer["card"], answer["models"]
+    at = f"at {answer['context_tokens']:,} tokens" + (
+        f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
+    )
+    if not models:
+        page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {_cards(card)} {at}.", "bold")
+    else:
+        page.say(
+            f"{answer['fitting']:,} of {answer['of']:,} models to {answer['label']} fit {_cards(card)} {at}; the newest and most downloaded:",
+            "bold",
+        )
+    for note in card["notes"]:
+        page.say(note)
+    if models:
+        page.gap()
+        rows = [
+            (
+                m["model"],
+                _count(m["parameter_count"]),
+                m["created_at"] or "",
+                format_name(m["dtype_id"]),
+                _gib(m["total_bytes"]),
+                _reach(m),
+            )
+            for m in models
+        ]
+        page.table(
+            ("model", "size", "made", "format ", "needs", "longest context"),
+            rows,
+            [m["verdict"] for m in models],
+            drop=2,
+        )
+        page.gap()
+        page.say(f"More of one: vram-almanac fits {models[0]['model']}", "dim")
+
+
+def plan(answer: dict[str, Any], page: Page) -> None:
+    use = answer["use"]
+    for each in answer["cards"]:
+        card, plans = each["card"], each["plans"]
+        page.gap()
+        if each["verdict"] is None:
+            page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
+            continue
+        if each["verdict"] == "no":
+            page.say(
+                f"No: {answer['model']} cannot {_PHASES[use['phase_id']]} on {each['most']} × {card['name']}, the most that is worked out.",
+                "bold",
+            )
+            continue
+        first = plans[0]
+        barely = " barely, without a margin" if each["verdict"] == "tight" else ""
+        page.say(
+            f"{first['gpu_count']} × {card['name']}{barely}: {answer['model']} can {_PHASES[use['phase_id']]} "
+            f"at {first['context_tokens']:,} tokens, {_gib(first['total_bytes'])} of {_gib(first['capacity_bytes'])} GiB on each.",
+            "bold",
+        )
+        page.gap()
+        if "dtype_id" in first:
+            heads = ("format", "runs in", "cards", "needs, each", "longest context")
+            rows = [
+                (format_name(p["dtype_id"]), _engine(p), str(p["gpu_count"]), _gib(p["total_bytes"]), _reach(p))
+                for p in plans
+            ]
+        else:
+            heads = ("shared", "runs in", "cards", "needs, each", "checkpointing")
+            rows = [
+                (_shared(p), _engine(p), str(p["gpu_count"]), _gib(p["total_bytes"]), p["checkpointing"] or "")
+                for p in plans
+            ]
+        page.table(heads, rows, [_kind(p) for p in plans], drop=1)
+    for note in dict.fromkeys(note for each in answer["cards"] for note in each["card"]["notes"]):
+        page.say(note)
+
+
+def _kind(row: dict[str, Any]) -> str | None:
+    return "fits" if row["verdict"] == "multi-gpu" else row["verdict"]
+
+
+def _shared(row: dict[str, Any]) -> str:
+    ways = [row["sharding"]] if row["sharding"] not in (None, "none") else []
+    for name, short in (
+        ("tensor_parallel", "tensor"),
+        ("pipeline_parallel", "pipeline"),
+        ("context_parallel", "context"),
+    ):
+        if (row[name] or 1) > 1:
+            ways.append(f"{short} {row[name]}")
+    return ", ".join(ways) or "one card"
+
+
+def _cards(card: dict[str, Any]) -> str:
+    if card["gpu_id"] is None:
+        return card["name"]
+    return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"
+
+
+def format_name(dtype: str) -> str:
+    return dtype.removeprefix("gguf-").upper() if dtype.startswith("gguf-") else dtype
+
+
+def _engine(row: dict[str, Any]) -> str:
+    return ENGINES.get(row["engine_id"], row["engine_id"])
+
+
+def _gib(size: int | None) -> str:
+    return "?" if size is None else f"{size / _GIB:,.1f}"
+
+
+def _reach(row: dict[str, Any]) -> str:
+    found, whole = row["max_context_tokens"], row["model_context_tokens"]
+    if found is None:
+        return "?"
+    if not found:
+        return "–"
+    return f"{found:,} (all)" if whole and found >= whole else f"{found:,}"
+
+
+def _count(number: int | None) -> str:
+    if not number:
+        return "?"
+    for size, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return str(number)
+
+
+def footer(version: str | None, place: str, note: str, page: Page) -> None:
+    """Which figures these are, and how old."""
+    page.gap()
+    if note:
+        page.say(note)
+    told = (
+        f"Figures of {version}, with their error margin."
+        if version
+        else f"Figures of {place}, with their error margin."
+    )
+    page.say(told, "dim")
+
+
+def problem(text: str, file: TextIO | None = None) -> None:
+    file = file or sys.stderr
+    page = Page(file)
+    page.say(text)
+    print(page.text(), file=file, flush=True)

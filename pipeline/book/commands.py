@@ -1,0 +1,75 @@
+"""The commands to paste: one table (site/commands.csv) for pages and for the terminal, and how its gaps are filled.
+
+A row is an engine's command: the `formats` that it runs, the best first, and in which of them a repository has to be `held`; a row that
+needs none stands after the one that does.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from pipeline import ROOT
+
+FILE = ROOT / "site" / "commands.csv"
+# Published so, a model is given out for llama.cpp in the same values, which takes least.
+GGUF_OF = {"mxfp4": "gguf-mxfp4"}
+SAFE = re.compile(r"[\w./-]+", re.ASCII)  # an id that a shell takes as it is
+TALKING = ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation")  # tasks that the commands run
+ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of them
+SHARE = "0.90"  # of a card, which vLLM takes by default
+_MLX = re.compile(r"(?i)mlx.*?(?<!\d)([468])-?bit")
+
+
+@lru_cache(maxsize=1)
+def lines(file: Path = FILE) -> tuple[dict[str, str], ...]:
+    with file.open(encoding="utf-8", newline="") as rows:
+        return tuple(csv.DictReader(rows))
+
+
+def kind(model_id: str, stored_format: str | None) -> str:
+    """The format of a repository, by its files or by its name; empty where neither tells."""
+    leaf = model_id.rpartition("/")[2]
+    if "gguf" in leaf.lower():
+        return "gguf"
+    if mlx := _MLX.search(leaf):
+        return f"mlx-{mlx[1]}bit"
+    return stored_format or ""
+
+
+def repositories(models: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """By format the first of these models, given as (id, stored format), that holds it."""
+    found: dict[str, str] = {}
+    for name, stored_format in models:
+        held = kind(name, stored_format)
+        if held and SAFE.fullmatch(name):
+            found.setdefault(held, name)
+    return found
+
+
+def formats_of(row: Mapping[str, str], held: Mapping[str, str], stored_format: str | None) -> list[str]:
+    """The formats in which a row's command runs a model of which those repositories are `held`, the best first; none where it does not."""
+    kept = {name: held[name] for name in row["held"].split() if name in held}
+    if row["held"] and not kept:
+        return []
+    formats = [f for f in row["formats"].split() if not row["held"] or f in kept or "gguf" in kept]
+    native = GGUF_OF.get(stored_format or "")
+    # what is published in these few bits is not packed again
+    return [native] if native and formats[0].startswith("gguf-") else formats
+
+
+def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str, str]) -> str:
+    """A command with its gaps filled, for one card where `asked` says nothing else: as run.js fills them."""
+    given = {
+        "repository": held.get(dtype) or held.get("gguf", ""),
+        "quant": dtype.removeprefix("gguf-").upper(),
+        "tag": "" if dtype in GGUF_OF.values() else f":{dtype.removeprefix('gguf-').upper()}",
+        "bits": "".join(re.findall(r"mlx-(\d)bit", dtype)),
+        "tensor_parallel_size": "",
+        "tp": "",
+        "devices": "0",
+    } | dict(asked)
+    return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

@@ -1,0 +1,99 @@
+"""A small almanac as a file, made of a few records of the bundled snapshot, and the command as people type it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipeline.ask import command
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.hub.snapshot import newest_snapshot
+from pipeline.press import build, manifest
+from pipeline.press.anatomise import anatomise
+from pipeline.press.flat import flatten
+from pipeline.press.work import work_of
+
+TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
+PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
+FEW = (TEXT, SMALL, LARGE, EXPERTS, PACKED, PIPELINE, "Qwen/Qwen3-14B", "BAAI/bge-m3")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """build/tables as far as the command reads it: no footprints, which it does without."""
+    folder = tmp_path_factory.mktemp("tables")
+    snapshot = newest_snapshot()
+    unknown = next(
+        r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
+    )
+    few = (*tuple(r for r in snapshot.records if r.model_id in FEW), unknown)
+    frames = {**anatomise(replace(snapshot, records=few, rejected=())), "measured": read_measured()}
+    frames["work"] = work_of(frames["model"])
+    assert set(FEW) <= set(frames["model"]["model_id"])
+    with duckdb.connect() as connection:
+        build.load(connection, read_facts(), frames)
+        build.run_sql(connection)
+        flatten(connection)
+        build.write_file(connection, folder / build.DATABASE)
+    manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)
+    return folder
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch, folder):
+    """A machine without cards, with an empty cache and a home of its own, whose almanac is the small one."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("VRAM_ALMANAC", str(folder))
+    monkeypatch.setenv("COLUMNS", "100")
+    return bin_folder
+
+
+@pytest.fixture
+def ask(alone, capsys):
+    """Runs the command. Returns its status, what it printed, and what it said of problems."""
+
+    def run(*arguments: object):
+        try:
+            status = command.main([str(a) for a in arguments])
+        except SystemExit as ended:  # argparse
+            status = ended.code
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def ask_json(ask):
+    def run(*arguments: object):
+        status, out, _err = ask(*arguments, "--json")
+        told = json.loads(out)
+        assert told["status"] == status
+        return told
+
+    return run
+
+
+@pytest.fixture
+def tool(alone):
+    """Puts a tool of a maker on the machine: a script that prints a text and ends with a status."""
+
+    def put(name: str, text: str, status: int = 0, unless: str = "") -> None:
+        path = alone / name
+        other = (
+            f"""case "$*" in *{unless}*) echo 'Field "{unless}" is not a valid field to query.'; exit 2;; esac\n"""
+            if unless
+            else ""
+        )
+        path.write_text(f"#!/bin/sh\n{other}cat <<'TEXT'\n{text}\nTEXT\nexit {status}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    return put

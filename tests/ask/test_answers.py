@@ -1,0 +1,267 @@
+"""What fits, what does not and what then helps: as the macros say it, and no number of the command's own."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+
+from pipeline.ask import answers, words
+from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SMALL, TEXT
+
+
+@pytest.fixture
+def macro(folder):
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+
+        def ask(query, **values):
+            found = connection.execute(query, values)
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield ask
+
+
+@pytest.mark.parametrize(("gpu", "context"), [("rtx-3060-12gb", 8192), ("rtx-4090", 32768), ("m4-16gb", 4096)])
+def test_every_format_is_told_as_the_macros_tell_it(ask_json, macro, gpu, context):
+    told = ask_json("fits", TEXT, "--gpu", gpu, "--context", context)
+    assert len(told["formats"]) > 8
+    for row in told["formats"][:3] + told["formats"][-2:]:
+        given = {"g": gpu, "m": TEXT, "d": row["dtype_id"], "e": row["engine_id"], "c": context}
+        (one,) = macro("FROM fits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
+        assert {
+            name: row[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
+        } == {
+            name: one[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
+        }
+        (limit,) = macro("FROM limits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
+        if limit["max_context_tokens"] is None:
+            assert row["max_context_tokens"] is None and row["unknown_reason"]
+            continue
+        assert 0.98 * limit["max_context_tokens"] - 256 <= row["max_context_tokens"] <= limit["max_context_tokens"]
+
+
+def test_the_longest_context_and_the_verdict_never_contradict_each_other(ask_json):
+    for context in (1000, 18_000, 18_433, 30_000):
+        for row in ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--context", context)["formats"]:
+            if row["verdict"] is not None:
+                assert (row["verdict"] == "fits") == (row["max_context_tokens"] >= context), row
+
+
+@pytest.mark.parametrize(
+    ("phase", "dtype"), [("lora", "bf16"), ("qlora", "nf4"), ("full-finetune", "bf16"), ("pretrain", "bf16")]
+)
+def test_training_is_told_as_the_macros_tell_it(ask_json, macro, phase, dtype):
+    told = ask_json("fits", SMALL, "--gpu", "rtx-4090", "--phase", phase, "--context", 1024, "--batch", 2)
+    row = next(r for r in told["formats"] if r["dtype_id"] == dtype)
+    (one,) = macro(
+        "FROM fits_on('rtx-4090', $m, phase_id := $p, dtype_id := $d, context_tokens := 1024, sequences := 2, checkpointing := 'full')",
+        m=SMALL, p=phase, d=dtype,
+    )  # fmt: skip
+    assert (row["total_bytes"], row["verdict"]) == (one["total_bytes"], one["verdict"])
+
+
+def test_the_status_says_whether_it_fits(ask):
+    assert ask("fits", TEXT, "--gpu", "rtx-4090")[0] == 0
+    assert ask("fits", TEXT, "--gpu", "rtx-3060-12gb", "--format", "bf16")[0] == 1
+    # without its margin is not a yes
+    status, out, _ = ask("fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora")
+    assert status == 1 and out.startswith("Barely:") and "margin" in out
+
+
+def test_the_answer_is_the_first_sentence_and_the_command_the_last(ask):
+    _, out, _ = ask("fits", TEXT, "--gpu", "rtx-3060-12gb")
+    assert out.startswith("Yes: Qwen/Qwen3-8B can run on one GeForce RTX 3060 12GB, best in Q8_0 (llama.cpp): ")
+    assert f"  llama-server -hf {PACKED}:Q8_0 -c 8192 -ngl 99 -fa on\n" in out
+    assert "\x1b" not in out
+
+
+def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):
+    told = ask_json("fits", LARGE, "--gpu", "rtx-3060-12gb")
+    helps = {help_["help"]: help_ for help_ in told["helps"]}
+    assert told["verdict"] == "no" and {"cards", "layers", "smaller"} <= helps.keys()
+    (shared,) = macro("FROM layers_that_fit('rtx-3060-12gb', $m)", m=LARGE)
+    assert (
+        helps["layers"]["gpu_layers"] == shared["gpu_layers"] and helps["layers"]["host_bytes"] == shared["host_bytes"]
+    )
+    assert helps["smaller"]["model"] == "Qwen/Qwen3-14B"
+    (many,) = macro(
+        "FROM fits_on('rtx-3060-12gb', $m, dtype_id := $d, gpu_count := $n)",
+        m=LARGE, d=helps["cards"]["dtype_id"], n=helps["cards"]["gpu_count"],
+    )  # fmt: skip
+    assert many["verdict"] == "multi-gpu" and many["total_bytes"] == helps["cards"]["total_bytes"]
+    _, out, _ = ask("fits", LARGE, "--gpu", "rtx-3060-12gb")
+    assert out.startswith("No: ") and f"-ngl {shared['gpu_layers']}" in out and "llama-server" not in out
+
+
+def test_a_shorter_context_and_a_small_cache_are_told_where_they_help(ask_json):
+    told = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--format", "Q8_0", "--context", 30_000)
+    helps = {help_["help"]: help_ for help_ in told["helps"]}
+    assert helps["context"]["max_context_tokens"] < 30_000 <= helps["cache"]["max_context_tokens"]
+    again = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--format", "Q8_0", "--context", 30_000, "--kv", "q8_0")
+    assert again["verdict"] == "fits" and "-ctk q8_0 -ctv q8_0" in again["commands"][0]["command"]
+
+
+def test_an_amount_of_memory_stands_for_a_card(ask_json, ask):
+    ten, less = (ask_json("fits", TEXT, "--free", size) for size in ("10GiB", "10GB"))
+    assert ten["card"]["usable_bytes"] == 10 * 2**30 and less["card"]["usable_bytes"] == 10**10
+    assert all(row["capacity_bytes"] == 10**10 for row in less["formats"])
+    reach = [
+        next(r["max_context_tokens"] for r in told["formats"] if r["dtype_id"] == "gguf-q6_k") for told in (ten, less)
+    ]
+    assert reach[0] > reach[1] > 0
+    _, out, _ = ask("fits", TEXT, "--free", "10GB")
+    assert "10GB are 9.3 GiB" in out and "is not asked" in out
+
+
+def test_what_is_free_of_a_card_is_never_more_than_it_gives(ask_json):
+    whole = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb")
+    more = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--free", "14GiB")
+    assert more["formats"] == whole["formats"] and "more is not free" in more["card"]["notes"][0]
+
+
+def test_a_server_is_not_pasted_where_its_share_is_not_free(ask_json):
+    whole = ask_json("fits", SMALL, "--gpu", "rtx-4090")
+    part = ask_json("fits", SMALL, "--gpu", "rtx-4090", "--free", "12GiB")
+    assert "vLLM" in {line["engine"] for line in whole["commands"]}
+    assert part["verdict"] == "fits" and "vLLM" not in {line["engine"] for line in part["commands"]}
+
+
+def test_several_cards(ask_json, ask):
+    one = ask_json("fits", LARGE, "--gpu", "rtx-3090", "--format", "Q8_0")
+    two = ask_json("fits", LARGE, "--gpu", "2xrtx-3090", "--format", "Q8_0")
+    assert (one["verdict"], two["verdict"]) == ("no", "fits") and two["formats"][0]["gpu_count"] == 2
+    assert ask_json("fits", LARGE, "--gpu", "GeForce RTX 3090 ×2", "--format", "gguf-q8_0")["formats"] == two["formats"]
+    assert "2 × GeForce RTX 3090" in ask("fits", LARGE, "--gpu", "2xrtx-3090", "--format", "Q8_0")[1]
+
+
+def test_many_users_take_more(ask_json):
+    few, many = (
+        ask_json("fits", TEXT, "--gpu", "rtx-4090", "--users", n, "--format", "Q8_0")["formats"][0] for n in (1, 8)
+    )
+    assert many["total_bytes"] > few["total_bytes"] and many["max_context_tokens"] < few["max_context_tokens"]
+
+
+def test_what_is_published_in_few_bits_is_not_packed_again(ask_json):
+    assert {row["dtype_id"] for row in ask_json("fits", EXPERTS, "--gpu", "rtx-4090")["formats"]} == {
+        "gguf-mxfp4",
+        "mxfp4",
+    }
+
+
+def test_a_diffusion_pipeline_is_told_by_where_its_parts_lie(ask_json, ask):
+    told = ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb")
+    assert told["verdict"] == "fits" and {row["placement"] for row in told["placements"]} == {
+        "resident",
+        "model",
+        "sequential",
+    }
+    assert ask("fits", PIPELINE, "--free", "10GiB")[0] == 3
+
+
+def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
+    told = ask_json("what", "--gpu", "rtx-3060-12gb")
+    names = [row["model"] for row in told["models"]]
+    assert TEXT in names and PACKED not in names and "BAAI/bge-m3" not in names and LARGE not in names
+    assert all(row["verdict"] == "fits" and row["max_context_tokens"] >= 8192 for row in told["models"])
+    assert [row["model"] for row in ask_json("what", "--gpu", "rtx-3060-12gb", "--for", "embed")["models"]] == [
+        "BAAI/bge-m3"
+    ]
+    status, out, _ = ask("what", "--free", "300MiB")
+    assert status == 1 and out.startswith("Nothing: ")
+
+
+def test_what_tells_newer_ones_first_and_of_one_year_the_most_downloaded():
+    assert [answers._years(made, "2026-05") for made in ("2026-05", "2025-06", "2025-04", "2024-04", None)] == [
+        0,
+        0,
+        1,
+        2,
+        10**6,
+    ]
+
+
+def test_plan_says_how_many_cards(ask_json, ask, macro):
+    told = ask_json("plan", TEXT, "--gpu", "rtx-4090", "--phase", "full-finetune")
+    rows = macro("FROM plans_for('rtx-4090', $m, phase_id := 'full-finetune') ORDER BY plan_rank LIMIT 5", m=TEXT)
+    (each,) = told["cards"]
+    assert [p["total_bytes"] for p in each["plans"]] == [r["total_bytes"] for r in rows]
+    _, out, _ = ask("plan", TEXT, "--gpu", "rtx-4090", "--phase", "full-finetune")
+    assert out.startswith(f"{rows[0]['gpu_count']} × GeForce RTX 4090: ")
+    both = ask_json("plan", LARGE, "--gpu", "rtx-3060-12gb", "--gpu", "h100-sxm")
+    counts = [card["plans"][0]["gpu_count"] for card in both["cards"]]
+    assert counts[0] > counts[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["fits", "Qwen/Qwen3-8"], 2, "Near it: Qwen/Qwen3-8B"),
+        (["fits", TEXT, "--gpu", "4090"], 2, "Near it: rtx-4090"),
+        (["fits", TEXT, "--gpu", "0xrtx-4090"], 2, "0 cards hold nothing"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--users", "0"], 2, "it starts at 1"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--users", "many"], 2, "is no whole number"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--context", "999999"], 2, "reads 40,960 tokens at most"),
+        (["fits", TEXT, "--free", "10"], 2, "is no amount of memory"),
+        (["fits", TEXT, "--free", "0GiB"], 2, "is no amount of memory"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--format", "Q4_K_N"], 2, "Near it: gguf-q4_k_m"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q3"], 2, "is no format of a cache"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q8_0", "--phase", "lora"], 2, "--kv is of inference"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--rank", "8"], 2, "--rank is of a LoRA"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--keep", "x.duckdb"], 2, "--keep is for a config.json"),
+        (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
+        (["plan", TEXT, "--gpu", "5090"], 2, "Near it: rtx-5090"),
+        (["fits", TEXT], 2, "neither nvidia-smi nor rocm-smi is here"),
+    ],
+)
+def test_a_wrong_question_says_what_is_near(ask, arguments, status, said):
+    ended, out, err = ask(*arguments)
+    assert (ended, out) == (status, "") and said in " ".join(err.split())
+
+
+def test_what_nobody_knows_has_its_reason(ask, macro):
+    (row,) = macro("SELECT model_id, anatomy_note FROM model WHERE anatomy_grade = 'unknown' LIMIT 1")
+    status, _, err = ask("fits", row["model_id"], "--gpu", "rtx-4090")
+    assert status == 3 and err.startswith("Not known: ")
+    # a format that a card does not run is unknown, and no "no"
+    status, out, _ = ask("fits", TEXT, "--gpu", "gtx-1080", "--format", "fp8")
+    assert status == 3 and out.startswith("Not known: ")
+
+
+def test_a_problem_is_json_too(ask):
+    status, out, err = ask("fits", "Qwen/Qwen3-8", "--json")
+    assert status == 2 and '"status": 2' in out and "Near it" in err
+
+
+def test_lines_are_as_narrow_as_the_terminal_but_for_what_is_pasted(ask, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    _, out, _ = ask("fits", TEXT, "--gpu", "rtx-3060-12gb")
+    wide = [line for line in out.splitlines() if len(line) > 50]
+    assert wide and all(re.match(r"  (llama-server|OLLAMA|vllm|python) ?", line) for line in wide), wide
+    assert "runs in" not in out
+
+
+def test_colours_are_for_terminals(monkeypatch):
+    class Terminal:
+        def isatty(self):
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert words.Page(Terminal()).coloured("yes", "fits") == "\x1b[32myes\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert words.Page(Terminal()).coloured("yes", "fits") == "yes"
+
+
+def test_a_name_rearranges_no_terminal(ask):
+    _, _, err = ask("fits", "evil\x1b[2Jname", "--gpu", "rtx-4090")
+    assert "\x1b" not in err and "\\u001b" in err
+
+
+def test_no_number_is_worked_out_here():
+    """Memory is what the macros say: the command's own text multiplies no bytes by tokens, layers or parameters."""
+    from pathlib import Path
+
+    text = "\n".join(path.read_text(encoding="utf-8") for path in Path(answers.__file__).parent.glob("*.py"))
+    assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
