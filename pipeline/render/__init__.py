@@ -21,7 +21,7 @@ from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import rules, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.pages import commands, news, redirects, search
+from pipeline.render.pages import commands, news, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells
@@ -59,17 +59,18 @@ def render(
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
         with step(progress, "slices"):
             prose = Prose(book, pages, where=where)
+            sliced = slices.Slices(book)
             data = {
                 "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
                 "support.json": slices.support(pages.support),
-                "models.json": slices.models(book, pages.paths),
+                "models.json": slices.models(book, pages.paths, sliced.rows),
                 "compare.json": prose.compare.data(),
                 "words.json": search.said_of_names(),
                 "commands.json": commands.as_file(),
                 "rules.js": rules.javascript(),
                 **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
-            slice_bytes = slices.write_slices(book, site_dir)
+            slice_bytes = sliced.write(site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):
@@ -82,6 +83,7 @@ def render(
             for file in sorted(site_dir.rglob("*.html")):
                 file.write_text(prose.fill(secure(file.read_text(encoding="utf-8"))), encoding="utf-8")
             _ = pages.held  # what all pages show is read once, by this process
+            programs.write(site_dir, pages, _manifest(tables_dir))
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
             crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)

@@ -117,7 +117,7 @@ function change(key, value) {
 const anatomies = new Map();
 async function anatomy(number) {
   const path = models.paths[number] ?? models.id[number];
-  if (!anatomies.has(path)) anatomies.set(path, a.load(`models/${path}/formula.json`));
+  if (!anatomies.has(path)) anatomies.set(path, a.told(path).then(async (told) => a.rowsOf(told, (await a.shape(told.shape)).rows)));
   return anatomies.get(path);
 }
 function scenario() {
@@ -158,7 +158,7 @@ async function calculate() {
 }
 // A pipeline of several models is asked by the size of a picture: its page and pipeline_of have the answer.
 async function sayPipeline(number, mine) {
-  const { answer } = await a.load(`models/${models.paths[number] ?? models.id[number]}/model.json`);
+  const { answer } = await a.told(models.paths[number] ?? models.id[number]);
   if (mine !== turn) return;
   say(null, `${a.shown(state.model)} is a pipeline of several models that makes pictures or films: it is not asked by tokens. ${answer || "What the whole of it takes is not known; its page says what is known of its parts."}`, number);
   shown.querySelector("pre code").textContent = `FROM pipeline_of(${text(state.model)}, dtype_id := 'bf16', width := 1024, height := 1024);`;
