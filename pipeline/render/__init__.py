@@ -21,7 +21,7 @@ from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import rules, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.pages import commands, news, programs, redirects, search
+from pipeline.render.pages import commands, finding, news, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells
@@ -96,10 +96,14 @@ def render(
         search.replace_worker(
             site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"), common["ALMANAC-VERSION"]
         )
-        page_count = search.write_sitemap(site_dir, where.site)
+        changed = news.read(tables_dir)
+        page_count = search.write_sitemap(
+            site_dir, where.site, _dates(book, pages.paths, changed, _manifest(tables_dir))
+        )
+        finding.write(site_dir, book, pages.paths, where, _manifest(tables_dir))
         # after the site map, which lists what is to be found
         redirects.write(site_dir, where.site, pages.paths, redirects.renamed(book["rejected"], pages.paths))
-        redirects.write_gone(site_dir, where.site, pages.paths, news.read(tables_dir).get("removed", []))
+        redirects.write_gone(site_dir, where.site, pages.paths, changed.get("removed", []))
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {
         "models": len(book.models),
@@ -127,6 +131,18 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         told = f"What runs on {gpu['name']}, and the memory it really gives."
         files = prose.compare.of_card(gpu)
         write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
+
+
+def _dates(book, paths: dict[str, str], changed: dict, manifest: dict) -> dict[str, str]:
+    """When a page said something new, by its path: a model's when its facts are from, or with this release where its numbers moved. What is
+    of no model is of the release, which stands under the empty path."""
+    release = manifest.get("snapshot_date") or ""
+    moved = {m["model_id"] for m in changed.get("models", ())} | set(changed.get("added", ()))
+    of_models = {
+        f"models/{paths[m['model_id']]}": release if m["model_id"] in moved else str(m["facts_as_of"] or "")
+        for m in book.models
+    }
+    return of_models | {"": release}
 
 
 def _replace(html: str, values: dict[str, str]) -> str:

@@ -67,7 +67,7 @@ def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
     # GiB along the contexts, for each number of sequences
     heads = page.locator("[data-contexts] thead tr").nth(1).locator("th").all_inner_texts()
     assert heads == ["2k", "8k"] * 2
-    bf16 = page.locator("[data-contexts] tbody tr", has=page.locator("th", has_text=re.compile("^bf16 .Transformers")))
+    bf16 = page.locator("[data-contexts] tbody tr", has_text="bf16 (transformers)")
     (inference,) = (
         f
         for f in told["footprints"]

@@ -192,13 +192,14 @@ def test_models_with_the_same_numbers_share_a_file(tables, tmp_path):
     pages = ModelPages(read(tables))
     book = pages.book
     step = len(book.scenarios) * book.width
-    book.array[step : 2 * step] = book.array[:step]
-    one, other = (book.models[number]["model_id"] for number in range(2))
-    pages.held["formulas"][other] = pages.held["formulas"][one]
-    for number in range(2):
+    book.array[2 * step : 3 * step] = book.array[step : 2 * step]
+    one, other = (book.models[number]["model_id"] for number in (1, 2))
+    for name in ("formulas", "points", "lines"):
+        pages.held[name][other] = pages.held[name][one]
+    for number in (1, 2):
         crew.write_model(pages, Shell.of("ALMANAC-TITLE"), tmp_path, number)
-    assert pages.shape(0).name == pages.shape(1).name != pages.shape(2).name
-    assert [file.stem for file in (tmp_path / "data" / "shapes").iterdir()] == [pages.shape(0).name]
+    assert pages.shape(1).name == pages.shape(2).name != pages.shape(0).name
+    assert [file.stem for file in (tmp_path / "data" / "shapes").iterdir()] == [pages.shape(1).name]
 
 
 @pytest.fixture
@@ -250,6 +251,25 @@ def test_the_limits_are_those_of_the_hosts_and_each_has_a_source():
     }
     assert all(row["source"].startswith("https://") and row["host"] for row in rows)
     assert addresses.largest_file() == 25 * 2**20
+
+
+def test_a_page_that_grew_is_refused(small, monkeypatch, capsys):
+    limits(monkeypatch)
+    page = small / "models" / "a" / "b" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(b"x" * 45_001)
+    assert main(["hosting", "--site", str(small)]) == 1
+    told = capsys.readouterr()
+    assert "model pages may have 45,000 bytes each, models/a/b/index.html has 45,001" in told.err
+    assert re.search(r"model pages +1 files +45,001 bytes", told.out)
+    page.write_bytes(b"x" * 45_000)
+    assert main(["hosting", "--site", str(small)]) == 0
+
+
+def test_every_file_of_a_site_is_of_one_kind(nowhere):
+    kinds = {kind.name: kind for kind in hosting.by_kind(nowhere)}
+    assert sum(kind.file_count for kind in kinds.values()) == sum(1 for f in nowhere.rglob("*") if f.is_file())
+    assert kinds["model pages"].file_count == len(MODELS) and kinds["shapes of models"].file_count == len(MODELS) - 1
 
 
 def test_a_folder_without_a_site_is_no_small_site(tmp_path, capsys):
