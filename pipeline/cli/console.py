@@ -148,10 +148,10 @@ def check(database: Path) -> int:
 
 
 def hosting_of(site: Path) -> int:
-    """Prints the size of a built site and the limits of page hosts that it is beyond. Returns the exit status."""
-    size = hosting.measure(site)
-    print(f"{site} has {size.told()}", flush=True)
-    problems = list(hosting.too_large(size))
+    """Prints the size of a built site, by kind, and the limits of page hosts and our own that it is beyond. Returns the exit status."""
+    size, kinds = hosting.measure(site), hosting.by_kind(site)
+    print(f"{site} has {size.told()}", *(kind.told() for kind in kinds if kind.file_count), sep="\n", flush=True)
+    problems = [*hosting.too_large(size), *hosting.too_heavy(kinds)]
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

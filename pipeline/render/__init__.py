@@ -22,7 +22,7 @@ from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import cards as card_facts
 from pipeline.render.data import rules, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
-from pipeline.render.pages import commands, news, redirects, search
+from pipeline.render.pages import commands, finding, news, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells
@@ -60,10 +60,11 @@ def render(
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
         with step(progress, "slices"):
             prose = Prose(book, pages, where=where)
+            sliced = slices.Slices(book)
             data = {
                 "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
                 "support.json": slices.support(pages.support),
-                "models.json": slices.models(book, pages.paths),
+                "models.json": slices.models(book, pages.paths, sliced.rows),
                 "compare.json": prose.compare.data(),
                 "cards.json": card_facts.data(book),
                 "words.json": search.said_of_names(),
@@ -71,7 +72,7 @@ def render(
                 "rules.js": rules.javascript(),
                 **{f"window/{name}": text for name, text in prose.front.window.files().items()},
             } | pages.calculator.files(book)
-            slice_bytes = slices.write_slices(book, site_dir)
+            slice_bytes = sliced.write(site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}
         prose.version = common["ALMANAC-VERSION"]
         for file in site_dir.rglob("*.html"):
@@ -84,6 +85,7 @@ def render(
             for file in sorted(site_dir.rglob("*.html")):
                 file.write_text(prose.fill(secure(file.read_text(encoding="utf-8"))), encoding="utf-8")
             _ = pages.held  # what all pages show is read once, by this process
+            programs.write(site_dir, pages, _manifest(tables_dir))
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
             crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
@@ -96,10 +98,14 @@ def render(
         search.replace_worker(
             site_dir, (TEMPLATES / "search_worker.js").read_text(encoding="utf-8"), common["ALMANAC-VERSION"]
         )
-        page_count = search.write_sitemap(site_dir, where.site)
+        changed = news.read(tables_dir)
+        page_count = search.write_sitemap(
+            site_dir, where.site, _dates(book, pages.paths, changed, _manifest(tables_dir))
+        )
+        finding.write(site_dir, book, pages.paths, where, _manifest(tables_dir))
         # after the site map, which lists what is to be found
         redirects.write(site_dir, where.site, pages.paths, redirects.renamed(book["rejected"], pages.paths))
-        redirects.write_gone(site_dir, where.site, pages.paths, news.read(tables_dir).get("removed", []))
+        redirects.write_gone(site_dir, where.site, pages.paths, changed.get("removed", []))
     files = [f for f in site_dir.rglob("*") if f.is_file()]
     return {
         "models": len(book.models),
@@ -127,6 +133,18 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         told = f"What runs on {gpu['name']}, and the memory it really gives."
         files = prose.compare.of_card(gpu)
         write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
+
+
+def _dates(book, paths: dict[str, str], changed: dict, manifest: dict) -> dict[str, str]:
+    """When a page said something new, by its path: a model's when its facts are from, or with this release where its numbers moved. What is
+    of no model is of the release, which stands under the empty path."""
+    release = manifest.get("snapshot_date") or ""
+    moved = {m["model_id"] for m in changed.get("models", ())} | set(changed.get("added", ()))
+    of_models = {
+        f"models/{paths[m['model_id']]}": release if m["model_id"] in moved else str(m["facts_as_of"] or "")
+        for m in book.models
+    }
+    return of_models | {"": release}
 
 
 def _replace(html: str, values: dict[str, str]) -> str:

@@ -23,7 +23,6 @@ from pipeline.render.shell import Shell
 
 FEW = 300  # models: one process has written them before a second has begun
 MOST = 8  # processes: more would wait for the one that hands out what they need
-TOTALS = "data/totals"
 PORTION = 100  # models that a process is given at a time
 
 
@@ -33,29 +32,29 @@ def hands(models: int) -> int:
     return 0 if models < FEW or cores < 2 else min(cores, MOST)
 
 
-def write_page(folder: Path, html: str, files: dict[str, str | bytes]) -> None:
+def write_page(folder: Path, html: str, files: dict[str, str] | None = None) -> None:
+    """A page, and files beside it by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {"index.html": html, **files}.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    for name, content in {"index.html": html, **(files or {})}.items():
+        (folder / name).write_bytes(content.encode())
 
 
 def write_model(pages: ModelPages, shell: Shell, site_dir: Path, number: int) -> None:
-    """A model's page and what lies beside it."""
+    """A model's page, and what else the site holds of it."""
     name = pages.book.models[number]["model_id"]
     path = f"models/{pages.paths[name]}"
     body, files = pages.render(number), pages.files(number)
     address = f"{pages.site_url}{path}/"
-    picture = "preview.png" if "preview.png" in files else None
-    html = shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, picture)
-    write_page(site_dir / path, html, files)
-    if totals := pages.totals(number):
-        write_once(site_dir / TOTALS / f"{totals[0]}.bin", totals[1])
-    for shared, text in pages.shared(number).items():
-        write_once(site_dir / shared, text.encode())
+    picture = f"{pages.site_url}{pages.picture(number)}" if files else None
+    write_page(
+        site_dir / path, shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, picture)
+    )
+    for file, content in files.items():
+        write_once(site_dir / file, content.encode() if isinstance(content, str) else content)
 
 
 def write_once(file: Path, content: bytes) -> None:
-    """A file that is named by its content: whoever comes first writes it."""
+    """A file of one model, or named by what it holds: whoever comes first writes it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("xb") as new:

@@ -56,7 +56,7 @@ class Shell:
             DESCRIPTION: str(escape(description)),
             BODY: body,
             "ALMANAC-CANONICAL": str(escape(canonical)),
-            "ALMANAC-IMAGE": str(escape(f"{canonical}{image}")) if image else self.image,
+            "ALMANAC-IMAGE": str(escape(image)) if image else self.image,
         }
         return "".join(values.get(p, "") if i % 2 else p for i, p in enumerate(self.pieces))
 
@@ -101,8 +101,9 @@ def take_shells(folder: Path) -> dict[str, Shell]:
 
 
 def _tight(html: str) -> str:
-    """Without the blank lines and indents that the theme's templates leave: thousands of pages repeat them."""
-    return re.sub(r"\s*\n\s*", "\n", html)
+    """Without the blank lines and indents that the theme's templates leave, and what a drawing in HTML need not name: thousands of
+    pages repeat them."""
+    return re.sub(r"\s*\n\s*", "\n", html).replace('<svg xmlns="http://www.w3.org/2000/svg" ', "<svg ")
 
 
 def secure(html: str) -> str:

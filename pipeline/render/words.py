@@ -150,7 +150,8 @@ def rounded_tokens(number: int) -> str:
 def refused_cell(is_certain: bool, why: str) -> Markup:
     """A card that does not run the scenario, or of which nobody says that it does."""
     word = "won’t run" if is_certain else "unknown"
-    return Markup('<td class="v v-unknown" title="{}">{}</td>').format(shown(why), word)
+    title = Markup(' title="{}"').format(shown(why)) if why else ""
+    return Markup('<td class="v v-unknown"{}>{}</td>').format(title, word)
 
 
 def verdict_cell(totals, counts: list[int], capacity_kib: int, reason: str = "", refusal=None) -> Markup:

@@ -10,7 +10,22 @@ export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 export async function load(path, kind = "json") {
   const response = await fetch(address(path) + version);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
-  return kind === "json" ? response.json() : new Float32Array(await response.arrayBuffer());
+  return kind === "json" ? response.json() : new Response(response.body.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+}
+
+// What models of one shape share (pipeline/render/data/shapes.py): the `rows` that the formulas ask, by table, the
+// `points` that limits are read off, and every total of the book.
+export async function shape(name) {
+  const whole = await load(`data/shapes/${name}.bin`, "packed");
+  const size = new DataView(whole).getUint32(0, true);
+  return { ...JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, size))), totals: new Float32Array(whole, 4 + size) };
+}
+// A model's file for programs, which its page reads too.
+export const told = (path) => load(`api/v1/models/${path}.json`);
+// The rows of a shape under a model's name, as the formulas ask for them.
+export function rowsOf({ model: { model_id, anatomy_note } }, rows) {
+  const named = Object.entries(rows).map(([table, list]) => [table, list.map((row) => ({ model_id, ...row }))]);
+  return { ...Object.fromEntries(named), model: [{ model_id, anatomy_note }], model_name: [{ name: model_id.toLowerCase(), model_id }] };
 }
 
 // `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU, several.
@@ -221,11 +236,17 @@ export async function world() {
   w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes]) =>
     ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes })); // capacity in KiB, and to the byte
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
-    ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index,
-      slug: [phase, dtypeId, engine, context, sequences, optimizer, checkpointing].filter((part) => part != null).join("_") }));
+    ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index }));
   // contexts that only a few models have are offered on their pages
   for (const s of w.scenarios) s.common = w.contexts[s.phase === "inference" ? "inference" : "training"].includes(s.context);
   w.width = w.counts.length + 2;
+  // a slice holds a format of a phase on an engine: where in it the scenarios stand, one after the other
+  const lengths = new Map();
+  for (const s of w.scenarios.filter((each) => each.common)) {
+    s.slice = `${s.phase}_${s.dtypeId}_${s.engine}`;
+    s.place = lengths.get(s.slice) ?? 0;
+    lengths.set(s.slice, s.place + 1);
+  }
   return w;
 }
 

@@ -16,8 +16,8 @@ export class Help {
     if (!this.box.closest("details").open || this.drawn === gpu?.id) return;
     this.drawn = gpu?.id;
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
-    this.formulas ??= Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json"), a.load(`models/${this.article.dataset.model}/formula.json`)]);
-    const [{ footprints }, shared, own] = await this.formulas;
+    this.formulas ??= Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json")]);
+    const [{ footprints }, shared] = await this.formulas, own = a.rowsOf(this.page.file, this.page.rows);
     const ask = (wanted) => footprints({ ...shared, ...own }, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
     this.box.replaceChildren(...this.ways(gpu, ask, shared.opening ?? {}).map((way) => a.h("li", {}, ...way)));
   }

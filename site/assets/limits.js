@@ -1,4 +1,4 @@
-// How far a card goes: the longest context and the most sequences, read off the points of a model (data/limits/), by the rules of
+// How far a card goes: the longest context and the most sequences, read off the points of a model's shape, by the rules of
 // tables/sql/capacity/limits.sql, which the build translates.
 const { needed, largest_between, largest_beyond } = await import(`../../data/rules.js${new URL(import.meta.url).search}`);
 
@@ -14,8 +14,7 @@ export const between = (line, capacity, multiple = 1) => largest_between(points(
 // The most; beyond the last point the line goes on, up to what the engine runs at all.
 export const beyond = (line, capacity, most = null) => largest_beyond(points(line), capacity, most);
 
-// A file of points as rows: phase, format, engine, and the points along the context and along the sequences. An axis goes as far as anybody
-// looked; totals end where no card of the book holds them any more.
+// The points of a shape as rows: phase, format, engine, and the points along the context and along the sequences.
 export function rows({ axes, rows: lines }) {
   const points = (line) => line && { at: axes[line[0]], totals: line[1], band: line[2] };
   return lines.map(([phase, dtypeId, engine, along, beside]) => ({ phase, dtypeId, engine, along: points(along), beside: points(beside) }));

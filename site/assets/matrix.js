@@ -1,4 +1,4 @@
-// All models × cards for one scenario. A virtual table over one binary slice per scenario.
+// All models × cards for one scenario. A virtual table over one binary slice for each format of a phase.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const names = import(`./find.js${new URL(import.meta.url).search}`);
 const UNKNOWN = Infinity;
@@ -21,7 +21,7 @@ for (const key of [...asked.keys()]) {
   if (short !== key && KEYS.includes(short) && !asked.has(short)) { asked.set(short, asked.get(key)); asked.delete(key); }
 }
 const slices = new Map();
-const slice = (slug) => slices.get(slug) ?? slices.set(slug, a.load(`data/slices/${slug}.bin`, "binary")).get(slug);
+const slice = (name) => slices.get(name) ?? slices.set(name, a.load(`data/slices/${name}.bin`, "packed")).get(name);
 if (!location.search) slice(wrap.dataset.opening); // what most people come for is under way before anything else is known
 const [world, models, spoken] = await Promise.all([a.world(), a.models(), a.load("data/words.json")]);
 const defaults = {
@@ -32,6 +32,8 @@ const pins = () => state.pins.split(",").filter(Boolean);
 const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
 
 const N = models.id.length;
+const ROWS = models.row.reduce((most, row) => Math.max(most, row), 0) + 1; // models with the same numbers share one
+const placeOf = (model) => models.row[model] * world.width;
 const lower = models.id.map((id) => id.toLowerCase());
 const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
 const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
@@ -88,8 +90,9 @@ function settle() {
 
 async function fetchSlice() {
   const wanted = scenario;
-  const loaded = await slice(wanted.slug);
-  if (wanted === scenario) totals = loaded;
+  const loaded = await slice(wanted.slice);
+  const size = ROWS * world.width;
+  if (wanted === scenario) totals = new Float32Array(loaded, 4 * wanted.place * size, size);
 }
 
 // The scenario that the address asks for, as far as there is one.
@@ -186,13 +189,13 @@ function filter() {
     if (state.only === "open" && models.gated.has(i)) continue;
     if (state.only === "moe" && !models.moe.has(i)) continue;
     if (own) {
-      const { gpus } = a.judgeOn(world, scenario, held(i), own, totals, i * world.width);
+      const { gpus } = a.judgeOn(world, scenario, held(i), own, totals, placeOf(i));
       if (state.only === "fits" && gpus !== 1) continue;
       if (state.only === "several" && !(gpus > 1)) continue;
       tally.one += gpus === 1;
       tally.several += gpus > 1;
     }
-    tally.unknown += totals[i * world.width] === UNKNOWN;
+    tally.unknown += totals[placeOf(i)] === UNKNOWN;
     out.push(i);
   }
   view = Uint32Array.from(sort(out));
@@ -205,7 +208,7 @@ function filter() {
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
-  const unknown = (i) => totals[i * world.width] === UNKNOWN;
+  const unknown = (i) => totals[placeOf(i)] === UNKNOWN;
   if (key === "downloads") {
     if (direction === "up") out.reverse();
     return [...out.filter((i) => !unknown(i)), ...out.filter(unknown)]; // what is not known comes last, and is there
@@ -213,7 +216,7 @@ function sort(out) {
   const sign = direction === "down" ? -1 : 1;
   const last = (v) => (v === null || v === UNKNOWN ? Infinity : v);
   if (key === "name") return out.sort((x, y) => sign * (lower[x] < lower[y] ? -1 : lower[x] > lower[y] ? 1 : 0));
-  const value = key === "size" ? (i) => last(models.size[i]) : (i) => last(totals[i * world.width]);
+  const value = key === "size" ? (i) => last(models.size[i]) : (i) => last(totals[placeOf(i)]);
   return out.sort((x, y) => {
     const u = value(x), v = value(y);
     if (u === v) return x - y;
@@ -322,7 +325,7 @@ function fill(p, model, position) {
   p.gap.hidden = !partFrom;
   if (p.model === model && p.totals === totals) return;
   Object.assign(p, { model, totals });
-  const at = model * world.width;
+  const at = placeOf(model);
   const unknown = totals[at] === UNKNOWN;
   p.link.textContent = a.shown(models.id[model]);
   p.link.title = p.link.textContent;
@@ -359,7 +362,7 @@ function fill(p, model, position) {
 wrap.addEventListener("pointerover", ({ target }) => {
   const cell = target.closest?.("td.v");
   const p = cell && !cell.title && pool.find((each) => each.row === cell.parentNode);
-  if (p) cell.title = a.verdictTold(world, scenario, held(p.model), part[p.cells.indexOf(cell)], totals, p.model * world.width);
+  if (p) cell.title = a.verdictTold(world, scenario, held(p.model), part[p.cells.indexOf(cell)], totals, placeOf(p.model));
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));

@@ -13,8 +13,9 @@ const KEYS = ["gpu", "phase", "dtype", "engine", "cards", "figure", ...Object.en
 const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
 class Page {
-  constructor(world, totals) {
-    Object.assign(this, { world, totals, model: decodeURIComponent(article.dataset.id), tables: [], boxes: [], scenarios: {}, start: {} });
+  // `told` is the model's file for programs; all else is what its shape's file holds
+  constructor(world, told, { totals, rows, points, plot }) {
+    Object.assign(this, { world, file: told, totals, rows, points: points ? limits.rows(points) : [], model: decodeURIComponent(article.dataset.id), tables: [], boxes: [], scenarios: {}, start: {} });
     for (const kind of Object.keys(KINDS)) {
       if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
       const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
@@ -38,6 +39,17 @@ class Page {
       fold.addEventListener("toggle", this.helpOut);
     }
     for (const table of article.querySelectorAll("[data-pipeline]")) this.tables.push(new tables.Pipeline(this, table));
+    const breakdown = article.querySelector("[data-breakdown]"), contexts = article.querySelector("[data-contexts]");
+    if (breakdown) tables.breakdown(this, breakdown);
+    if (contexts) tables.contexts(this, contexts);
+    const figure = article.querySelector("[data-plot]");
+    if (figure && plot) {
+      figure.prepend(new DOMParser().parseFromString(plot, "text/html").querySelector("svg"));
+      figure.hidden = false;
+    }
+    for (const details of article.querySelectorAll("[data-format]")) tables.parts(this, details);
+    const anatomy = article.querySelector("[data-anatomy]");
+    if (anatomy && told) tables.anatomy(told, anatomy);
   }
 
   isKnown(s) {
@@ -180,31 +192,26 @@ class Page {
     if (aim) { aim.closest("details.fold, details.more")?.setAttribute("open", ""); aim.scrollIntoView(); }
   }
 
-  async draw() {
+  draw() {
     for (const show of this.boxes) show();
     const { state } = this;
-    for (const table of this.tables) if (this.points || !table.needsPoints) table.draw();
+    for (const table of this.tables) table.draw();
     if (state.inference)
       for (const code of document.querySelectorAll("[data-sql]"))
         code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
     this.run?.draw();
     this.helpOut?.(); // an address may have opened it before this script was there
     for (const code of document.querySelectorAll("[data-layers]")) code.textContent = code.textContent.replace(/'[^']*'/, `'${state.gpu || "rtx-3060-12gb"}'`);
-    const isAsIs = !state.gpu && state.cards === "common"; // the page says it of the common cards as it comes
-    if (isAsIs || this.points || !article.dataset.points) return;
-    this.points = limits.rows(await a.load(`data/limits/${article.dataset.points}.json`));
-    for (const table of this.tables) if (table.needsPoints) table.draw();
-    this.run?.draw();
   }
 }
 
-const [world, totals] = await Promise.all([a.world(), article.querySelector("[data-matrix]") ? a.load(`data/totals/${article.dataset.totals}.bin`, "binary") : null]);
-const page = new Page(world, totals);
+const { model: path, shape } = article.dataset;
+const page = new Page(...await Promise.all([a.world(), shape && a.told(path), shape ? a.shape(shape) : {}]));
 page.read();
 page.controls();
 page.tell();
 page.unfold();
-await page.draw();
+page.draw();
 addEventListener("popstate", () => { page.read(); page.draw(); });
 // some browsers tell only of the one, some only of the other
 const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? table.split(PAPER) : table.join(); };

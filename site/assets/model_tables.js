@@ -25,7 +25,7 @@ class CardTable {
   // On paper so many cards stand beside each other: the others follow in tables of their own.
   split(most) {
     const cards = this.page.cards();
-    if (cards.length <= most || this.copies.length || (this.needsPoints && !this.page.points)) return;
+    if (cards.length <= most || this.copies.length) return;
     this.fill(this.table, cards.slice(0, most));
     let last = this.table.parentNode;
     for (let i = most; i < cards.length; i += most) {
@@ -116,8 +116,6 @@ function calculation(s, gpu) {
 
 // The longest context and the most sequences of each format, for any card.
 export class Reach extends CardTable {
-  needsPoints = true; // until they are there, the table is the page's own
-
   constructor(page, kind) {
     super(page, article.querySelector(`[data-reach="${kind}"]`), 1);
     this.kind = kind;
@@ -152,8 +150,6 @@ function limitCell({ refusal, limits: found }, whole, ceiling) {
 // What each card does with the model: the best format that holds the context, how far it goes, how many at once, and what can be trained.
 // As pages/bycard.py.
 export class ByCard extends CardTable {
-  needsPoints = true;
-
   constructor(page, table) {
     super(page, table, 6);
     this.formats = table.dataset.cards.split(" ").map((text) => text.split("/"));
@@ -226,4 +222,86 @@ export class Pipeline extends CardTable {
       return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, this.scenario, "", g, totals, 0) }, a.verdictText(verdict, figure, g.capacity));
     })));
   }
+}
+
+// Of a format in the bars: its parts, on each engine that runs it.
+export function parts({ world, file }, details) {
+  const context = +article.dataset.context;
+  const engine = (id) => world.engines.find(([each]) => each === id)?.[1] ?? id;
+  for (const f of file.footprints.filter((each) => each.phase_id === "inference" && each.dtype_id === details.dataset.format)) {
+    const at = f.context_tokens.indexOf(context);
+    if (at < 0) continue;
+    const of = world.components.map(([id, name]) => [name, size(f, at, `${id}_bytes`)]).filter(([, bytes]) => bytes);
+    const said = of.map(([name, bytes]) => `${name} ${a.gib(bytes / 1024)}`).join(" · ");
+    details.append(a.h("p", {}, a.h("b", {}, engine(f.engine_id)), ` ${said} GiB; ${f.total_bytes[at].toLocaleString("en")} bytes, ± ${Math.round(100 * f.error_band[at])} %`));
+  }
+}
+const size = (f, at, part) => (Array.isArray(f[part]) ? f[part][at] : f[part]) ?? 0;
+
+// What training is made of: the components at the length that the page opens with, each row to the byte.
+export function breakdown(page, table) {
+  const { world, file: told } = page, length = +article.dataset.length;
+  const names = new Map(world.components.map(([id, name, href]) => [`${id}_bytes`, { id, name, href }]));
+  const found = told.footprints.filter((f) => f.phase_id !== "inference").map((f) => ({ f, at: f.context_tokens.indexOf(length) })).filter(({ at }) => at >= 0);
+  const used = [...names.keys()].filter((part) => found.some(({ f, at }) => size(f, at, part)));
+  article.querySelector("[data-legend]").replaceChildren(...used.map((part) => a.h("span", {}, a.h("i", { class: `c-${names.get(part).id}` }), a.h("a", { href: `${base}method/${names.get(part).href}/` }, names.get(part).name))));
+  const scale = Math.max(...found.map(({ f, at }) => f.total_bytes[at]));
+  const exact = (n) => a.h("td", { class: "n x" }, n.toLocaleString("en"));
+  const label = ({ phase_id, dtype_id, engine_id }) => {
+    const s = world.scenarios.find((each) => each.phase === phase_id && each.dtypeId === dtype_id && each.engine === engine_id);
+    return `${world.phases.find(([id]) => id === phase_id)?.[1] ?? phase_id}, ${s?.dtype ?? dtype_id}`;
+  };
+  const row = ({ f, at }) => a.h("tr", {}, a.h("th", { scope: "row" }, label(f)),
+    a.h("td", { class: "n" }, a.gib(f.total_bytes[at] / 1024)), a.h("td", {}, `${Math.round(100 * f.error_band[at])} %`),
+    a.h("td", { class: "barcell" }, bar(used.map((part) => [part, size(f, at, part)]), scale)), ...used.map((part) => exact(size(f, at, part))), exact(f.total_bytes[at]));
+  const unknown = told.unknown.filter((f) => f.phase_id !== "inference").map((f) => a.h("tr", {}, a.h("th", { scope: "row" }, label(f)),
+    a.h("td", { class: "v-unknown", colSpan: used.length + 4 }, `unknown: ${a.shown(f.unknown_reason)}`)));
+  const head = (text, kind = "n") => a.h("th", { scope: "col", class: kind }, text);
+  table.replaceChildren(
+    a.h("thead", {}, a.h("tr", {}, head("Format", ""), head("GiB"), head("±", ""), a.h("th", { scope: "col", class: "barcell" }, a.h("span", { class: "sr" }, "Share of components")), ...used.map((part) => head(names.get(part).name)), head("total, bytes"))),
+    a.h("tbody", {}, ...found.map(row), ...unknown));
+}
+// As bar in pipeline/render/draw/plot.py.
+function bar(parts, scale) {
+  const make = (tag, attributes) => Object.entries(attributes).reduce((e, [key, value]) => { e.setAttribute(key, value); return e; }, document.createElementNS("http://www.w3.org/2000/svg", tag));
+  const svg = make("svg", { class: "bar", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  let sum = 0;
+  for (const [part, bytes] of parts) {
+    const x = Math.round((1000 * sum) / scale), end = Math.round((1000 * (sum + bytes)) / scale);
+    if (bytes) svg.append(make("path", { class: `c-${part.replace(/_bytes$/, "")}`, d: `M${x} 0H${end}V10H${x}z` }));
+    sum += bytes;
+  }
+  return svg;
+}
+
+// GiB on one card by format, for every number of sequences and every context that the model has an answer for.
+export function contexts(page, table) {
+  const { world, totals } = page, limit = +article.dataset.limit;
+  const found = world.scenarios.filter((s) => s.phase === "inference" && totals[s.index * world.width] !== Infinity);
+  const values = (key, list) => [...new Set(list.map((s) => s[key]))].sort((x, y) => x - y);
+  const many = values("sequences", world.scenarios.filter((s) => s.phase === "inference")), lengths = values("context", found);
+  const rows = [...new Set(found.map((s) => s.dtype))];
+  const cell = (dtype, sequences, context) => {
+    const s = found.find((each) => each.dtype === dtype && each.sequences === sequences && each.context === context);
+    return a.h("td", { class: "n" }, s ? a.gib(totals[s.index * world.width]) : limit && context > limit ? "–" : "unknown");
+  };
+  const beyond = (context) => (limit && context > limit ? [a.h("span", { title: "beyond the model's own context" }, "†")] : []);
+  const each = (make) => many.flatMap((n) => lengths.map((context) => make(n, context)));
+  table.append(
+    a.h("thead", {},
+      a.h("tr", {}, a.h("th", { scope: "col", rowSpan: 2 }, "Format"), ...many.map((n) => a.h("th", { scope: "colgroup", colSpan: lengths.length }, `${n} ${n === 1 ? "sequence" : "sequences"} of`))),
+      a.h("tr", {}, ...each((_n, context) => a.h("th", { scope: "col", class: "n" }, a.tokens(context), ...beyond(context))))),
+    a.h("tbody", {}, ...rows.map((dtype) => a.h("tr", {}, a.h("th", { scope: "row" }, dtype), ...each((n, context) => cell(dtype, n, context))))));
+}
+
+// Where the parameters are, and what a layer keeps of each token.
+export function anatomy({ tensor_class: classes, attention_layer: layers }, box) {
+  const n = (value) => a.h("td", { class: "n" }, value ? value.toLocaleString("en") : "–");
+  const table = (name, heads, rows) => a.h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": name }, a.h("table", { class: "bd" }, a.h("caption", {}, name),
+    a.h("thead", {}, a.h("tr", {}, ...heads.map((text, i) => a.h("th", { scope: "col", class: i > 0 && "n" }, text)))), a.h("tbody", {}, ...rows)));
+  const sum = classes.reduce((all, row) => all + row.element_count, 0) || 1;
+  const parts = [...classes].sort((x, y) => y.element_count - x.element_count).map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.tensor_class), n(row.element_count), a.h("td", { class: "n" }, `${((100 * row.element_count) / sum).toFixed(1)} %`)));
+  const kept = layers.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, a.shown(row.kind), " ", a.h("small", {}, row.mechanism)), n(row.layer_count), n(row.elements_per_token), n(row.window_tokens), n(row.state_elements)));
+  box.replaceChildren(...(parts.length ? [table("Parameters by class", ["Class", "Elements", "Share"], parts)] : []),
+    ...(kept.length ? [table("What one layer caches", ["Layers", "Count", "Elements per token", "Window", "State"], kept)] : []));
 }

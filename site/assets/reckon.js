@@ -7,10 +7,10 @@ const [{ footprints, macros }, rules, shared, facts] = await Promise.all([
 ]);
 export { facts, macros, shared };
 
-// What the formulas read of a model, from the files beside its page.
+// What the formulas read of a model: its file for programs says what it is, that of its shape has the rows.
 const loaded = new Map();
 export function ofModel(path) {
-  if (!loaded.has(path)) loaded.set(path, a.load(`models/${path}/formula.json`));
+  if (!loaded.has(path)) loaded.set(path, a.told(path).then(async (told) => a.rowsOf(told, (await a.shape(told.shape)).rows)));
   return loaded.get(path);
 }
 // What is known of the parts of pipelines, by model.

@@ -12,7 +12,6 @@ TIMES = 700
 def many_models(page) -> int:
     """Let `page` read every model TIMES times from now on. Returns how many there are."""
     page.route("**/data/models.json*", lambda route: route.fulfill(json=_repeated(route.fetch().json())))
-    page.route("**/data/slices/*.bin*", lambda route: route.fulfill(body=route.fetch().body() * TIMES))
     return TIMES * len(MODELS)
 
 
@@ -22,7 +21,7 @@ def _repeated(models: dict) -> dict:
     return {
         "id": [model_id if k == 0 else f"{model_id}-{k}" for k in range(TIMES) for model_id in models["id"]],
         "paths": paths,
-        **{name: models[name] * TIMES for name in ("size", "downloads", "context")},
+        **{name: models[name] * TIMES for name in ("row", "size", "downloads", "context")},
         **{name: [k * n + i for k in range(TIMES) for i in models[name]] for name in ("moe", "gated")},
         **{
             name: {"values": models[name]["values"], "of": models[name]["of"] * TIMES}

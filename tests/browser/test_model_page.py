@@ -43,14 +43,39 @@ def test_every_table_takes_the_card_that_is_chosen_in_any_of_them(open_page):
 
 
 def test_a_card_that_is_not_among_the_common_ones_has_a_longest_context(open_page):
-    """The tiny book has few cards, so all of them are common: what the page says of them, the scripts say too."""
+    """The tiny book has few cards, so all of them are common: whichever is asked for, the limits stay what they were."""
     page = open_page(MODEL)
-    plain = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
+    drawn = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
+    assert "all 32k" in drawn[0] and "LoRA" in drawn[1]
     page.locator("[data-controls=reach] select[name=cards]").select_option("all")
     page.locator("[data-controls=reach] select[name=gpu]").select_option("rtx-3060-12gb")  # the smallest: first already
     page.locator("[data-reach=inference] th.mine").wait_for()
-    drawn = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
-    assert [text.replace("mine · ", "") for text in drawn] == plain
+    again = [page.locator(f"[data-reach={kind}]").inner_text() for kind in ("inference", "training")]
+    assert [text.replace("mine · ", "") for text in again] == drawn
+
+
+def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
+    page = open_page(MODEL)
+    told = page.request.get(page.url.replace("/models/", "/api/v1/models/").rstrip("/") + ".json").json()
+    (lora,) = (f for f in told["footprints"] if f["phase_id"] == "lora")
+    at = lora["context_tokens"].index(2048)
+    row = page.locator("[data-breakdown] tbody tr", has_text="LoRA").first
+    cells = row.locator("td.x").all_inner_texts()
+    assert cells[0] == f"{lora['weights_bytes']:,}" == "14,000,000,000" and cells[-1] == f"{lora['total_bytes'][at]:,}"
+    assert row.locator("svg.bar path").count() == len(cells) - 1
+    assert page.locator("[data-legend] a").first.inner_text() == "Weights"
+    # GiB along the contexts, for each number of sequences
+    heads = page.locator("[data-contexts] thead tr").nth(1).locator("th").all_inner_texts()
+    assert heads == ["2k", "8k"] * 2
+    bf16 = page.locator("[data-contexts] tbody tr", has_text="bf16 (transformers)")
+    (inference,) = (
+        f
+        for f in told["footprints"]
+        if (f["dtype_id"], f["engine_id"]) == ("bf16", "transformers") and f["phase_id"] == "inference"
+    )
+    sizes = [f"{total / 2**30:.1f}" for total in inference["total_bytes"]]
+    assert bf16.locator("td").all_inner_texts()[:2] == sizes
+    assert "Parameters by class" in page.locator("[data-anatomy]").inner_text()
 
 
 def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_url):

@@ -1,5 +1,7 @@
 """Model and card pages, the search, phone width, and reading without JavaScript, in a real browser."""
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -89,9 +91,24 @@ def test_a_card_can_be_mine(open_page, site_url):
 def test_plain_tables_filter(open_page, path, rows):
     page = open_page(path)
     total = page.locator(rows).count()
-    page.get_by_label("Filter").fill("alpha" if path != "gpus/" else "l40")
+    page.get_by_label("Filter", exact=True).fill("alpha" if path != "gpus/" else "l40")
     assert page.locator(f"{rows}:visible").count() == 1 < total
-    assert page.get_by_role("status").first.inner_text() == f"1 of {total}"
+    assert page.locator("[data-count]").inner_text() == f"1 of {total}"
+
+
+def test_a_card_lists_everything_that_fits(open_page):
+    page = open_page("gpus/rtx-3060-12gb/")
+    rows = page.locator("[data-everything] tbody tr")
+    names = [text.strip() for text in rows.locator("th").all_inner_texts()]
+    assert names[:2] == ["tiny-lab/embed-small", "acme/Alpha-7B-Instruct"]  # the most downloaded first
+    assert "acme/CamelCoder.2-405B" not in names
+    alpha = rows.filter(has_text="Alpha").locator("td").all_inner_texts()
+    assert alpha == ["gguf-q8_0", "16k"]
+    page.get_by_label("Find").fill("alp")
+    assert rows.count() == 1 and "1 of" in page.locator("[data-everything] [role=status]").inner_text()
+    rows.locator("a").click()
+    page.wait_for_selector("[data-cards] tr.mine")
+    assert page.locator("[data-cards] tr.mine td").all_inner_texts()[:2] == ["Q8_0", "16k"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -116,10 +133,14 @@ def test_reading_needs_no_script(open_page, path):
             "Runs on one 12 GB card" in text
             and "llama-server -hf" not in text
             and "convert_hf_to_gguf.py" in text
-            and "14,000,000,000" in text
             and "footprint_of" in text
         )
-        assert page.locator("[data-matrix] td.v").count() > 50
+        # what needs scripts is not there, and what stands there answers: cards, formats to the byte, training
+        assert page.locator("[data-cards] tbody tr").count() == 6 and page.locator(".bars details").count() > 10
+        assert re.search(r"bf16\s*14\.\d", page.locator(".bars").inner_text())
+        page.locator("summary", has_text="Training by all cards").click()
+        assert re.search(r"LoRA\s*bf16\s*1\d\.\d", page.locator("[data-matrix=training]").inner_text())
+        assert not any(each.is_visible() for each in page.locator(".drawn").all())
         assert not page.locator("form[data-controls]").first.is_visible()
     if path == "gpus/rtx-4090/":
         assert page.locator("#fits-table td.v").count() > 10

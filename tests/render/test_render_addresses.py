@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
@@ -81,7 +82,7 @@ def test_a_site_without_an_address_names_none(nowhere):
         assert "127.0.0.1" not in text and "localhost" not in text, file
     page = (nowhere / "models" / "acme" / "Alpha-7B-Instruct" / "index.html").read_text(encoding="utf-8")
     assert '<meta property="og:title" content="acme/Alpha-7B-Instruct">' in page
-    assert "[![GPU memory]" not in page and 'src="badge.svg"' in page
+    assert "[![GPU memory]" not in page and 'src="../../../api/v1/badges/memory/12-gb-in-4-bit.svg"' in page
 
 
 def test_a_site_with_an_address_names_it_everywhere(hosted):
@@ -171,32 +172,34 @@ def test_a_model_of_which_nothing_is_known_has_a_page_and_nothing_beside_it(nowh
     folder = nowhere / "models" / words.slug(UNKNOWN)
     assert [file.name for file in folder.iterdir()] == ["index.html"]
     page = (folder / "index.html").read_text(encoding="utf-8")
-    for word in ("badge.svg", "model.json", "preview.png", "data-totals"):
+    for word in ("badges/", "api/v1/models/", "data-shape"):
         assert word not in page
-    known = [m for m in MODELS if m != UNKNOWN]
-    for model in known:
-        names = {file.name for file in (nowhere / "models" / words.slug(model)).iterdir()}
-        assert names == {"index.html", "model.json", "badge.svg", "preview.png", "formula.json"}
+    assert not (nowhere / "api" / "v1" / "models" / f"{words.slug(UNKNOWN)}.json").exists()
+    for model in MODELS:
+        assert [file.name for file in (nowhere / "models" / words.slug(model)).iterdir()] == ["index.html"]
+        assert (nowhere / "api" / "v1" / "models" / f"{words.slug(model)}.json").exists() == (model != UNKNOWN)
 
 
-def test_totals_are_named_by_what_they_hold_and_lie_there_once(nowhere):
-    held = {file.stem: file.read_bytes() for file in (nowhere / "data" / "totals").iterdir()}
+def test_shapes_are_named_by_what_they_hold_and_lie_there_once(nowhere):
+    held = {file.stem: zlib.decompress(file.read_bytes()) for file in (nowhere / "data" / "shapes").iterdir()}
     assert all(hashlib.sha256(content).hexdigest().startswith(name) for name, content in held.items())
-    asked = {m for file in nowhere.rglob("*.html") for m in re.findall(r'data-totals="(\w+)"', file.read_text("utf-8"))}
+    asked = {m for file in nowhere.rglob("*.html") for m in re.findall(r'data-shape="(\w+)"', file.read_text("utf-8"))}
     assert asked == held.keys()
-    assert not list(nowhere.rglob("totals.bin"))
 
 
-def test_models_with_the_same_totals_share_a_file(tables, tmp_path):
+def test_models_with_the_same_numbers_share_a_file(tables, tmp_path):
     """As a model and its fine-tunes have them."""
     pages = ModelPages(read(tables))
     book = pages.book
     step = len(book.scenarios) * book.width
-    book.array[step : 2 * step] = book.array[:step]
-    for number in range(2):
+    book.array[2 * step : 3 * step] = book.array[step : 2 * step]
+    one, other = (book.models[number]["model_id"] for number in (1, 2))
+    for name in ("formulas", "points", "lines"):
+        pages.held[name][other] = pages.held[name][one]
+    for number in (1, 2):
         crew.write_model(pages, Shell.of("ALMANAC-TITLE"), tmp_path, number)
-    assert pages.totals(0) == pages.totals(1) != pages.totals(2)
-    assert [file.stem for file in (tmp_path / "data" / "totals").iterdir()] == [pages.totals(0)[0]]
+    assert pages.shape(1).name == pages.shape(2).name != pages.shape(0).name
+    assert [file.stem for file in (tmp_path / "data" / "shapes").iterdir()] == [pages.shape(1).name]
 
 
 @pytest.fixture
@@ -248,6 +251,25 @@ def test_the_limits_are_those_of_the_hosts_and_each_has_a_source():
     }
     assert all(row["source"].startswith("https://") and row["host"] for row in rows)
     assert addresses.largest_file() == 25 * 2**20
+
+
+def test_a_page_that_grew_is_refused(small, monkeypatch, capsys):
+    limits(monkeypatch)
+    page = small / "models" / "a" / "b" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(b"x" * 45_001)
+    assert main(["hosting", "--site", str(small)]) == 1
+    told = capsys.readouterr()
+    assert "model pages may have 45,000 bytes each, models/a/b/index.html has 45,001" in told.err
+    assert re.search(r"model pages +1 files +45,001 bytes", told.out)
+    page.write_bytes(b"x" * 45_000)
+    assert main(["hosting", "--site", str(small)]) == 0
+
+
+def test_every_file_of_a_site_is_of_one_kind(nowhere):
+    kinds = {kind.name: kind for kind in hosting.by_kind(nowhere)}
+    assert sum(kind.file_count for kind in kinds.values()) == sum(1 for f in nowhere.rglob("*") if f.is_file())
+    assert kinds["model pages"].file_count == len(MODELS) and kinds["shapes of models"].file_count == len(MODELS) - 1
 
 
 def test_a_folder_without_a_site_is_no_small_site(tmp_path, capsys):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.book.schema import NOW_NAMED
 from pipeline.render import paths, words
-from pipeline.render.data import modelfiles, relatives
+from pipeline.render.data import badges, relatives, shapes
 from pipeline.render.data import tables as tables_module
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, pipelines, redirects
@@ -89,7 +89,7 @@ def test_plots_are_drawings_with_a_title_whatever_the_name():
 
 @pytest.mark.parametrize("where", ["8 GB in 4-bit", None])
 def test_a_badge_is_a_drawing(where):
-    assert "GPU memory" in ElementTree.fromstring(modelfiles.badge(where, True)).attrib["aria-label"]
+    assert "GPU memory" in ElementTree.fromstring(badges.memory(where, True)[1]).attrib["aria-label"]
 
 
 @pytest.mark.parametrize(
@@ -153,11 +153,14 @@ def test_rules_are_set_against_the_footprints(pages):
 def test_json_of_a_model_says_what_its_page_says(pages):
     number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
     files = pages.files(number)
-    content = json.loads(files["model.json"])
+    content = json.loads(files["api/v1/models/acme/Alpha-7B-Instruct.json"])
     assert content["model"]["parameter_count"] == 7_000_000_000 and content["answer"].startswith("Runs on one 12 GB")
-    limits = {r["dtype_id"]: r["max_context_tokens"] for r in content["limits"] if r["engine_id"] == "transformers"}
-    assert limits["bf16"]["rtx-3060-12gb"] == 0 < limits["bf16"]["rtx-4090"]
-    assert json.loads(files["formula.json"])["shape"]
+    best = {gpu: card for card in content["verdicts"]["cards"] for gpu in card["gpu_ids"]}
+    assert best["rtx-3060-12gb"]["dtype_id"] == "gguf-q8_0" and best["rtx-4090"]["dtype_id"] == "bf16"
+    assert best["rtx-4090"]["verdict"] == "fits" and best["rtx-4090"]["max_context_tokens"] == 32768
+    told, totals = shapes.read(files[f"data/shapes/{content['shape']}.bin"])
+    assert told["rows"]["shape"] and "model_id" not in told["rows"]["shape"][0]
+    assert totals.tobytes() == pages.book.model_bytes(number)
 
 
 def test_measurements_keep_their_source(pages):
@@ -210,12 +213,10 @@ def test_a_preview_shows_different_names_differently():
 
 def test_training_limits_stand_by_card(pages):
     number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
-    found = pages.reach.training_rows(number, pages.training[2048], pages.phases)
-    rows = {r["label"]: str(r["cells"]) for r in found["rows"]}
-    assert found["usual"] == 2048 and "QLoRA" in rows
-    small, *_rest = rows["LoRA"].split("</td>")
+    rows = pages.by_card.values(number, pages.inference[8192], 8192)["rows"]
+    small, large = (str(row).split("</td>")[-2] for row in (rows[0], rows[-1]))
     assert "–" in small  # 14 GB of weights are more than the smallest card has
-    assert "all 32k" in rows["LoRA"] and "×" in rows["LoRA"]
+    assert "all 32k" in large
 
 
 def test_a_limit_that_was_not_looked_beyond_is_marked():

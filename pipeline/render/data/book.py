@@ -57,11 +57,6 @@ class Scenario:
     optimizer_id: str | None
     checkpointing: str | None
 
-    @property
-    def slug(self) -> str:
-        """Name of the scenario's slice."""
-        return "_".join(str(part) for part in self.__dict__.values() if part is not None)
-
 
 @dataclass
 class Book:

@@ -127,9 +127,9 @@ class Calculator:
         return {"formulas.js": self.module, "calculator.json": _json(shared), "pipelines.json": _json(self.pipelines)}
 
 
-def of_model(tables: dict[str, list[dict]] | None) -> str | None:
-    """A model's own rows as its page's file; None for one whose shape is not known."""
-    return _json(tables) if tables and any(rows for name, rows in tables.items() if name not in OF_ALL) else None
+def has_shape(tables: dict[str, list[dict]] | None) -> bool:
+    """Whether the formulas can be asked of a model with these rows: its shape is known."""
+    return bool(tables) and any(rows for name, rows in tables.items() if name not in OF_ALL)
 
 
 def _json(value) -> str:

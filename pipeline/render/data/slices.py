@@ -1,20 +1,25 @@
 """What the browser reads: the scenarios and cards, the models, and the book's array in two orders.
 
-`data/slices/<scenario>.bin` holds one scenario for every model (the matrix fetches one per change), for contexts that many models have;
-a model that reads less is in it with the longest context it has, which the matrix names beside the number;
-`data/totals/<digest>.bin` holds every scenario of one model (its page), and of all that have the same. Both are little-endian float32.
+`data/slices/<phase>_<format>_<engine>.bin` holds its scenarios one after the other, for contexts that many models have (the matrix fetches
+one such file, and another for another format): little-endian float32, packed as zlib does. Models with the same numbers
+share a row, and data/models.json says which row is whose. A model that reads less is told with the longest context it has,
+which the matrix names beside the number. What a model's own page reads is in data/shapes.py.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import zlib
 from array import array
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.book.components import COMPONENTS
 from pipeline.render.data import limits
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.shapes import LEVEL
 from pipeline.render.data.support import ATTENTION, Support
 from pipeline.render.environment import slug_gpu
 
@@ -56,6 +61,8 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 for g in book.gpus
             ],
             "reasons": book.reasons,
+            "components": COMPONENTS,
+            "engines": [[e["engine_id"], e["name"]] for e in book["engine"]],
             "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "support": coded | {"runs": runs},
@@ -79,8 +86,8 @@ def _kinds(book: Book) -> dict[str, set[str]]:
     return {"inference": phases & {"inference"}, "training": phases - {"inference"}}
 
 
-def models(book: Book, places: dict[str, str]) -> str:
-    """One array per column; words that repeat are looked up."""
+def models(book: Book, places: dict[str, str], rows_of: list[int]) -> str:
+    """One array per column; words that repeat are looked up. `rows_of` are their rows in the slices."""
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
     pipelines = {c["model_id"] for c in book["component"]}
@@ -88,6 +95,7 @@ def models(book: Book, places: dict[str, str]) -> str:
     return _json(
         {
             "id": [m["model_id"] for m in rows],
+            "row": rows_of,
             "size": [_millions(size) for size in sizes],
             "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
@@ -119,18 +127,46 @@ def _reason(book: Book, model: int) -> str | None:
     return book.reason(model, book.scenarios[0])
 
 
-def write_slices(book: Book, folder: Path) -> int:
-    """One file per scenario of a common context; returns the bytes written."""
-    if sys.byteorder != "little":
-        book.array.byteswap()
-    target = folder / "data" / "slices"
-    target.mkdir(parents=True)
-    common = {phase: set(book.common_contexts(phases)) for phases in _kinds(book).values() for phase in phases}
-    return sum(
-        (target / f"{scenario.slug}.bin").write_bytes(slice_of(book, scenario).tobytes())
-        for scenario in book.scenarios
-        if scenario.context_tokens in common[scenario.phase_id]
-    )
+class Slices:
+    """Every scenario of a common context, each model by its row: models with the same numbers have one."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        common = {phase: set(book.common_contexts(phases)) for phases in _kinds(book).values() for phase in phases}
+        self.scenarios = [s for s in book.scenarios if s.context_tokens in common[s.phase_id]]
+        slices = [slice_of(book, scenario) for scenario in self.scenarios]
+        step = 4 * book.width
+        views = [memoryview(values).cast("B") for values in slices]
+        numbers: dict[bytes, int] = {}
+        self.rows = []
+        for i in range(len(book.models)):
+            row = b"".join([view[i * step : (i + 1) * step] for view in views])
+            self.rows.append(numbers.setdefault(row, len(numbers)))
+        self._distinct = list(numbers)
+
+    def write(self, folder: Path) -> int:
+        """One file for each format of a phase on an engine; returns the bytes written."""
+        files: dict[str, list[int]] = defaultdict(list)
+        for place, scenario in enumerate(self.scenarios):
+            files[file_of(scenario)].append(place)
+        target = folder / "data" / "slices"
+        target.mkdir(parents=True)
+        return sum(
+            (target / f"{name}.bin").write_bytes(zlib.compress(b"".join(map(self._slice, places)), LEVEL))
+            for name, places in files.items()
+        )
+
+    def _slice(self, place: int) -> bytes:
+        step = 4 * self.book.width
+        values = array("f", b"".join([row[place * step : (place + 1) * step] for row in self._distinct]))
+        if sys.byteorder != "little":
+            values.byteswap()
+        return values.tobytes()
+
+
+def file_of(scenario: Scenario) -> str:
+    """The slice that holds a scenario."""
+    return f"{scenario.phase_id}_{scenario.dtype_id}_{scenario.engine_id}"
 
 
 def slice_of(book: Book, scenario: Scenario) -> array:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render.data.book import BAND_UNIT, BANDS, KEYS, PARTS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import BAND_UNIT, BANDS, KEYS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import short_names
 
 # The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
@@ -137,21 +137,3 @@ def _reasons(lazy: pl.LazyFrame) -> list[str]:
     """Every reason that a footprint gives for a null, sorted."""
     texts = lazy.filter(pl.col("total_bytes").is_null()).select(pl.col("unknown_reason").drop_nulls().unique())
     return sorted(texts.collect()["unknown_reason"])
-
-
-def components(folder: Path, scenarios: list[Scenario]) -> dict[str, list[dict]]:
-    """Every component on one GPU, for a few scenarios: by model, in the order of `scenarios`."""
-    lazy = pl.scan_parquet(folder / "footprint.parquet")
-    keys = pl.DataFrame([s.__dict__ for s in scenarios], schema_overrides={k: pl.String for k in KEYS[5:]})
-    frame = (
-        lazy.filter(pl.col("gpu_count") == 1)
-        .join(keys.lazy().with_row_index("s"), on=list(KEYS), nulls_equal=True)
-        .select("model_id", "s", *PARTS, "total_bytes", "error_band", "peak_moment", "unknown_reason")
-        .unique(["model_id", "s"], keep="any")
-        .sort("model_id", "s")
-        .collect()
-    )
-    rows: dict[str, list[dict]] = {}
-    for row in frame.iter_rows(named=True):
-        rows.setdefault(row["model_id"], []).append(row)
-    return rows

@@ -159,13 +159,14 @@ def histogram(
     return svg(identifier, title, description, parts, height, width)
 
 
-def bar(parts: Sequence[tuple[str, int | None]], scale: float) -> Markup:
-    """Components side by side on a common scale; the table beside it holds the numbers. As the macro `bar` of the templates."""
-    rects, x = [], 0.0
+def bar(parts: Sequence[tuple[str, int | None]], scale: float, over: str = "") -> Markup:
+    """Components side by side on a common scale; the table beside it holds the numbers. What is drawn `over` them
+    comes last."""
+    pieces, sum_ = [], 0
     for name, size in parts:
         if size:
-            wide = 1000 * size / scale
-            rects.append(f'<rect class="c-{name}" x="{x:.1f}" width="{wide:.1f}" height="10"/>')
-            x += wide
+            x, end = round(1000 * sum_ / scale), round(1000 * (sum_ + size) / scale)
+            pieces.append(f'<path class="c-{name}" d="M{x} 0H{end}V10H{x}z"/>')
+            sum_ += size
     head = '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">'
-    return Markup(f"{head}{''.join(rects)}</svg>")
+    return Markup(f"{head}{''.join(pieces)}{over}</svg>")

@@ -1,12 +1,14 @@
 """What a model's page says first of each card: the best format, how far it goes, how many at once, and what can be trained.
 
-The page tells it of the common cards; of any other the browser does (site/assets/model_tables.js), from the same limits.
+`best` is the answer for any card: the page tells it of the common ones, the files for programs (data/api.py) of all. On the page the browser
+tells it of any other (site/assets/model_tables.js), from the same limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -15,6 +17,7 @@ from pipeline.render import words
 from pipeline.render.data.book import Book, Scenario
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import WHOLE
+from pipeline.render.pages.reach import capacities
 
 # The best quality first: what a reader is offered, by format and engine.
 QUALITY = (
@@ -27,8 +30,20 @@ QUALITY = (
     ("gguf-q3_k_m", "llama.cpp"),
     ("gguf-q2_k", "llama.cpp"),
 )
+OFFERED = tuple(dict.fromkeys([*(dtype for dtype, _engine in QUALITY), "stored", *GGUF_OF.values()]))
 TRAINED = (("qlora", "nf4"), ("lora", "bf16"))
-_GGUF = "llama.cpp"
+
+
+class Best(NamedTuple):
+    """What a card does with a model. `verdict`: `fits` what a page opens with, `shorter` contexts alone, needs several (`multi-gpu`), `no`, or
+    it is `unknown` whether it runs there."""
+
+    verdict: str
+    dtype_id: str | None = None
+    engine_id: str | None = None
+    max_context_tokens: int | None = None
+    max_sequences: int | None = None
+    gpu_count: int | None = None
 
 
 class ByCard:
@@ -36,11 +51,18 @@ class ByCard:
 
     def __init__(self, book: Book, support: Support, held: Callable[[], dict]) -> None:
         self.book, self.support, self.held = book, support, held
+        self._runs: dict[tuple, bool] = {}
 
     @cached_property
     def most(self) -> int:
         """The most cards that inference is published for, of every model."""
         return self.book.published_counts(["inference"])[-1]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """By card where its limits stand in those of all."""
+        place = {capacity: i for i, capacity in enumerate(capacities(self.book))}
+        return {g["gpu_id"]: place[g["capacity_bytes"]] for g in self.book.gpus}
 
     def formats(self, number: int) -> list[tuple[str, str]]:
         """The formats that a model is offered in: of one that is published in fewer bits that alone."""
@@ -56,70 +78,80 @@ class ByCard:
         formats = self.formats(number)
         if not formats:
             return None
-        by_key = {(s.dtype_id, s.engine_id): s for s in scenarios}
         rows = [
             Markup('<tr><th scope="row" data-gpu="{}">{}</th>{}</tr>').format(
                 gpu["gpu_id"],
                 gpu["short"],
-                self._cells(number, k, gpu, formats, by_key, context, () if is_packed else TRAINED),
+                self._cells(number, gpu, self.best(number, gpu, scenarios, context), () if is_packed else TRAINED),
             )
-            for k, gpu in enumerate(self.book.common)
+            for gpu in self.book.common
         ]
         asked = " ".join(f"{dtype}/{engine}" for dtype, engine in formats)
         return {"rows": rows, "formats": asked, "most": self.most, "trained": not is_packed}
 
-    def _cells(self, number: int, k: int, gpu: dict, formats: list, by_key: dict, context: int, trained) -> Markup:
-        """The best format that holds the context, the longest context in it, the most at once; the most cards otherwise."""
-        model = self.book.models[number]
-        whole = model["max_context_tokens"]
-        longest, most = self._of("longest", number), self._of("most", number)
-        runs = [key for key in formats if key in by_key and not self.support.of_common(by_key[key], number)[k]]
-        best = next((key for key in runs if longest[key][k] >= context), None)
-        if best is None:
-            best = max(runs, key=lambda key: longest[key][k], default=None)
-            best = best if best and longest[best][k] else None
-        if best:
-            users = most.get(best, (None,) * (k + 1))[k]
-            cells = _best(best[0], longest[best][k], users, whole, model["stored_format"])
-        else:
-            cells = self._cards(number, gpu, [by_key[key] for key in runs])
-        return cells + Markup("").join(self._trained(number, k, phase, dtype, whole) for phase, dtype in trained)
-
-    def _cards(self, number: int, gpu: dict, scenarios: list[Scenario]) -> Markup:
-        """The fewest cards, and the best format that so many hold."""
-        if not scenarios:
-            return Markup('<td colspan="3" class="v-unknown">not known to run here</td>')
+    def best(self, number: int, gpu: dict, scenarios: list[Scenario], context: int) -> Best:
+        """The best format that holds the context on a card, else the one that goes farthest, else the fewest cards."""
+        longest, place = self._of("longest", number), self.places[gpu["gpu_id"]]
+        by_key = {(s.dtype_id, s.engine_id): s for s in scenarios}
+        formats = self.formats(number)
+        runs = [key for key in formats if key in by_key and self._does_run(by_key[key], number, gpu["gpu_id"])]
+        if not runs:
+            return Best("unknown")
+        best = next((key for key in runs if longest[key][place] >= context), None)
+        best = best or max(runs, key=lambda key: longest[key][place])
+        if far := longest[best][place]:
+            users = self._of("most", number).get(best)
+            return Best("fits" if far >= context else "shorter", *best, far, users and users[place], 1)
         ways = []
-        for place, scenario in enumerate(scenarios):
-            totals = self.book.totals(number, self.book.index[scenario])
+        for rank, key in enumerate(runs):
+            totals = self.book.totals(number, self.book.index[by_key[key]])
             verdict, cards, _kib = words.judge(totals, self.book.counts, gpu["capacity_bytes"] // 1024)
             if verdict == "multi-gpu":
-                ways.append((cards, place))
-        if ways:
-            cards, place = min(ways)
-            dtype = scenarios[place].dtype_id
-            how = "as published" if dtype == "stored" else f"in {words.format_name(dtype)}"
-            return Markup('<td colspan="3" class="v-multi-gpu">{} cards, {}</td>').format(cards, how)
-        return Markup('<td colspan="3" class="v-no">no, not on {} cards</td>').format(self.most)
+                ways.append((cards, rank))
+        if not ways:
+            return Best("no")
+        cards, rank = min(ways)
+        return Best("multi-gpu", *runs[rank], gpu_count=cards)
 
-    def _trained(self, number: int, k: int, phase: str, dtype: str, whole: int | None) -> Markup:
+    def _does_run(self, scenario: Scenario, number: int, gpu_id: str) -> bool:
+        key = (scenario.engine_id, self.support.format(scenario, number), gpu_id)
+        if key not in self._runs:
+            self._runs[key] = self.support.refusal(scenario, key[1], gpu_id) is None
+        return self._runs[key]
+
+    def _cells(self, number: int, gpu: dict, best: Best, trained) -> Markup:
+        """The best format, the longest context in it, the most at once; the most cards otherwise."""
+        model = self.book.models[number]
+        whole = model["max_context_tokens"]
+        if best.verdict in ("fits", "shorter"):
+            cells = _best(best, whole, model["stored_format"])
+        elif best.verdict == "multi-gpu":
+            how = "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
+            cells = Markup('<td colspan="3" class="v-multi-gpu">{} cards, {}</td>').format(best.gpu_count, how)
+        elif best.verdict == "no":
+            cells = Markup('<td colspan="3" class="v-no">no, not on {} cards</td>').format(self.most)
+        else:
+            cells = Markup('<td colspan="3" class="v-unknown">not known to run here</td>')
+        return cells + Markup("").join(self._trained(number, gpu["gpu_id"], *key, whole) for key in trained)
+
+    def _trained(self, number: int, gpu_id: str, phase: str, dtype: str, whole: int | None) -> Markup:
         """The longest sequence to train on."""
         found = {key: value for key, value in self._of("lengths", number).items() if key[:2] == (phase, dtype)}
         for (_phase, _dtype, engine), limits in found.items():
-            gpu = self.book.common[k]["gpu_id"]
             scenario = next((s for s in self.book.rows([phase], dtype_id=dtype, engine_id=engine)), None)
-            if scenario is None or self.support.refusal(scenario, dtype, gpu) is not None:
+            if scenario is None or self.support.refusal(scenario, dtype, gpu_id) is not None:
                 continue
-            return words.limit_cell(limits[k], None, whole, self._of("looked", number).get(phase))
+            return words.limit_cell(limits[self.places[gpu_id]], None, whole, self._of("looked", number).get(phase))
         return words.limit_cell(None, None, None)
 
     def _of(self, name: str, number: int) -> dict:
         return self.held()[name].get(self.book.models[number]["model_id"], {})
 
 
-def _best(dtype: str, longest: int, users: int | None, whole: int | None, stored: str | None) -> Markup:
+def _best(best: Best, whole: int | None, stored: str | None) -> Markup:
+    longest, users = best.max_context_tokens, best.max_sequences
     text = f"all {words.rounded_tokens(longest)}" if whole and longest >= whole else words.rounded_tokens(longest)
     at_once = "–" if not users else words.count(users) if users > 9999 else str(users)
     return Markup('<td class="v-fits">{}</td><td class="v-fits">{}</td><td class="v-fits">{}</td>').format(
-        words.format_name(dtype, stored), text, at_once
+        words.format_name(best.dtype_id, stored), text, at_once
     )

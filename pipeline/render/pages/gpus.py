@@ -14,7 +14,7 @@ from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scena
 from pipeline.render.environment import environment
 from pipeline.render.pages.models import ModelPages
 
-LISTED = 200
+LISTED = 30  # models by format; all that fit are in the card's file for programs, which the page reads
 TASKS = 10
 # Columns of "what fits", in order, where the tables have them.
 COLUMNS = (
@@ -212,7 +212,9 @@ class GpuPages:
         for scenario, place in self.columns_totals:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
-            cells.append(words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal))
+            cell = words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal)
+            # the head of the column says why
+            cells.append(words.refused_cell(refusal.is_certain, "") if refusal and "v-unknown" in cell else cell)
         if self.far:
             cells.append(self._reach(model, gpu))
         return self.entries[model] | {"cells": Markup("".join(cells))}

@@ -5,29 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.book.commands import GGUF_OF
-from pipeline.book.components import COMPONENTS
 from pipeline.render import paths, words
-from pipeline.render.data import modelfiles, openings, relatives, works
+from pipeline.render.data import api, badges, openings, relatives, shapes, works
 from pipeline.render.data.book import PARTS, UNKNOWN_KIB, Book, Scenario
-from pipeline.render.data.calculator import Calculator, of_model
+from pipeline.render.data.calculator import Calculator, has_shape
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.support import Support
-from pipeline.render.data.tables import components
 from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
 from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
-from pipeline.render.pages.bycard import ByCard
+from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
+
+LISTED = 2  # models that make a page of their organisation
 
 
 class ModelPages:
@@ -36,6 +37,7 @@ class ModelPages:
     def __init__(self, book: Book, site_url: str = "") -> None:
         self.book, self.site_url = book, site_url
         self._answered: tuple[int, tuple[str, str]] = (-1, ("", ""))
+        self._shaped: tuple[int, shapes.Shape | None] = (-1, None)
         env = environment(book)
         self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
         self.dtypes = {d["dtype_id"]: d["name"] for d in book["dtype"]}
@@ -45,18 +47,16 @@ class ModelPages:
         self.trained = [p for p in self.phases if p != "inference"]
         self.wanted = tuple(book.openings[p]["context_tokens"] for p in ("inference", "lora"))
         self.paths = paths.assign(book.models)
+        self.sizes = Counter(path.partition("/")[0] for path in self.paths.values())
         self.contexts = book.axis({"inference"}, "context_tokens")
-        self.sequences = book.axis({"inference"}, "sequences")
         self.lengths = book.axis(set(self.trained), "context_tokens")
         self.training = {c: self._training_rows(c) for c in self.lengths}
         self.inference = {
             c: book.rows(["inference"], **book.default("inference", context_tokens=c)) for c in self.contexts
         }
-        self.shown = [s for rows in (*self.inference.values(), *self.training.values()) for s in rows]
-        self.places = {scenario: i for i, scenario in enumerate(self.shown)}
         self.support, self.relatives = Support(book), Relatives(book.models)
-        self.previews = Previews()
-        self.reach = Reach(book, self.support, self.contexts, self.lengths, lambda: self.held)
+        self.previews, self._drawn = Previews(), {}
+        self.reach = Reach(book, lambda: self.held)
         self.by_card = ByCard(book, self.support, lambda: self.held)
         self.commands = Commands(book.models, self.relatives)
 
@@ -74,12 +74,11 @@ class ModelPages:
         """What the pages of models show beside the book's array: by name and model, as plain values."""
         book = self.book
         return {
-            "parts": components(book.folder, self.shown) if self.shown else {},
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
             "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
-        } | reach.read(book, self.contexts, self.lengths, self.trained)
+        } | reach.read(book, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`."""
@@ -89,14 +88,8 @@ class ModelPages:
 
     def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
         """From now on these are the models whose pages can be written."""
-        self.book.first, self.book.array = numbers.start, array("f", totals)
+        self.book.first, self.book.array, self._shaped = numbers.start, array("f", totals), (-1, None)
         self.held = held
-
-    @cached_property
-    def heads(self) -> Markup:
-        """The common cards as heads of a table, equal on every page."""
-        pieces = self.page.environment.get_template("_macros.html").module
-        return Markup(pieces.gpu_heads(self.book.common, "../../../"))
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -111,13 +104,8 @@ class ModelPages:
         shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
-        breakdown = self._breakdown(number, shown) if known else []
-        tensors = sorted(self.held["tensors"].get(model["model_id"], ()), key=lambda t: -t["element_count"])
-        used = {part for row in breakdown for part, size in row["parts"] if size}
-        for row in breakdown:
-            row["cells"] = Markup("".join([words.exact_cell(size) for part, size in row["parts"] if part in used]))
+        bars = self._bars(number, inference) if known else []
         caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
-        context_values, contexts = self._contexts(number) if known else ([], [])
         recipe = _recipe(training)
         return self.page.render(
             model=model,
@@ -129,58 +117,46 @@ class ModelPages:
             made_of=self._made_of(number),
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self._own_format(number))),
-            bars=self._bars(number, breakdown),
+            bars=bars,
             levels=self.reach.levels,
-            used_run={part for row in breakdown if row["is_run"] for part, size in row["parts"] if size},
-            repositories=json.dumps(self.commands.repositories(number)),
+            used_run={part for bar in bars for part in bar["used"]},
+            repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
             commands=self.commands.of(number, context or self.wanted[0]) if known and inference else [],
-            reason=self._reason(number),
+            reason=self.reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
             length=length or self.wanted[1],
-            gpus=book.common,
-            heads=self.heads,
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
             training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
-            breakdown=[row for row in breakdown if not row["is_run"]],
-            used=used,
-            context_values=context_values,
-            contexts=contexts,
-            sequences=self.sequences,
             engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]
             if known
             else [],
             base_path=self.paths.get(model["base_model_id"]),
-            tensors=tensors,
-            tensor_sum=sum(t["element_count"] for t in tensors) or 1,
-            layers=self.held["layers"].get(model["model_id"], []),
+            has_parts=bool(self.held["tensors"].get(model["model_id"]) or self.held["layers"].get(model["model_id"])),
             whole=self._of_pipeline(number),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
             if pipeline
             else [],
-            reach=known and self.reach.rows(number, inference),
-            far=known and training and self.reach.training_rows(number, training, self.phases),
+            reach=known and any(key[0] == "inference" for key in self._points(number)),
+            far=known and training and any(key[0] != "inference" for key in self._points(number)),
+            far_most=self.reach.training_end(number),
             recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
-            points=reach.name_of(points) if known and (points := self._points(number)) else "",
-            plot=self.reach.plot(number) if known else "",
             relatives=self._relatives(number),
             page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/" if self.site_url else "",
-            totals=(self.totals(number) or ("",))[0],
+            shape=(shape := self.shape(number)) and shape.name,
+            has_totals=self._has_totals(number),
+            badge=f"{api.ROOT}/badges/{badges.memory(*self._badge(number))[0]}.svg",
             told=self.is_told(number),
+            is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= LISTED,
+            gpus=book.common,
+            ld=Markup(self._described(number)),
+            site_url=self.site_url,
         )
 
-    def shared(self, number: int) -> dict[str, str]:
-        """Files of the site by their path that pages of models alike share: the points that limits of any card are read off."""
-        text = self._points(number)
-        return {f"data/limits/{reach.name_of(text)}.json": text} if text else {}
-
-    def _points(self, number: int) -> str | None:
-        model = self.book.models[number]
-        context, length = self._opening(model)
-        scenarios = self.inference.get(context, []) + self.training.get(length, [])
-        return reach.as_file(self.held["points"].get(model["model_id"], {}), scenarios)
+    def _points(self, number: int) -> dict[tuple, list]:
+        return self.held["points"].get(self.book.models[number]["model_id"], {})
 
     def description(self, number: int) -> str:
         """For search engines and previews: the answer itself, where there is one."""
@@ -189,62 +165,136 @@ class ModelPages:
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
     def files(self, number: int) -> dict[str, str | bytes]:
-        """What lies beside the page, by name: nothing where nothing is known, which the page alone has to say."""
+        """What a model has beside its page, by path from the root of the site: nothing where nothing is known, which the page alone has to
+        say. What other models may have as well is named by what it holds."""
         if not self.is_told(number):
             return {}
-        model = self.book.models[number]
-        context, _length = self._opening(model)
-        known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
-        tables = {
-            "tensor_class": self.held["tensors"].get(model["model_id"], []),
-            "attention_layer": self.held["layers"].get(model["model_id"], []),
+        shape = self.shape(number)
+        said = dict([badges.memory(*self._badge(number))])
+        for gpu_id, best in self.verdicts(number, self.book.common):
+            said |= badges.of_card(self.short[gpu_id], gpu_id, best)
+        return {
+            f"{api.ROOT}/models/{self.paths[self.book.models[number]['model_id']]}.json": api.text(self.told(number)),
+            **({f"{shapes.FOLDER}/{shape.name}.bin": shape.content} if shape else {}),
+            **{f"{api.ROOT}/badges/{name}.svg": drawn for name, drawn in said.items()},
+            self.picture(number): self._preview(number),
         }
-        limits = self.reach.as_rows(number, self.inference.get(context, []))
+
+    def _order(self, number: int) -> list[tuple[str, str, str]]:
+        """What a page shows, by phase, format and engine."""
+        return [(s.phase_id, s.dtype_id, s.engine_id) for shown in self._shown(number) for s in shown]
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        return {g["gpu_id"]: g["short"] for g in self.book.gpus}
+
+    def told(self, number: int) -> dict:
+        """What programs and the page's own scripts read of a model."""
+        model = self.book.models[number]
+        name, points = model["model_id"], self._points(number)
+        inference, training = self._shown(number)
+        answer, exactly = self._said(number)
+        order = self._order(number)
+        shape = self.shape(number)
+        pipeline = self.held["pipelines"].get(name)
+        content = {
+            "api_version": api.VERSION,
+            "path": self.paths[name],
+            "model": api.plain(model),
+            "answer": answer,
+            "answer_scenarios": exactly,
+            **({"shape": shape.name} if shape else {}),
+            "footprints": [
+                api.footprint(
+                    k, points[k], self.contexts if k[0] == "inference" else self.lengths, self.book.openings[k[0]]
+                )
+                for k in order
+                if k in points
+            ],
+            "unknown": [
+                dict(zip(("phase_id", "dtype_id", "engine_id"), key, strict=True))
+                | {"unknown_reason": self.book.reason(number, scenario)}
+                for key, scenario in zip(order, inference + training, strict=True)
+                if key not in points
+            ],
+        }
+        if self.by_card.formats(number):
+            content["verdicts"] = {
+                "phase_id": "inference",
+                "context_tokens": self._opening(model)[0] or self.wanted[0],
+                "sequences": 1,
+                "cards": api.cards(self.verdicts(number, self.book.gpus)),
+            }
+            content["badges"] = {
+                gpu_id: badges.told(best, model["stored_format"])
+                for gpu_id, best in self.verdicts(number, self.book.common)
+            }
+        if pipeline:
+            content["pipeline"] = pipelines.as_json(pipeline)
+        for table, held in (("tensor_class", "tensors"), ("attention_layer", "layers")):
+            content[table] = [api.plain(row, ("model_id",)) for row in self.held[held].get(name, ())]
+        return content
+
+    def verdicts(self, number: int, gpus: list[dict]) -> list[tuple[str, Best]]:
+        """By card what it does with a model."""
+        if not self.by_card.formats(number):
+            return []
+        context = self._opening(self.book.models[number])[0] or self.wanted[0]
+        inference = self._shown(number)[0]
+        return [(g["gpu_id"], self.by_card.best(number, g, inference, context)) for g in gpus]
+
+    def _badge(self, number: int) -> tuple[str | None, bool]:
+        """What the badge of memory says."""
+        model = self.book.models[number]
         pipeline = self.held["pipelines"].get(model["model_id"])
         if pipeline:
-            where, fits = pipelines.for_badge(pipeline, self._cards)
-        else:
-            where, fits = smallest_for_badge(self.book, number, context) if known else None, known
-        formula = of_model(self.held["formulas"].get(model["model_id"]))
-        return ({"formula.json": formula} if formula else {}) | {
-            "model.json": modelfiles.as_json(model, self.paths[model["model_id"]], self._said(number), tables, limits),
-            "badge.svg": modelfiles.badge(where, fits),
-            "preview.png": self._preview(number),
-        }
+            return pipelines.for_badge(pipeline, self._cards)
+        context, _length = self._opening(model)
+        known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
+        return smallest_for_badge(self.book, number, context) if known else None, known
 
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""
         name = self.book.models[number]["model_id"]
-        has_shape = of_model(self.held["formulas"].get(name)) is not None
-        return has_shape or name in self.held["pipelines"] or self._has_totals(number)
+        return has_shape(self.held["formulas"].get(name)) or name in self.held["pipelines"] or self._has_totals(number)
 
     def _has_totals(self, number: int) -> bool:
         return any(self.book.is_known(number, s) for shown in self._shown(number) for s in shown)
 
-    def totals(self, number: int) -> tuple[str, bytes] | None:
-        """Every scenario of a model for the controls of its page, and a name by content: models with the same totals share a file."""
-        if not self._has_totals(number):
-            return None  # a page without a number has no controls
-        content = self.book.model_bytes(number)
-        return hashlib.sha256(content).hexdigest()[:16], content
+    def shape(self, number: int) -> shapes.Shape | None:
+        """What models with the same numbers share; None where there is nothing to share."""
+        if self._shaped[0] != number:  # a page and its files ask in turn
+            tables = self.held["formulas"].get(self.book.models[number]["model_id"])
+            has_totals = self._has_totals(number)
+            found = None
+            if has_totals or has_shape(tables):
+                points = reach.as_json(self._points(number), self._order(number))
+                drawn, totals = (self.reach.plot(number), self.book.model_bytes(number)) if has_totals else ("", b"")
+                found = shapes.of(tables, points, drawn, totals)
+            self._shaped = number, found
+        return self._shaped[1]
 
     def _shown(self, number: int) -> tuple[list[Scenario], list[Scenario]]:
         """What a page opens with: inference and training."""
         context, length = self._opening(self.book.models[number])
         return self.inference.get(context, []), self.training.get(length, [])
 
-    def _preview(self, number: int) -> bytes:
-        """The page in a picture, for links to it on other sites."""
-        model = self.book.models[number]
-        said = (self._answer(number)[0] or self._of_pipeline(number)).rstrip(".")
-        count = model["parameter_count"] or model["stored_parameter_count"]
-        facts = [f"{words.count(count)} parameters"] if count else []
-        if model["max_context_tokens"]:
-            facts.append(f"context {words.tokens(model['max_context_tokens'])}")
-        told = said.split("; ") if said else [f"GPU memory not known: {self._reason(number)}"]
-        return self.previews.draw(model["model_id"], ", ".join(facts), told)
+    def picture(self, number: int) -> str:
+        """The picture that other sites show beside a link to a model's page, whose name they show themselves: by what it says, because
+        many models have the same answer, and a picture for each would be more than half the files of a site."""
+        return f"assets/previews/{hashlib.sha256(self._pictured(number).encode()).hexdigest()[:16]}.png"
 
-    def _reason(self, number: int) -> str:
+    def _pictured(self, number: int) -> str:
+        said = (self._answer(number)[0] or self._of_pipeline(number)).rstrip(".")
+        return said or "What it needs can be calculated"
+
+    def _preview(self, number: int) -> bytes:
+        said = self._pictured(number)
+        if said not in self._drawn:
+            self._drawn[said] = self.previews.draw("GPU memory", "", said.split("; "))
+        return self._drawn[said]
+
+    def reason(self, number: int) -> str:
         """Why nothing is known of a model."""
         shown = self.inference.get(self._opening(self.book.models[number])[0], [])
         note = self.book.models[number]["anatomy_note"] or "nothing is published"
@@ -283,18 +333,26 @@ class ModelPages:
         ]
 
     def _group(self, number: int, scenarios: list[Scenario], caption: str, short: str) -> dict:
-        """One matrix: its rows, and whether any of them is known."""
+        """What each scenario needs, and what of them is unknown: the script adds the verdict of each card."""
         names = self.phases if scenarios and scenarios[0].phase_id != "inference" else {}
-        rows = [self._row(number, s, names.get(s.phase_id, s.dtype_id)) for s in scenarios]
+        rows, left_out = [], defaultdict(list)
+        for s in scenarios:
+            label = names.get(s.phase_id, s.dtype_id)
+            if self.book.is_known(number, s):
+                gib = _kib_text(self.book.totals(number, self.book.index[s])[0])
+                rows.append({"label": label, "dtype": s.dtype_id, "engine": s.engine_id, "gib": gib})
+            else:
+                left_out[self.book.reason(number, s)].append(f"{label} ({s.engine_id})")
         return {
-            "caption": f"{caption} GiB on one card; then how full each card gets.",
+            "caption": f"{caption} GiB on one card.",
             "caption_short": short,
-            "rows": [row for row in rows if row["cells"]],
-            "left_out": _left_out(rows),
-            "is_known": any(row["cells"] for row in rows),
+            "rows": rows,
+            "left_out": [(", ".join(names), why) for why, names in left_out.items()],
+            "is_known": bool(rows),
         }
 
-    def _row(self, number: int, scenario: Scenario, name: str) -> dict:
+    def row(self, number: int, scenario: Scenario, name: str) -> dict:
+        """A scenario by the common cards."""
         book = self.book
         totals = book.totals(number, book.index[scenario])
         row = {
@@ -315,59 +373,32 @@ class ModelPages:
         ]
         return row | {"gib": _kib_text(totals[0]), "cells": Markup("".join(cells))}
 
-    def _breakdown(self, number: int, shown: list[Scenario]) -> list[dict]:
-        by_place = {row["s"]: row for row in self.held["parts"].get(self.book.models[number]["model_id"], ())}
-        found = [(s, by_place.get(self.places[s])) for s in shown]
-        rows = []
-        for group in (True, False):  # each group on a scale of its own: training dwarfs inference
-            part = [(s, r) for s, r in found if (s.phase_id == "inference") is group]
-            scale = max((r["total_bytes"] for _s, r in part if r and r["total_bytes"]), default=None)
-            if scale is None:
-                continue  # the matrix above says why
-            for scenario, row in part:
-                name = self.book.formats[scenario]
-                total = row and row["total_bytes"]
-                rows.append(
-                    {
-                        "label": name if group else f"{self.phases.get(scenario.phase_id, scenario.phase_id)}, {name}",
-                        "is_run": group,
-                        "dtype": scenario.dtype_id,
-                        "engine": scenario.engine_id,
-                        "total": total,
-                        "scale": scale,
-                        "band": f"{100 * row['error_band']:.0f} %" if row and row["error_band"] is not None else "–",
-                        "parts": [(c.removesuffix("_bytes"), row and row[c]) for c in PARTS],
-                        "bar": plot.bar([(c.removesuffix("_bytes"), row[c]) for c in PARTS], scale) if total else "",
-                        "reason": "" if total is not None else self.book.reason(number, scenario),
-                    }
-                )
-        return rows
-
-    def _bars(self, number: int, breakdown: list[dict]) -> list[dict]:
-        """Formats against what cards give: a bar for each, its parts, and what other engines need. Of a repository that holds one format
+    def _bars(self, number: int, scenarios: list[Scenario]) -> list[dict]:
+        """Formats against what cards give: a bar for each. Of a repository that holds one format
         alone it is that one."""
         stored = self.book.models[number]["stored_format"]
         # whole numbers of 32 bits would dwarf all that people run, and what is published whole stands there by its own name
         unwanted = {"fp32"} | ({"stored"} if stored in WHOLE else set())
-        rows = [row for row in breakdown if row["is_run"] and row["total"] is not None and row["dtype"] not in unwanted]
+        points, rows = self._points(number), []
+        for s in scenarios:
+            found = points.get((s.phase_id, s.dtype_id, s.engine_id))
+            found = found and reach.parts_at(found, s.context_tokens)
+            if found and s.dtype_id not in unwanted:
+                rows.append((s, *found))
         own = self._own_format(number)
-        if own := next((d for d in own if any(row["dtype"] == d for row in rows)), None):
-            rows = [row for row in rows if row["dtype"] == own]
-        scale = max((row["total"] for row in rows), default=1)
+        if own := next((d for d in own if any(row[0].dtype_id == d for row in rows)), None):
+            rows = [row for row in rows if row[0].dtype_id == own]
+        scale = max((total for _s, _parts, total, _band in rows), default=1)
         lines = [round(1000 * gib * words.GIB / scale) for _label, gib in self.reach.levels]
-        path = "".join(f"M{x} 0v10" for x in lines if x < 1000)
-        names = {c: name for c, name, _page in COMPONENTS}
+        path = "".join(f"M{x}-2v14" for x in lines if x < 1000)
         bars: dict[str, dict] = {}
-        for row in rows:
-            parts = [f"{names[c]} {words.gib(size)}" for c, size in row["parts"] if size]
-            told = f"{' · '.join(parts)} GiB; {words.exact(row['total'])} bytes, ± {row['band']}"
-            engine = self.engines.get(row["engine"], {}).get("name", row["engine"])
-            bar = bars.setdefault(
-                row["dtype"],
-                {"label": words.format_name(row["dtype"], stored), "total": row["total"], "lines": path, "engines": []}
-                | {"bar": plot.bar(row["parts"], scale)},
+        for s, found, total, _band in rows:
+            parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
+            bars.setdefault(
+                s.dtype_id,
+                {"format": s.dtype_id, "label": words.format_name(s.dtype_id, stored), "total": total, "lines": path}
+                | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}},
             )
-            bar["engines"].append((engine, told))
         return list(bars.values())
 
     def _own_format(self, number: int) -> tuple[str, ...]:
@@ -390,21 +421,18 @@ class ModelPages:
         said = f"Quantisation{format_} of" if is_packed else "Copy of" if is_same else "Made from"
         return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self._own_format(number))}
 
-    def _contexts(self, number: int) -> tuple[list[int], list[tuple[str, Markup]]]:
-        """The contexts that this model has an answer for; and GiB on one card by format, for each and every number of sequences, as cells."""
-        book, cells = self.book, defaultdict(dict)
-        for scenario in book.rows(["inference"]):
-            kib = book.totals(number, book.index[scenario])[0]
-            cells[self.book.formats[scenario]][scenario.sequences, scenario.context_tokens] = kib
-        limit = book.models[number]["max_context_tokens"] or max(self.contexts, default=0)
-        answered = {c for row in cells.values() for (_, c), kib in row.items() if kib != UNKNOWN_KIB}
-        contexts = [c for c in self.contexts if c in answered]
-        columns = [(s, c) for s in self.sequences for c in contexts]
-        return contexts, [
-            (name, words.cells(_kib_text(row.get(column, UNKNOWN_KIB), column[1] > limit) for column in columns))
-            for name, row in cells.items()
-            if any(kib != UNKNOWN_KIB for kib in row.values())
-        ]
+    def _described(self, number: int) -> str:
+        """The page for search engines, as schema.org's WebPage."""
+        model = self.book.models[number]
+        found = {
+            "@context": "https://schema.org",
+            "@type": "WebPage",
+            "name": words.shown(model["model_id"]),
+            **({"url": f"{self.site_url}models/{self.paths[model['model_id']]}/"} if self.site_url else {}),
+            **({"dateModified": model["facts_as_of"]} if model["facts_as_of"] else {}),
+            "about": {"@type": "SoftwareApplication", "name": words.shown(model["model_id"].rpartition("/")[2])},
+        }
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
     def organisations(self) -> Iterator[tuple[str, str, str]]:
         """Folder, name and page of every organisation."""
@@ -412,6 +440,8 @@ class ModelPages:
         for model in self.book.models:
             groups[self.paths[model["model_id"]].partition("/")[0]].append(model)
         for folder in sorted(groups):
+            if len(groups[folder]) < LISTED:
+                continue  # its only model's page says all
             rows = [self.entry(model) for model in groups[folder]]
             name = groups[folder][0]["model_id"].rpartition("/")[0] or "(no organisation)"
             yield folder, name, self.organisation.render(organisation=name, rows=rows)
@@ -432,17 +462,8 @@ class ModelPages:
         }
 
 
-def _left_out(rows: list[dict]) -> list[tuple[str, str]]:
-    """What has no number, by the reason: formats in words, and why."""
-    found = defaultdict(list)
-    for row in rows:
-        if not row["cells"]:
-            found[row["reason"]].append(f"{row['label']} ({row['engine']})")
-    return [(", ".join(names), why) for why, names in found.items()]
-
-
-def _kib_text(kib: float, is_beyond: bool = False) -> str:
-    return "–" if kib == UNKNOWN_KIB and is_beyond else "unknown" if kib == UNKNOWN_KIB else words.gib(kib * 1024)
+def _kib_text(kib: float) -> str:
+    return "unknown" if kib == UNKNOWN_KIB else words.gib(kib * 1024)
 
 
 def _grouped(rows: list[dict]) -> dict[str, list[dict]]:

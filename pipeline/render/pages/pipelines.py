@@ -57,6 +57,18 @@ def told(pipeline: dict | None) -> dict | None:
     return {"known": known, "parts": pipeline["parts"], "reason": next((p["unknown_reason"] for p in whole), "")}
 
 
+def as_json(pipeline: dict) -> dict:
+    """For programs: the parts, and the whole by where they are; what is unknown has its reason."""
+    rows = lambda of, names: [{k: row[k] for k in names if row.get(k) is not None} for row in pipeline[of]]  # noqa: E731
+    return {
+        "dtype_id": DTYPE,
+        "width_pixels": SIDE_PIXELS,
+        "height_pixels": SIDE_PIXELS,
+        "parts": rows("parts", ("pipeline_part", "class_name", "weights_bytes", "activations_bytes", "unknown_reason")),
+        "placements": rows("placements", ("placement", "total_bytes", "error_band", "unknown_reason")),
+    }
+
+
 def totals(placement: dict) -> list[float]:
     """As `words.judge` takes them: KiB on one card, and the error band, that of several cards beside it."""
     band = round((placement.get("error_band") or 0) * BAND_UNIT)

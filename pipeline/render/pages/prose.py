@@ -15,12 +15,13 @@ from pipeline.render import words
 from pipeline.render.addresses import Addresses, is_beside_site, largest_file
 from pipeline.render.data import cards as card_facts
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.slices import file_of
 from pipeline.render.environment import environment
 from pipeline.render.pages import errors, method, news
 from pipeline.render.pages.compare import Compare
 from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import GpuPages
-from pipeline.render.pages.models import ModelPages
+from pipeline.render.pages.models import LISTED, ModelPages
 from pipeline.render.pages.rules import Rules
 from pipeline.render.shell import SLOT
 
@@ -62,7 +63,7 @@ class Prose:
         rows = []
         known = [i for i in range(len(book.models)) if scenario and book.is_known(i, scenario)]
         for number in (known or range(len(book.models)))[:MATRIX_ROWS]:
-            row = self.pages._row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
+            row = self.pages.row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
             rows.append(row | self.pages.entry(book.models[number]))
         name = book.formats[scenario] if scenario else ""
         caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
@@ -74,7 +75,7 @@ class Prose:
             caption=caption,
             version=self.version,
             sql=_sql(scenario) if scenario else "",
-            opening=scenario.slug if scenario else "",
+            opening=file_of(scenario) if scenario else "",
         )
 
     def slot_models(self, _argument) -> str:
@@ -85,7 +86,8 @@ class Prose:
         for folder, rows in groupby(entries, key=lambda item: item[1].partition("/")[0]):
             rows = list(rows)
             name = rows[0][0].rpartition("/")[0] or "(no organisation)"
-            groups.append({"path": folder, "name": name, "number": len(rows)})
+            path = folder if len(rows) >= LISTED else rows[0][1]  # a page with one line would lead there
+            groups.append({"path": path, "name": name, "number": len(rows)})
         known = sum(1 for i in range(len(self.book.models)) if self._known(i))
         return self._render("models.html", groups=groups, first=first, total=len(entries), known=known)
 

@@ -1,28 +1,29 @@
-"""How far a card goes with a model: the longest context and the most users per format, as a table, as rows, and as a plot.
+"""How far a card goes with a model: what is published along the context and along the users, the limits read off it, and a plot.
 
-The page tells it of the common cards; for any other the browser works it out (site/assets/limits.js) from the same points, which lie in
-`data/limits/`, a file for each different set of points.
+The limits are those of every card, by what it gives. A page tells them of the common cards; the browser tells any other from the same
+points (site/assets/limits.js), which stand in the file of its shape (data/shapes.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+from array import array
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import polars as pl
 from markupsafe import Markup
 
 from pipeline.render import words
 from pipeline.render.data import limits
-from pipeline.render.data.book import Book, Scenario
-from pipeline.render.data.support import Support
+from pipeline.render.data.book import PARTS, Book
 from pipeline.render.draw import plot
 
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
 DRAWN = ("bf16", "fp8", "gguf-q8_0", "awq-int4", "gguf-q4_k_m", "stored")
-HELD = ("longest", "most", "lines", "lengths", "batches", "looked", "points")
+HELD = ("longest", "most", "lines", "lengths", "looked", "points")
+# What a context changes; the other components are one number for a phase, a format and an engine.
+VARYING = ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
+FIXED = tuple(c for c in PARTS if c not in VARYING)
 
 
 def usual(models: list[dict], published: list[int], wanted: int) -> dict[str, int]:
@@ -33,17 +34,29 @@ def usual(models: list[dict], published: list[int], wanted: int) -> dict[str, in
     }
 
 
-def read(book: Book, contexts: list[int], lengths: list[int], trained: list[str]) -> dict[str, dict]:
-    """What the published points say, by model: `longest` and `most` by format, `lines` to draw, and in training `lengths` and
-    `batches` by phase and format and how far was `looked` at all by phase. The limits are those of the common cards, in their order."""
-    cards = {g["gpu_id"]: g["capacity_bytes"] for g in book.common}
-    largest = max((g["capacity_bytes"] for g in book.gpus), default=0)
+def capacities(book: Book) -> list[int]:
+    """What cards give, each number once: many give the same."""
+    return sorted({g["capacity_bytes"] for g in book.gpus})
+
+
+def read(
+    book: Book,
+    contexts: list[int],
+    lengths: list[int],
+    trained: list[str],
+    offered: Iterable[str],
+    taught: Iterable[tuple[str, str]],
+) -> dict[str, dict]:
+    """What the published points say, by model: `points` of every phase and format; of the formats that are `offered` the `longest` context
+    and the `most` sequences, and of what is `taught` (phase and format) the `lengths`, each for every number of `capacities`;
+    `lines` to draw, and how far was `looked` at all by phase."""
+    cards = {str(capacity): capacity for capacity in capacities(book)}
     found: dict[str, dict] = {name: defaultdict(dict) for name in HELD}
     own = {(d["dtype_id"], d["engine_id"]) for d in book["dtype"] if d["dtype_id"] in DRAWN}
     for phase in ("inference", *(trained if lengths else ())):
         is_run = phase == "inference"
         opening = book.openings[phase]
-        known = limits.points(book.folder, phase)
+        known = limits.points(book.folder, phase, PARTS)
         if not is_run:
             known = known.filter(optimizer_id=opening["optimizer_id"], checkpointing=opening["checkpointing"])
         # most users are counted at the context that a page opens with, or at the longest that the model reads
@@ -51,16 +64,19 @@ def read(book: Book, contexts: list[int], lengths: list[int], trained: list[str]
         at = pl.DataFrame(list(at.items()), schema={"model_id": pl.String, "usual": pl.Int64}, orient="row")
         one = known.filter(sequences=1)
         there = known.join(at, on="model_id").filter(pl.col("context_tokens") == pl.col("usual")).drop("usual")
-        longest = limits.longest(one, cards, book["constant"]).drop("sequences")
-        most = limits.most(there, cards, book["constant"], is_run).drop("context_tokens")
-        for name, frame in zip(("longest", "most") if is_run else ("lengths", "batches"), (longest, most), strict=True):
-            for model_id, dtype, engine, *values in frame.rows():
-                found[name][model_id][(dtype, engine) if is_run else (phase, dtype, engine)] = tuple(values)
+        asked = pl.col("dtype_id").is_in(list(offered) if is_run else [d for p, d in taught if p == phase])
+        longest = limits.longest(one.filter(asked), cards, book["constant"]).drop("sequences")
+        for model_id, dtype, engine, *values in longest.rows():
+            key = (dtype, engine) if is_run else (phase, dtype, engine)
+            found["longest" if is_run else "lengths"][model_id][key] = array("q", values)
         for model_id, tokens in known.group_by("model_id").agg(pl.col("context_tokens").max()).rows():
             found["looked"][model_id][phase] = tokens
-        for model_id, dtype, engine, *points in _points(one, there, largest):
+        for model_id, dtype, engine, *points in _points(one, there):
             found["points"][model_id][phase, dtype, engine] = points
         if is_run:
+            most = limits.most(there.filter(asked), cards, book["constant"]).drop("context_tokens")
+            for model_id, dtype, engine, *values in most.rows():
+                found["most"][model_id][dtype, engine] = array("q", values)
             drawn = one.filter(pl.col("dtype_id").is_in(DRAWN)).sort("context_tokens")
             lists = drawn.group_by("model_id", "dtype_id", "engine_id").agg(
                 "context_tokens", pl.col("total_bytes") / words.GIB
@@ -71,87 +87,74 @@ def read(book: Book, contexts: list[int], lengths: list[int], trained: list[str]
     return found
 
 
-def _points(one: pl.DataFrame, there: pl.DataFrame, largest: int) -> list[tuple]:
-    """By model and format the points along the context and along the sequences: places, and as far as any card could hold them their totals
-    in bytes and error bands."""
-
-    def lists(frame: pl.DataFrame, axis: str, name: str) -> pl.DataFrame:
-        whole = (
-            frame.sort(axis)
-            .group_by(*limits.WHO)
-            .agg(at=pl.col(axis), total=pl.col("total_bytes"), band=pl.col("error_band"), need=pl.col("need"))
+def _points(one: pl.DataFrame, there: pl.DataFrame) -> list[tuple]:
+    """By model and format what is known along the context, and along the sequences at the usual context: contexts, totals, bands, the
+    components that are not 0 everywhere; then None, or that context, sequences, totals and bands."""
+    along = (
+        one.sort("context_tokens")
+        .group_by(*limits.WHO)
+        .agg("context_tokens", "total_bytes", "error_band", *(pl.col(c).first() for c in FIXED), *VARYING)
+    )
+    beside = (
+        there.sort("sequences")
+        .group_by(*limits.WHO)
+        .agg(
+            usual=pl.col("context_tokens").first(),
+            sequences="sequences",
+            more_bytes="total_bytes",
+            more_band="error_band",
         )
-        # beyond the first point that no card holds, none is asked
-        kept = pl.col("need").list.eval(pl.element() <= largest).list.eval(pl.element().arg_true()).list.max() + 2
-        whole = whole.with_columns(kept=kept.fill_null(1).cast(pl.Int64))
-        cut = [pl.col(c).list.head(pl.col("kept")) for c in ("total", "band")]
-        return whole.select(*limits.WHO, pl.struct("at", *cut).alias(name))
-
-    both = lists(one, "context_tokens", "along").join(lists(there, "sequences", "beside"), on=limits.WHO, how="left")
-    return [
-        (
-            *row[:3],
-            [row[3][c] for c in ("at", "total", "band")],
-            row[4] and [row[4][c] for c in ("at", "total", "band")],
-        )
-        for row in both.sort(limits.WHO).rows()
-    ]
+    )
+    rows = along.join(beside, on=limits.WHO, how="left").sort(limits.WHO).rows(named=True)
+    out = []
+    for row in rows:
+        parts = {c: row[c] for c in FIXED if row[c]} | {c: row[c] for c in VARYING if any(row[c])}
+        more = row["usual"] and (row["usual"], row["sequences"], row["more_bytes"], row["more_band"])
+        who = (row[name] for name in limits.WHO)
+        out.append((*who, row["context_tokens"], row["total_bytes"], row["error_band"], parts, more or None))
+    return out
 
 
-def as_file(points: dict[tuple, list], scenarios: list[Scenario]) -> str | None:
+def parts_at(points: list, context: int) -> tuple[dict[str, int], int, float] | None:
+    """Components, total and error band at one of the contexts; None where it is not known there."""
+    at, totals, bands, parts, _more = points
+    if context not in at:
+        return None
+    place = at.index(context)
+    parts = {c: value[place] if isinstance(value, list) else value for c, value in parts.items()}
+    return parts, totals[place], bands[place]
+
+
+def as_json(points: dict[tuple, list], order: list[tuple]) -> dict:
     """The points of one model for the browser, in the order of its tables: phase, format, engine, then along the context and along the
     sequences the number of the axis, the totals, and the error band (a list where it varies)."""
     axes: list[list[int]] = []
 
-    def line(points: list | None):
-        if not points:
-            return None
-        at, totals, bands = points
+    def line(at: list[int], totals: list[int], bands: list[float]) -> list:
         if at not in axes:
             axes.append(at)
         return [axes.index(at), totals, bands[0] if len(set(bands)) == 1 else bands]
 
-    keys = [key for s in scenarios if (key := (s.phase_id, s.dtype_id, s.engine_id)) in points]
-    rows = [[*key, *map(line, points[key])] for key in keys]
-    return json.dumps({"axes": axes, "rows": rows}, separators=(",", ":")) if rows else None
-
-
-def name_of(text: str) -> str:
-    """A file's name by what it holds: models of one shape share it."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    rows = [
+        [*key, line(*points[key][:3]), more and line(*more[1:])]
+        for key in order
+        if key in points
+        for more in (points[key][4],)
+    ]
+    return {"axes": axes, "rows": rows}
 
 
 class Reach:
     """`held` gives what `read` found, for the models that are asked about."""
 
-    def __init__(
-        self, book: Book, support: Support, contexts: list[int], lengths: list[int], held: Callable[[], dict]
-    ) -> None:
-        self.book, self.support, self.held = book, support, held
-        self.cards = [g["gpu_id"] for g in book.common]
-        self.usual = usual(book.models, contexts, book.openings["inference"]["context_tokens"])
-        self.usual_length = usual(book.models, lengths, book.openings["lora"]["context_tokens"])
+    def __init__(self, book: Book, held: Callable[[], dict]) -> None:
+        self.book, self.held = book, held
         self.levels = self._levels()
 
-    def training_rows(self, number: int, scenarios: list[Scenario], names: dict[str, str]) -> dict | None:
-        """A table: phase and format by card. A length that is only the longest published one is marked so."""
-        model = self.book.models[number]
-        lengths, most, looked = (self._held(name, model) for name in ("lengths", "batches", "looked"))
-        whole, rows = model["max_context_tokens"], []
-        for s in scenarios:
-            key = (s.phase_id, s.dtype_id, s.engine_id)
-            found = self._where_it_runs(s, number, lengths.get(key))
-            if found and any(found):
-                batches = most.get(key, [None] * len(found))
-                cells = [words.limit_cell(c, b, whole, looked[s.phase_id]) for c, b in zip(found, batches, strict=True)]
-                rows.append(
-                    {"label": names.get(s.phase_id, s.phase_id), "dtype": s.dtype_id, "cells": Markup("".join(cells))}
-                )
-        tried = max((n for row in self._held("points", model).values() if row[1] for n in row[1][0]), default=1)
-        return {"rows": rows, "usual": self.usual_length[model["model_id"]], "most": tried} if rows or lengths else None
-
-    def _held(self, name: str, model: dict) -> dict:
-        return self.held()[name].get(model["model_id"], {})
+    def training_end(self, number: int) -> int:
+        """The largest micro-batch that anybody looked at."""
+        points = self.held()["points"].get(self.book.models[number]["model_id"], {})
+        return max((n for key, p in points.items() if key[0] != "inference" and p[4] for n in p[4][1]), default=1)
 
     def _levels(self) -> list[tuple[str, float]]:
         """One level line for each nominal size of the common cards: the least that a card of that size gives."""
@@ -162,50 +165,13 @@ class Reach:
                 sizes[nominal] = min(sizes.get(nominal, gives), gives)
         return [(f"{nominal:g} GB card", gives) for nominal, gives in sorted(sizes.items())]
 
-    def rows(self, number: int, scenarios: list[Scenario]) -> dict | None:
-        """A table: format by card, and what its caption says."""
-        model = self.book.models[number]
-        longest, most = self._held("longest", model), self._held("most", model)
-        whole = model["max_context_tokens"]
-        rows = []
-        for s in scenarios:
-            found = self._where_it_runs(s, number, longest.get((s.dtype_id, s.engine_id)))
-            if found and any(found):
-                users = most.get((s.dtype_id, s.engine_id), [None] * len(found))
-                cells = [words.limit_cell(c, u, whole) for c, u in zip(found, users, strict=True)]
-                rows.append({"label": s.dtype_id, "engine": s.engine_id, "cells": Markup("".join(cells))})
-        return {"rows": rows, "usual": self.usual[model["model_id"]]} if rows or longest else None
-
-    def _where_it_runs(self, scenario: Scenario, model: int, limits: tuple | None) -> tuple:
-        """The limits by card, None for a card that does not run the scenario."""
-        if not limits:
-            return ()
-        refusals = self.support.of_common(scenario, model)
-        return tuple(None if no else limit for no, limit in zip(refusals, limits, strict=True))
-
-    def as_rows(self, number: int, scenarios: list[Scenario]) -> list[dict]:
-        """The same for machines: exact tokens and sequences."""
-        model = self.book.models[number]
-        longest, most = self._held("longest", model), self._held("most", model)
-        return [
-            {
-                "dtype_id": s.dtype_id,
-                "engine_id": s.engine_id,
-                "max_context_tokens": dict(zip(self.cards, self._where_it_runs(s, number, longest[key]), strict=True)),
-                "max_sequences": dict(zip(self.cards, self._where_it_runs(s, number, most[key]), strict=True))
-                if key in most
-                else {},
-                "max_sequences_context_tokens": self.usual[model["model_id"]],
-            }
-            for s in scenarios
-            if any(self._where_it_runs(s, number, longest.get(key := (s.dtype_id, s.engine_id), ())))
-        ]
-
     def plot(self, number: int) -> Markup:
+        """Memory against context. It names no model: those of one shape share it."""
         model = self.book.models[number]
-        lines = self._held("lines", model)
+        lines = self.held()["lines"].get(model["model_id"], {})
         drawn = [(d, *lines[d]) for d in DRAWN if d in lines and (d != "stored" or len(lines) == 1)]
-        formats = {dtype for dtype, _engine in self._held("longest", model)}
+        points = self.held()["points"].get(model["model_id"], {})
+        formats = {dtype for phase, dtype, _engine in points if phase == "inference"}
         return plot.context_lines(
-            drawn, self.levels, words.shown(model["model_id"]), model["max_context_tokens"], words.tokens, len(formats)
+            drawn, self.levels, "this model", model["max_context_tokens"], words.tokens, len(formats)
         )

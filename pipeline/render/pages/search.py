@@ -16,6 +16,7 @@ from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import slug_gpu
 
+_DATE = re.compile(r"\d{4}(-\d\d){0,2}")  # as site maps have them
 WORDS = ROOT / "site" / "search_words.csv"
 
 
@@ -114,16 +115,19 @@ def replace_worker(folder: Path, worker: str, version: str) -> None:
     theirs.with_name(f"{theirs.name}.map").unlink(missing_ok=True)
 
 
-def write_sitemap(folder: Path, site_url: str) -> int:
-    """Every page that the folder holds; returns how many. No dates: the same tables give the same file. A site that does not know its
-    address has no site map."""
+def write_sitemap(folder: Path, site_url: str, dates: dict[str, str]) -> int:
+    """Every page that the folder holds; returns how many. `dates` are those of the data, by path, the release's under the empty one: the same
+    tables give the same file. A site that does not know its address has no site map."""
     pages = sorted(p.parent.relative_to(folder).as_posix() for p in folder.rglob("index.html"))
     (folder / "sitemap.xml.gz").unlink(missing_ok=True)  # MkDocs writes both; this one holds the time of writing
     if not site_url:
         (folder / "sitemap.xml").unlink(missing_ok=True)
         return len(pages)
-    addresses = [site_url + ("" if page == "." else f"{page}/") for page in pages]
-    rows = "".join(f"<url><loc>{escape(address)}</loc></url>\n" for address in addresses)
+    rows = ""
+    for page in pages:
+        date = dates.get(page, dates.get("", ""))
+        told = f"<lastmod>{date}</lastmod>" if _DATE.fullmatch(date) else ""
+        rows += f"<url><loc>{escape(site_url + ('' if page == '.' else f'{page}/'))}</loc>{told}</url>\n"
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
     (folder / "sitemap.xml").write_text(f"{head}{rows}</urlset>\n", encoding="utf-8")
-    return len(addresses)
+    return len(pages)

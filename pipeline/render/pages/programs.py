@@ -1,0 +1,42 @@
+"""What the site holds for programs beside the files of models, which their pages are written with: the index, the cards, the schemas, and
+the endpoints of badges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.render.data import api, badges
+from pipeline.render.environment import slug_gpu
+from pipeline.render.pages.models import ModelPages
+
+
+def write(site: Path, pages: ModelPages, manifest: dict) -> None:
+    folder = site / api.ROOT
+    for name in ("gpus", "schema", "badges"):
+        (folder / name).mkdir(parents=True)
+
+    def put(name: str, content: dict) -> None:
+        (folder / f"{name}.json").write_text(api.text(content), encoding="utf-8")
+
+    book = pages.book
+    put("index", api.index(manifest, [_model(pages, n) for n in range(len(book.models))], [_gpu(g) for g in book.gpus]))
+    found: dict[str, list] = {g["gpu_id"]: [] for g in book.gpus}
+    for number, model in enumerate(book.models):
+        for gpu_id, best in pages.verdicts(number, book.gpus):
+            found[gpu_id].append((model["model_id"], best))
+    for gpu in book.gpus:
+        put(f"gpus/{slug_gpu(gpu['gpu_id'])}", api.gpu(gpu, book.openings["inference"], found[gpu["gpu_id"]]))
+    for kind, schema in api.schemas().items():
+        put(f"schema/{kind}.schema", schema)
+    for name, endpoint in badges.endpoints(book.counts[1:]).items():
+        put(f"badges/{name}", endpoint)
+
+
+def _model(pages: ModelPages, number: int) -> dict:
+    model = pages.book.models[number]
+    row = api.plain({name: model[name] for name in api.LISTED}) | {"path": pages.paths[model["model_id"]]}
+    return row if pages.is_told(number) else row | {"unknown_reason": pages.reason(number)}
+
+
+def _gpu(gpu: dict) -> dict:
+    return {name: gpu[name] for name in ("gpu_id", "name", "capacity_bytes")} | {"path": slug_gpu(gpu["gpu_id"])}
