@@ -16,8 +16,9 @@ READS = {
     "confirm": {"base", "hub", "anatomy"},
     "render": {"base", "book"},
     "press": {"base", "anatomy", "book", "hub", "confirm", "render"},
-    "cli": {"base", "anatomy", "book", "hub", "press"},
-    "__main__": {"base", "hub", "press", "cli"},
+    "release": {"base", "book", "hub", "press", "render"},
+    "cli": {"base", "anatomy", "book", "hub", "press", "release"},
+    "__main__": {"base", "book", "hub", "press", "release", "cli"},
 }
 
 

@@ -216,6 +216,7 @@ def _sql(scenario: Scenario) -> str:
 _MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 _LOOSE = {
     "changes.csv": "A number that changed since the last release",
+    "changed_verdicts.csv": "A verdict on one card that changed since the last release",
     "digest.csv": "A model, with the numbers that the next release is compared with",
 }
 _OTHER_FILES = {
