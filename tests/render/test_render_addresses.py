@@ -278,7 +278,7 @@ def test_the_limits_are_those_of_the_hosts_and_each_has_a_source():
         ("file_count", 100_000),
         ("folder_entries", 10_000),
     }
-    assert {row["of"] for row in rows} == {"site", "tables"}
+    assert {row["of"] for row in rows} == {"site", "tables", "commit"}
     assert all(row["source"].startswith("https://") and row["host"] for row in rows)
     assert addresses.largest_file() == 25 * 2**20
 
