@@ -12,7 +12,7 @@ OLD_DUCKDB := $(VENV)/old-duckdb
 OLD_READY := $(OLD_DUCKDB)/.ready-$(shell cksum tests/old-duckdb.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise to-folder to-hub-dataset to-space
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ last-release: $(READY) ## Take what is published at an address as the last relea
 
 diff: $(READY) ## Say how two releases differ, and why (OLD=folder or address NEW=the same; ARGS="--table FOLDER" for tables)
 	@$(BIN)/python -m pipeline diff "$(OLD)" "$(NEW)" $(ARGS)
+
+assets: $(READY) ## Put what a GitHub release is made of into a new folder: tables, notes, tag (DEST=release)
+	@$(BIN)/python -m pipeline assets "$(DEST)"
 
 promise: $(READY) ## Write what the schema promises to tables/schema/promise.json (ARGS=--released: a break needs a new version from now on)
 	@$(BIN)/python -m pipeline promise $(ARGS)

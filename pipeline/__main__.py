@@ -121,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     differ.add_argument("--table", type=Path, metavar="FOLDER", help="write it as tables too, into a new folder")
     told = commands.add_parser("notes", help="print what the build says otherwise than the last release")
     told.add_argument("--file", type=Path, metavar="FILE", help="write it there")
+    laid = commands.add_parser("assets", help="put what a GitHub release is made of into a folder: tables, notes, tag")
+    laid.add_argument("folder", type=Path)
     promised = commands.add_parser("promise", help="write what the schema promises to tables/schema/promise.json")
     promised.add_argument(
         "--released", action="store_true", help="it is released: from now on a break needs a new version"
@@ -183,7 +185,7 @@ def _run(asked: argparse.Namespace) -> int | None:
         from pipeline.cli import own
 
         say(own.answer(asked.config, asked.gpu, asked.context, asked.keep))
-    elif asked.command in ("release", "gates", "last-release", "diff", "notes", "promise", "to-folder"):
+    elif asked.command in ("release", "gates", "last-release", "diff", "notes", "assets", "promise", "to-folder"):
         return _releases(asked)
     elif asked.command in ("to-hub-dataset", "to-space"):
         from pipeline.cli import hub_targets
@@ -224,6 +226,8 @@ def _releases(asked: argparse.Namespace) -> int | None:
         releases.compare(asked.old, asked.new, asked.table)
     elif asked.command == "notes":
         releases.tell(asked.file)
+    elif asked.command == "assets":
+        releases.lay_out(asked.folder)
     elif asked.command == "promise":
         return releases.promise_now(asked.released)
     else:

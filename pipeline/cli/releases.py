@@ -13,7 +13,7 @@ from pipeline.book import promise
 from pipeline.press import build as building
 from pipeline.press import changes, digest, gates
 from pipeline.press.publish import RELEASE
-from pipeline.release import build, diff, folder, kept, notes
+from pipeline.release import assets, build, diff, folder, kept, notes
 
 BUILD = ROOT / "build"
 
@@ -58,6 +58,11 @@ def tell(file: Path | None) -> None:
         say(text)
     else:
         file.write_text(text + "\n", encoding="utf-8")
+
+
+def lay_out(target: Path) -> None:
+    """Puts what a GitHub release is made of into a folder."""
+    say(f"{assets.lay_out(build.whole(BUILD, bar), target)} lies in {target}")
 
 
 def promise_now(is_release: bool) -> int:

@@ -71,6 +71,11 @@ def refused(before: Digest | None, now: Digest, file: Path = FILE) -> list[str]:
     if before is None:
         return []
     told = list(_measured(before.basis.get("measures", {}), now.basis["measures"], gates(file)))
+    was, becomes = (kept.basis.get("snapshot_date") or "" for kept in (before, now))
+    if becomes < was:
+        told.append(
+            f"snapshot: it is of {becomes}, and that of the last release of {was}: a crawl that was lost is no news"
+        )
     if old := before.basis.get("promise"):
         told += [f"promise: {broken}" for broken in promise.broken(old, now.basis["promise"])]
     return told

@@ -168,6 +168,13 @@ def test_it_is_published_knowingly_and_the_reason_stays_in_the_notes(gated):
     assert "The reason: that card was never sold" in told and "fell from 156 to 155" in told
 
 
+def test_an_older_snapshot_than_the_last_is_kept_back():
+    old = replace(release(), basis=release().basis | {"snapshot_date": "2026-01-01"})
+    (told,) = gates.refused(release(), old)
+    assert "it is of 2026-01-01, and that of the last release of 2026-01-02" in told
+    assert gates.refused(old, release()) == []
+
+
 def test_a_lower_version_than_the_last_is_an_error():
     with pytest.raises(Failure, match=r"1\.0\.0, and 2\.0\.0 was released before"):
         gates.refused(release(schema=PROMISE | {"schema_version": "2.0.0"}), release())
