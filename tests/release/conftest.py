@@ -19,6 +19,7 @@ SITE = {
 TABLES = {
     "almanac.duckdb": "DUCK\0",
     "gpu.parquet": "PAR1\0gpu",
+    "correction.parquet": "PAR1\0",
     "gpu.csv": "gpu_id\nl40s\n",
     "changes.json": '{"since": null}',
 }
@@ -33,7 +34,7 @@ def make(
         for name, text in files.items():
             (folder / part / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / part / name).write_text(text, encoding="utf-8")
-    manifest.write(folder / "tables", snapshot, {}, version * 12)
+    manifest.write(folder / "tables", snapshot, {"gpu": 1, "correction": 0, "model": 3}, version * 12)
     (folder / "site" / "tables").mkdir()
     for name in ("gpu.csv", "manifest.json"):
         (folder / "site" / "tables" / name).write_bytes((folder / "tables" / name).read_bytes())

@@ -55,12 +55,12 @@ def held(fake, built, kind="dataset"):
 def test_a_data_set_is_made_filled_and_tagged_in_one_commit(fake, built, storage):
     done = send(fake, built)
     card, is_whole, large = held(fake, built)
-    assert is_whole and large == {"almanac.duckdb", "gpu.parquet"}
+    assert is_whole and large == {"almanac.duckdb", "correction.parquet", "gpu.parquet"}
     repo = fake.repo()
     assert len(repo.refs["main"]) == 2 and repo.tags == {build.whole(built).data_version: done.commit}
     assert done.commit_count == 1 and done.file_count == len(contents(built / "tables")) + 1
     assert card.startswith("---\n") and repo.pulls == {}
-    assert fake.asked(r"POST /lfs|PUT /lfs") == (2 if storage == "lfs" else 0)
+    assert fake.asked(r"POST /lfs|PUT /lfs") == (3 if storage == "lfs" else 0)
     assert fake.asked("POST /v1/xorbs") == (0 if storage == "lfs" else 1)
 
 
