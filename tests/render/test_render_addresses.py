@@ -259,7 +259,7 @@ def test_a_host_can_be_asked_alone_and_a_release_is_held_to_its_own_limits(small
     assert main(["hosting", "--site", str(small), "--host", "Pages"]) == 1
     assert "Flat" not in capsys.readouterr().err
     assert main(["hosting", "--site", str(small), "--host", "Flat"]) == 1
-    assert "2 entries in one folder" in capsys.readouterr().err
+    assert "1 entries in one folder, the site has 2" in capsys.readouterr().err
     assert main(["hosting", "--site", str(small), "--host", "Page"]) == 1
     assert "no host Page: Flat, Pages, Releases" in capsys.readouterr().err
     (tmp_path / "tables").mkdir()
