@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from pipeline.base.failures import Failure
 from pipeline.book.facts import TABLES
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
+from pipeline.book.schema import MACROS as PUBLIC
 
 SCHEMA_VERSION = "1.0.0"
 PROMISED = TABLES / "schema" / "promise.json"
@@ -72,8 +73,10 @@ def macros(rows: Path = MACROS, sql: Path = _SQL) -> list[Macro]:
     texts = "\n".join(_COMMENT.sub("", file.read_text(encoding="utf-8")) for file in sorted(sql.rglob("*.sql")))
     found = {name: tuple(_arguments(text)) for name, text in _HEAD.findall(texts)}
     listed = _rows(rows)
-    if gone := [row["macro"] for row in listed if row["macro"] not in found]:
-        raise Failure(f"{rows.name} promises macros that tables/sql does not make: {', '.join(gone)}")
+    if gone := [row["macro"] for row in listed if row["macro"] not in found or row["macro"] not in PUBLIC]:
+        raise Failure(
+            f"{rows.name} promises macros that tables/sql does not make, or that are not public: {', '.join(gone)}"
+        )
     return [Macro(row["macro"], row["meaning"], found[row["macro"]]) for row in listed]
 
 

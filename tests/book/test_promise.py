@@ -5,18 +5,35 @@ from __future__ import annotations
 import copy
 import json
 
+import duckdb
 import pytest
 
 from pipeline.base.failures import Failure
+from pipeline.base.readonly import reading
 from pipeline.book import promise
 from pipeline.book.columns import COLUMNS
+from pipeline.book.facts import read_facts, read_measured
+from pipeline.press import build
+from pipeline.press.flat import flatten
 
 NOW = promise.describe()
 
 
 @pytest.fixture(scope="module")
-def described(book):
-    return promise.describe(book)
+def described(bundled, tmp_path_factory):
+    """What a published file of one model answers: the promise is of that, and not of the workshop that it is made in."""
+    path = tmp_path_factory.mktemp("promise") / build.DATABASE
+    frames = {
+        name: frame.filter(model_id="Qwen/Qwen3-8B") if "model_id" in frame.columns else frame
+        for name, frame in bundled.items()
+    }
+    with duckdb.connect() as connection:
+        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
+        build.run_sql(connection)
+        flatten(connection)
+        build.write_file(connection, path)
+    with reading(path) as connection:
+        return promise.describe(connection)
 
 
 def test_what_is_written_down_is_what_there_is(described):
@@ -98,7 +115,7 @@ def test_every_reworded_meaning_is_the_one_that_stands():
 
 def test_a_promised_macro_that_no_file_makes_is_an_error(tmp_path):
     (tmp_path / "macro.csv").write_text("macro,meaning\nfits_on,x\nnowhere,x\n")
-    with pytest.raises(Failure, match="tables/sql does not make: nowhere"):
+    with pytest.raises(Failure, match="are not public: nowhere"):
         promise.macros(tmp_path / "macro.csv")
 
 
