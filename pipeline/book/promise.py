@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from pipeline.base.failures import Failure
 from pipeline.book.facts import TABLES
+from pipeline.book.scenario import written_out
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
 from pipeline.book.schema import MACROS as PUBLIC
 
@@ -70,7 +71,9 @@ class Macro:
 
 def macros(rows: Path = MACROS, sql: Path = _SQL) -> list[Macro]:
     """The stable macros, with the arguments that tables/sql gives them. Raises Failure for one that is not there."""
-    texts = "\n".join(_COMMENT.sub("", file.read_text(encoding="utf-8")) for file in sorted(sql.rglob("*.sql")))
+    texts = "\n".join(
+        _COMMENT.sub("", written_out(file.read_text(encoding="utf-8"))) for file in sorted(sql.rglob("*.sql"))
+    )
     found = {name: tuple(_arguments(text)) for name, text in _HEAD.findall(texts)}
     listed = _rows(rows)
     if gone := [row["macro"] for row in listed if row["macro"] not in found or row["macro"] not in PUBLIC]:

@@ -138,7 +138,7 @@ def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
     found = dict(ARGUMENTS)
     for path in sql_files():
-        for statement in connection.extract_statements(path.read_text(encoding="utf-8")):
+        for statement in connection.extract_statements(written_out(path.read_text(encoding="utf-8"))):
             made = _MADE.match(_NO_CODE.sub(" ", statement.query))
             if made and made["kind"] == "MACRO":
                 found[made["name"]] = arguments_in(statement.query)
