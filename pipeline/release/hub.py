@@ -67,11 +67,11 @@ class Target:
             adds = [(name, told) for name, told in sorted(wanted.items()) if not _is_same(held.get(name), told)]
             gone = sorted((self._ours(head, held) - wanted.keys()) & held.keys())
             if not adds and not gone:
+                self._tag(data_version, head)  # a run before this one may have been stopped short of it
                 return Sent(head)
             sent, count = self._commit(head, adds, gone, card, f"{_TITLE}{data_version}", note)
             self._check(sent, wanted, gone)
-            if self.kind == "dataset":
-                self.api.create_tag(**self._of, tag=data_version, revision=sent, exist_ok=True)
+            self._tag(data_version, sent)
             return Sent(sent, len(adds), sum(told[2] for _name, told in adds), len(gone), count)
 
     def _make(self) -> None:
@@ -121,6 +121,11 @@ class Target:
             return self.api.create_commit(
                 **self._of, operations=operations, commit_message=title, commit_description=note, **how
             )
+
+    def _tag(self, data_version: str, revision: str) -> None:
+        """The tables of a release keep an address of their own."""
+        if self.kind == "dataset":
+            self.api.create_tag(**self._of, tag=data_version, revision=revision, exist_ok=True)
 
     def _head(self) -> str:
         return self.api.repo_info(**self._of, revision="main").sha

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
 import pytest
 from huggingface_hub import HfApi, constants
 from huggingface_hub.utils import disable_progress_bars, enable_progress_bars
 
+from pipeline import ROOT
 from pipeline.base.failures import Failure
 from pipeline.press import manifest
 from pipeline.release import build, cards, hub
@@ -257,8 +266,6 @@ def test_the_stand_in_refuses_what_the_hub_refuses(fake, tmp_path, monkeypatch):
     post = lambda lines, **query: _post(api, fake, lines, **query)  # noqa: E731
     header = {"key": "header", "value": {"summary": "x"}}
     file = lambda path, content: {"key": "file", "value": {"path": path, "encoding": "base64", "content": content}}  # noqa: E731
-    import base64
-
     text = lambda content: base64.b64encode(content).decode()  # noqa: E731
     sha = "0" * 64
     for lines, status, said in (
@@ -290,11 +297,60 @@ def api_session():
 
 
 def _post(api, fake, lines, **query):
-    import json
-
     return api_session().post(
         f"{fake.url}/api/datasets/{REPO}/commit/main",
         content=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
         headers={"authorization": "Bearer hf_write", "content-type": "application/x-ndjson"},
         params=query,
     )
+
+
+PROGRAM = """
+import pathlib, sys
+from huggingface_hub.utils import disable_progress_bars
+from pipeline.release import build, cards, hub
+disable_progress_bars()
+whole = build.whole(pathlib.Path(sys.argv[1]))
+target = hub.Target("acme/almanac", "dataset", endpoint=sys.argv[2], token="hf_write")
+target.send(whole.of_tables(), cards.of_dataset(whole, "acme/almanac"), whole.data_version)
+"""
+
+
+@pytest.mark.parametrize("moment", ["validate-yaml", "preupload", "/lfs/", "/commit/", "after the commit", "/tag/"])
+def test_killed_at_any_moment_one_whole_release_is_there_and_the_next_run_goes_on(
+    fake, built, tmp_path, monkeypatch, moment
+):
+    """A real process, killed while the Hub holds its breath."""
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    send(fake, built)
+    before = fake.repo().files
+    second = make(tmp_path / "second", "b", tables={"almanac.duckdb": "DUCK\0 new", "gpu.csv": "gpu_id\nt4\n"})
+    reached, go = threading.Event(), threading.Event()
+
+    def hold(handler, path):
+        is_done = len(fake.repo().refs["main"]) > 2
+        if moment in path or (moment == "after the commit" and is_done):
+            reached.set()
+            go.wait(30)
+            handler.close_connection = True
+            return True
+        return False
+
+    fake.faults.append(hold)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(second), fake.url],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "HF_HUB_DISABLE_XET": "1"},
+    )
+    assert reached.wait(60), process.communicate(timeout=10)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    go.set()
+    if moment in ("after the commit", "/tag/"):
+        assert held(fake, second)[1]
+    else:
+        assert fake.repo().files == before
+    fake.faults.clear()
+    send(fake, second)
+    assert held(fake, second)[1] and build.whole(second).data_version in fake.repo().tags
