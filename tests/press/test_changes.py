@@ -275,10 +275,23 @@ def test_a_kept_release_is_compared_with(tables, tmp_path):
     assert found["models"][0]["name"] == "acme/Alpha-7B-Instruct"
     text = page_of(book, found)
     assert "+100 %" in text and "../models/acme/Alpha/" in text and "schema" in text
+    assert "not told apart" in text and "changed_verdicts.csv" in text and "by more than 1 %" in text
     assert "l40s: fits → won’t run" in text.lower() and "What cards run" in text
     with (tables / "changes.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 10 and all(int(r["new_bytes"]) == 2 * int(r["old_bytes"]) for r in rows)
+
+
+def test_the_page_says_what_was_published_although_a_gate_refused_it_and_who_is_known_now(tables):
+    book = tables_module.read(tables)
+    summary = changes.compare(
+        BEFORE, replace(BEFORE, numbers={"b/Two": {"lora bf16 transformers": (GIB, 0.2)}})
+    ).summary
+    (tables / "changes.json").write_text(json.dumps(summary))
+    changes.accept(tables, {"reason": "<b>sold out</b>", "gates": ["rows: fell from 3 to 2"]})
+    text = page_of(book, news.page(book, {}))
+    assert "&lt;b&gt;sold out" in text and "rows: fell from 3 to 2" in text
+    assert "Newly known" in text and "b/Two" in text and "Withdrawn" in text and "a/One" in text
 
 
 def test_nothing_is_kept_of_a_folder_without_a_build(tmp_path):
