@@ -8,11 +8,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 # an older DuckDB for one test, in a folder of its own: one environment holds one DuckDB
-OLD := $(VENV)/old-duckdb
-OLD_READY := $(OLD)/.ready-$(shell cksum tests/old-duckdb.lock | cut -d' ' -f1)
+OLD_DUCKDB := $(VENV)/old-duckdb
+OLD_READY := $(OLD_DUCKDB)/.ready-$(shell cksum tests/old-duckdb.lock | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,30 @@ check-full: $(READY) check ## Check what is published in other programs too, and
 release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since
 	@$(BIN)/python -m pipeline release
 
+gates: $(READY) ## Say whether build/ may take the place of the last release: counts, coverage, accuracy, promise (tables/gate.csv)
+	@$(BIN)/python -m pipeline gates
+
+last-release: $(READY) ## Take what is published at an address as the last release (FROM=https://example.org/almanac/)
+	@$(BIN)/python -m pipeline last-release --from "$(FROM)"
+
+diff: $(READY) ## Say how two releases differ, and why (OLD=folder or address NEW=the same; ARGS="--table FOLDER" for tables)
+	@$(BIN)/python -m pipeline diff "$(OLD)" "$(NEW)" $(ARGS)
+
+assets: $(READY) ## Put what a GitHub release is made of into a new folder: tables, notes, tag (DEST=release)
+	@$(BIN)/python -m pipeline assets "$(DEST)"
+
+promise: $(READY) ## Write what the schema promises to tables/schema/promise.json (ARGS=--released: a break needs a new version from now on)
+	@$(BIN)/python -m pipeline promise $(ARGS)
+
+to-folder: $(READY) ## Bring a folder that a web server serves up to date, at once (DEST=/srv/www/almanac)
+	@$(BIN)/python -m pipeline to-folder "$(DEST)"
+
+to-hub-dataset: $(READY) ## Send the tables to a data set of the Hub (REPO=owner/name; needs a token that may write)
+	@$(BIN)/python -m pipeline to-hub-dataset "$(REPO)"
+
+to-space: $(READY) ## Send the site to a static Space of the Hub (REPO=owner/name; needs a token that may write)
+	@$(BIN)/python -m pipeline to-space "$(REPO)"
+
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
 
@@ -54,8 +78,8 @@ lint: $(READY) ## Lint and check formatting
 serve: $(READY) ## Serve the built site on this machine
 	@$(BIN)/python -m pipeline serve
 
-hosting: $(READY) ## Say whether page hosts take the built site: bytes, files, the largest file
-	@$(BIN)/python -m pipeline hosting
+hosting: $(READY) ## Say whether hosts take the built site and tables: bytes, files, the largest file (ARGS="--host 'GitHub Pages'")
+	@$(BIN)/python -m pipeline hosting $(ARGS)
 
 browser: $(READY)
 	@sh tests/browser/install.sh $(BIN)
@@ -79,9 +103,9 @@ $(READY): requirements.lock
 
 # where there is no wheel for this Python or machine, its test says that it is left out (and fails in CI)
 $(OLD_READY): tests/old-duckdb.lock | $(READY)
-	@rm -rf $(OLD) && mkdir -p $(OLD)
+	@rm -rf $(OLD_DUCKDB) && mkdir -p $(OLD_DUCKDB)
 	@if command -v uv >/dev/null 2>&1; then \
-		uv pip install --quiet --python $(BIN)/python --target $(OLD) --require-hashes --only-binary :all: -r $<; \
+		uv pip install --quiet --python $(BIN)/python --target $(OLD_DUCKDB) --require-hashes --only-binary :all: -r $<; \
 	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(OLD) --require-hashes --only-binary :all: -r $<; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(OLD_DUCKDB) --require-hashes --only-binary :all: -r $<; \
 	fi && touch $@ || echo "No DuckDB of tests/old-duckdb.lock for this Python: its test is left out"

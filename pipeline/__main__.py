@@ -55,6 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument(
         "--models", type=_count, metavar="N", help="most downloaded models that a crawl lists (default: 5000)"
     )
+    make.add_argument(
+        "--accept",
+        default="",
+        metavar="REASON",
+        help="publish what a gate refuses, with a reason that its release notes keep",
+    )
     hub = commands.add_parser("crawl", help="refresh the snapshot from the Hub; goes on where the last one stopped")
     hub.add_argument("--models", type=_count, metavar="N", help="most downloaded models to list (default: 5000)")
     hub.add_argument("--budget", type=int, metavar="N", help="requests to make at most; what is then read is written")
@@ -90,10 +96,40 @@ def _parser() -> argparse.ArgumentParser:
     tell.add_argument("config", type=Path)
     command.add(commands)
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
+    commands.add_parser("gates", help="say whether what is built may take the place of the last release")
+    last = commands.add_parser(
+        "last-release", help="keep the digest of what is published, to compare the next build with"
+    )
+    last.add_argument(
+        "--from", dest="where", required=True, metavar="ADDRESS", help="address of a published site, or a folder"
+    )
+    differ = commands.add_parser(
+        "diff", help="say how two releases differ: models, cards, numbers, verdicts, each with its cause"
+    )
+    differ.add_argument("old", help="folder of tables, site or digest, or the address of a published site")
+    differ.add_argument("new", help="the same of the newer one")
+    differ.add_argument("--table", type=Path, metavar="FOLDER", help="write it as tables too, into a new folder")
+    told = commands.add_parser("notes", help="print what the build says otherwise than the last release")
+    told.add_argument("--file", type=Path, metavar="FILE", help="write it there")
+    laid = commands.add_parser("assets", help="put what a GitHub release is made of into a folder: tables, notes, tag")
+    laid.add_argument("folder", type=Path)
+    promised = commands.add_parser("promise", help="write what the schema promises to tables/schema/promise.json")
+    promised.add_argument(
+        "--released", action="store_true", help="it is released: from now on a break needs a new version"
+    )
+    plain = commands.add_parser("to-folder", help="bring a folder that a web server serves up to date")
+    plain.add_argument("folder", type=Path)
+    for name, what in (
+        ("to-hub-dataset", "the tables to a data set of the Hub"),
+        ("to-space", "the site to a static Space of the Hub"),
+    ):
+        target = commands.add_parser(name, help=f"send {what}; the token is read as huggingface_hub reads it")
+        target.add_argument("repo", metavar="OWNER/NAME")
     commands.add_parser("check", help="check the published files and tables: prints what is damaged, and the bad rows")
     host_size = commands.add_parser(
-        "hosting", help="say whether page hosts take the built site: bytes, files, largest file"
+        "hosting", help="say whether hosts take the built site and its tables: bytes, files, largest file"
     )
+    host_size.add_argument("--host", help="one of site/hosts.csv (default: all)")
     host_size.add_argument("--site", type=Path, default=ROOT / "build" / "site")
     commands.add_parser("accuracy", help="compare the formulas with the published measurements and print our error")
     return parser
@@ -122,10 +158,10 @@ def _run(asked: argparse.Namespace) -> int | None:
 
         output.refuse(asked.output)
         if asked.no_crawl or os.environ.get("ALMANAC_CRAWL") == "0":
-            console.publish(newest_snapshot(), asked.output)
+            console.publish(newest_snapshot(), asked.output, asked.accept)
         else:
             console.publish_as_it_comes(
-                Settings(**({"model_count": asked.models} if asked.models else {})), asked.output
+                Settings(**({"model_count": asked.models} if asked.models else {})), asked.output, asked.accept
             )
     elif asked.command == "source":
         from pipeline.press import sources
@@ -137,10 +173,12 @@ def _run(asked: argparse.Namespace) -> int | None:
         say(told(asked.config))
     elif asked.command in ("fits", "what", "plan"):
         return command.run(asked)
-    elif asked.command == "release":
-        from pipeline.press import changes, publish
+    elif asked.command in ("release", "gates", "last-release", "diff", "notes", "assets", "promise", "to-folder"):
+        return _releases(asked)
+    elif asked.command in ("to-hub-dataset", "to-space"):
+        from pipeline.cli import hub_targets
 
-        changes.keep(ROOT / "build" / "tables", ROOT / publish.RELEASE)
+        hub_targets.send(asked.command, asked.repo)
     elif asked.command == "check":
         from pipeline.cli import console
         from pipeline.press import build
@@ -149,7 +187,7 @@ def _run(asked: argparse.Namespace) -> int | None:
     elif asked.command == "hosting":
         from pipeline.cli import console
 
-        return console.hosting_of(asked.site)
+        return console.hosting_of(asked.site, asked.host)
     elif asked.command == "accuracy":
         from pipeline.cli import console
         from pipeline.hub.snapshot import newest_snapshot
@@ -159,6 +197,29 @@ def _run(asked: argparse.Namespace) -> int | None:
         from pipeline.cli import serve
 
         serve.serve(asked.site, asked.port)
+    return None
+
+
+def _releases(asked: argparse.Namespace) -> int | None:
+    """What is done with a build that is there."""
+    from pipeline.cli import releases
+
+    if asked.command == "release":
+        releases.keep()
+    elif asked.command == "gates":
+        return releases.judge()
+    elif asked.command == "last-release":
+        releases.fetch_last(asked.where)
+    elif asked.command == "diff":
+        releases.compare(asked.old, asked.new, asked.table)
+    elif asked.command == "notes":
+        releases.tell(asked.file)
+    elif asked.command == "assets":
+        releases.lay_out(asked.folder)
+    elif asked.command == "promise":
+        return releases.promise_now(asked.released)
+    else:
+        releases.to_folder(asked.folder)
     return None
 
 

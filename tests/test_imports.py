@@ -16,9 +16,10 @@ READS = {
     "confirm": {"base", "hub", "anatomy"},
     "render": {"base", "book"},
     "press": {"base", "anatomy", "book", "hub", "confirm", "render"},
-    "cli": {"base", "anatomy", "book", "hub", "press"},
+    "release": {"base", "book", "hub", "press", "render"},
+    "cli": {"base", "anatomy", "book", "hub", "press", "release"},
     "ask": {"base", "book", "cli"},
-    "__main__": {"base", "hub", "press", "cli", "ask"},
+    "__main__": {"base", "book", "hub", "press", "release", "cli", "ask"},
 }
 
 

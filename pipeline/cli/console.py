@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -25,34 +26,35 @@ from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.hub.store import Store
 from pipeline.hub.traffic import HubError, Unavailable
-from pipeline.press import accuracy, brought, build, checks, hosting, manifest
+from pipeline.press import accuracy, brought, build, changes, checks, hosting, manifest
 from pipeline.press import publish as publishing
 from pipeline.press.anatomise import anatomise
 
 
-def publish(snapshot: Snapshot, output: Path) -> None:
-    """Publishes with progress on standard error and a summary on standard output."""
+def publish(snapshot: Snapshot, output: Path, accept: str = "") -> None:
+    """Publishes with progress on standard error and a summary on standard output. `accept` is the reason to publish what a gate
+    refuses."""
     started = time.monotonic()
     print(f"Using the {snapshot.describe()}.", flush=True)
-    done = publishing.publish(snapshot, bar, output, say=lambda line: print(line, flush=True))
+    done = publishing.publish(snapshot, bar, output, say=lambda line: print(line, flush=True), accept=accept)
     seconds = time.monotonic() - started
     _tell(_summary(done, seconds))
 
 
-def publish_as_it_comes(settings: Settings, output: Path) -> None:
+def publish_as_it_comes(settings: Settings, output: Path, accept: str = "") -> None:
     """Publishes from what the Hub says now. Where nothing is published yet, what there is goes first: nobody waits for a crawl to see
     the almanac."""
     if is_built(output):
         refresh(settings)
-        publish(newest_snapshot(settings.folder), output)
+        publish(newest_snapshot(settings.folder), output, accept)
         return
-    publish(newest_snapshot(settings.folder), output)
+    publish(newest_snapshot(settings.folder), output, accept)
     print(
         f"That is whole, and lies in {_shown(output)}. Next the Hub is crawled, and then it is published again; Ctrl-C leaves it as it is.",
         flush=True,
     )
     if refresh(settings, otherwise="what is published stays"):
-        publish(newest_snapshot(settings.folder), output)
+        publish(newest_snapshot(settings.folder), output, accept)
 
 
 def is_built(output: Path) -> bool:
@@ -147,11 +149,15 @@ def check(database: Path) -> int:
     return 1 if failures else 0
 
 
-def hosting_of(site: Path) -> int:
-    """Prints the size of a built site, by kind, and the limits of page hosts and our own that it is beyond. Returns the exit status."""
+def hosting_of(site: Path, host: str | None = None) -> int:
+    """Prints the size of a built site, by kind, and what it, or the tables beside it, is beyond: limits of hosts and our own. Returns
+    the exit status."""
     size, kinds = hosting.measure(site), hosting.by_kind(site)
     print(f"{site} has {size.told()}", *(kind.told() for kind in kinds if kind.file_count), sep="\n", flush=True)
-    problems = [*hosting.too_large(size), *hosting.too_heavy(kinds)]
+    problems = [*hosting.too_large(size, host=host), *hosting.too_heavy(kinds)]
+    tables = site.with_name("tables")
+    if tables.is_dir():
+        problems += hosting.too_large(hosting.measure_folder(tables), "tables", host)
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0
@@ -188,8 +194,22 @@ def _summary(done: publishing.Published, seconds: float) -> Iterator[str]:
     yield f"  footprints   {known:,} known, {unknown:,} unknown with a reason"
     yield f"  tables       {len(counts)} in {_size(tables)}"
     yield f"  site         {_size(done.folder / 'site', skip='tables')} in {sum(1 for _ in (done.folder / 'site').rglob('index.html')):,} pages"
+    yield f"  compared     {_compared(tables)}"
     yield f"  took         {seconds:.1f} s"
     yield f"  open         {_shown(done.folder / 'site' / 'index.html')}   (or: make serve)"
+
+
+def _compared(tables: Path) -> str:
+    """What the gates said, in a line: with no release to compare with they say nothing."""
+    found = json.loads((tables / changes.SUMMARY).read_text(encoding="utf-8"))
+    if accepted := found.get("accepted"):
+        return f"{len(accepted['gates'])} gates refused it, published all the same: {accepted['reason']}"
+    since = found["since"]
+    return (
+        f"with {since['data_version']}: no gate refuses it"
+        if since
+        else "with nothing: no release is kept (make release)"
+    )
 
 
 def _size(folder: Path, skip: str | None = None) -> str:

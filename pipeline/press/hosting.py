@@ -1,5 +1,5 @@
-"""Whether a page host takes the built site: `python -m pipeline hosting`. The limits, each with its source, are rows of site/hosts.csv;
-site/kinds.csv says of each kind of file how large one may be, so that a site stays small while models are added."""
+"""Whether hosts take the built site, and releases its tables: `python -m pipeline hosting`. The limits, each with its source, are rows
+of site/hosts.csv; site/kinds.csv says of each kind of file how large one may be, so that a site stays small while models are added."""
 
 from __future__ import annotations
 
@@ -11,43 +11,67 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pipeline import ROOT
+from pipeline.base.failures import Failure
 from pipeline.render.addresses import limits
 
 KINDS = ROOT / "site" / "kinds.csv"
 
-_WORDS = {"site_bytes": "bytes in all", "file_count": "files", "file_bytes": "bytes in one file"}
+_WORDS = {
+    "site_bytes": "bytes in all",
+    "file_count": "files",
+    "file_bytes": "bytes in one file",
+    "folder_entries": "entries in one folder",
+}
+_HAS = {"site": "the site has", "tables": "the tables have"}
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a host counts of a site. `largest` is the file of `file_bytes`."""
+    """What a host counts of a folder. `largest` is the file of `file_bytes`, `fullest` the folder of `folder_entries`."""
 
     site_bytes: int
     file_count: int
     file_bytes: int
     largest: str
+    folder_entries: int
+    fullest: str
 
     def told(self) -> str:
         return f"{self.site_bytes:,} bytes in {self.file_count:,} files, the largest {self.file_bytes:,} bytes ({self.largest})"
 
 
 def measure(site: Path) -> Size:
-    """The size of a folder. Raises FileNotFoundError where it holds no site."""
+    """The size of a site. Raises FileNotFoundError where the folder holds none."""
     if not (site / "index.html").exists():
         raise FileNotFoundError(f"{site} holds no site; `make publish` builds it")
-    paths = [os.path.join(top, name) for top, _folders, names in os.walk(site) for name in names]
-    sizes = {os.path.relpath(path, site): os.path.getsize(path) for path in paths}
+    return measure_folder(site)
+
+
+def measure_folder(folder: Path) -> Size:
+    sizes, entries = {}, {}
+    for top, folders, names in os.walk(folder):
+        entries[os.path.relpath(top, folder)] = len(folders) + len(names)
+        sizes |= {
+            os.path.relpath(path, folder): os.path.getsize(path) for name in names for path in [os.path.join(top, name)]
+        }
+    if not sizes:
+        raise FileNotFoundError(f"{folder} is empty")
     largest = max(sizes, key=lambda name: (sizes[name], name))
-    return Size(sum(sizes.values()), len(sizes), sizes[largest], largest)
+    fullest = max(entries, key=lambda name: (entries[name], name))
+    return Size(sum(sizes.values()), len(sizes), sizes[largest], largest, entries[fullest], fullest)
 
 
-def too_large(size: Size) -> Iterator[str]:
-    """Each limit that the site is beyond, as a sentence."""
-    for row in limits():
+def too_large(size: Size, of: str = "site", host: str | None = None) -> Iterator[str]:
+    """Each limit that a site, or the `tables` of a release, is beyond, as a sentence; of one host, or of all. Raises Failure for a
+    host that is not listed."""
+    rows = limits()
+    if host is not None and host not in {row["host"] for row in rows}:
+        raise Failure(f"no host {host}: {', '.join(sorted({row['host'] for row in rows}))}")
+    for row in rows:
         have, most = getattr(size, row["what"]), int(row["most"])
-        if have > most:
-            where = f" ({size.largest})" if row["what"] == "file_bytes" else ""
-            yield f"{row['host']} takes {most:,} {_WORDS[row['what']]}, the site has {have:,}{where}: {row['source']}"
+        if row["of"] == of and host in (None, row["host"]) and have > most:
+            what = {"file_bytes": f" ({size.largest})", "folder_entries": f" ({size.fullest})"}.get(row["what"], "")
+            yield f"{row['host']} takes {most:,} {_WORDS[row['what']]}, {_HAS[of]} {have:,}{what}: {row['source']}"
 
 
 @dataclass

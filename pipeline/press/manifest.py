@@ -17,12 +17,12 @@ from typing import Any
 
 from pipeline import ROOT
 from pipeline.base.sealed import sealed, unsealed
+from pipeline.book.promise import SCHEMA_VERSION
 from pipeline.book.schema import ENUMS, PUBLISHED, Column, Table
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press.compatibility import DERIVED
 
 FILE = "manifest.json"
-SCHEMA_VERSION = "1.0.0"
 _THREADS = 4  # hashing gives the interpreter free
 _FRICTIONLESS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "date": "date"}
 
@@ -59,7 +59,7 @@ def write_site(site: Path, tables: Path, fingerprint: str, about: Mapping[str, A
 
 def tables_of(tables: Path) -> dict[str, str]:
     """The release of tables that a site is made from."""
-    return {"data_version": read(tables).get("data_version", ""), "manifest_sha256": _sha256(tables / FILE)}
+    return {"data_version": read(tables).get("data_version", ""), "manifest_sha256": sha256(tables / FILE)}
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _wrong(path: Path, told: Mapping[str, Any]) -> str:
     try:
         if path.stat().st_size != told["size_bytes"]:
             return f"{path.stat().st_size:,} bytes, published were {told['size_bytes']:,}"
-        return "" if _sha256(path) == told["sha256"] else "not what was published"
+        return "" if sha256(path) == told["sha256"] else "not what was published"
     except FileNotFoundError:
         return "missing"
     except OSError as error:
@@ -103,7 +103,7 @@ def _wrong(path: Path, told: Mapping[str, Any]) -> str:
 def _files(folder: Path) -> dict[str, dict[str, Any]]:
     names = sorted(name for name in _names(folder) if name != FILE)
     with ThreadPoolExecutor(_THREADS) as pool:
-        sums = pool.map(lambda name: _sha256(folder / name), names)
+        sums = pool.map(lambda name: sha256(folder / name), names)
         return {
             name: {"size_bytes": (folder / name).stat().st_size, "sha256": found}
             for name, found in zip(names, sums, strict=True)
@@ -175,7 +175,7 @@ def _revision() -> str | None:
         return None
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

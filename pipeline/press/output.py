@@ -6,8 +6,6 @@ holds something else, or that cannot be swapped, is refused.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.base.failures import stoppable
+from pipeline.base.swap import exchanged as _exchanged
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import manifest
 
@@ -26,8 +25,7 @@ _BEFORE = "fingerprints.json"  # of releases before 1.1
 _NOTHING_LOST = ("almanac.duckdb.wal", ".DS_Store")
 # what tells our folders from others of the same name where the manifest is lost
 _SIGNS = {"tables": "almanac.duckdb", "site": "assets/almanac"}
-_NOT_TABLES = ("almanac", "changes", "datapackage", "digest")
-_EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE of <linux/fs.h>, AT_FDCWD of <fcntl.h>
+_NOT_TABLES = ("almanac", "changed_verdicts", "changes", "datapackage", "digest")
 
 
 class PublishError(RuntimeError):
@@ -173,17 +171,3 @@ def _remove(folder: Path) -> None:
         if entry.name != _MARK:
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Swaps two folders in one step (renameat2 of Linux), so that there is no moment without either. False where it is not known."""
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
-        return False
-    raise OSError(code, os.strerror(code), str(other))

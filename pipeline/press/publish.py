@@ -22,7 +22,7 @@ from pathlib import Path
 from pipeline import ROOT, render
 from pipeline.base.progress import Progress, step
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build, changes, checks, manifest, output
+from pipeline.press import build, changes, checks, digest, gates, manifest, output
 from pipeline.press.output import PublishError
 from pipeline.render import addresses
 
@@ -53,10 +53,12 @@ def publish(
     folder: Path = ROOT / "build",
     root: Path = ROOT,
     say: Callable[[str], None] = _say_nothing,
+    accept: str = "",
 ) -> Published:
     """Brings `folder` up to date. Raises PublishError, FactError or SnapshotError and leaves what is published there whole.
 
-    `say` is told in a line when new tables can be asked.
+    `say` is told in a line when new tables can be asked. With a reason to `accept` them, tables take the place of the last release
+    that a gate would keep out.
     """
     folder = output.resolved(folder)
     output.refuse(folder)
@@ -72,7 +74,7 @@ def publish(
                 return Published((), folder)
         with output.building(folder) as following:
             if not has_tables:
-                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root)
+                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root, accept)
                 output.put_in_place(following / "tables", folder)
                 say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
             try:
@@ -95,14 +97,22 @@ def _damage(part: Path, fingerprint: str, progress: Progress) -> tuple[str, ...]
     return tuple(manifest.damage(part, progress))
 
 
-def _build_tables(tables: Path, snapshot: Snapshot, fingerprint: str, progress: Progress, root: Path) -> None:
+def _build_tables(
+    tables: Path, snapshot: Snapshot, fingerprint: str, progress: Progress, root: Path, accept: str = ""
+) -> None:
     tables.mkdir()
     counts = build.build_tables(tables, snapshot, progress)
     failures = checks.run_checks(tables / build.DATABASE, progress)
     if failures:
         raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
     with step(progress, "changes"):
-        changes.write(tables, root / "tables", manifest.versions(snapshot, fingerprint), root / RELEASE)
+        versions, release = manifest.versions(snapshot, fingerprint), root / RELEASE
+        now = changes.write(tables, root / "tables", versions, release, snapshot.records)
+        why = gates.refused(digest.last(release), now)
+        if why and not accept:
+            raise PublishError(gates.sentence(why))
+        if why:
+            changes.accept(tables, gates.accepted(accept, why))
     with step(progress, "manifest"):
         manifest.write(tables, snapshot, counts, fingerprint)
     output.make_readonly(tables)
@@ -112,7 +122,7 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
     site.mkdir()
     render.render(tables, site, progress)
     with step(progress, "manifest"):
-        where = addresses.known()
+        where = addresses.known().of_release(manifest.read(tables)["data_version"])
         manifest.write_site(site, tables, fingerprint, {"site_url": where.site, "tables_url": where.large_tables})
     output.make_readonly(site)
 

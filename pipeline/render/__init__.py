@@ -49,7 +49,7 @@ def render(
     tables_dir, site_dir = Path(tables_dir), Path(site_dir)
     if site_dir.exists() and any(site_dir.iterdir()):
         raise FileExistsError(f"{site_dir} is not empty")
-    where = addresses.known(site_url)
+    where = addresses.known(site_url).of_release(_manifest(tables_dir).get("data_version", ""))
     with step(progress, "reading tables"):
         pages = ModelPages(tables.read(tables_dir), where.site)
         book = pages.book

@@ -2,15 +2,17 @@
 
 `SITE_URL`     the site's own address. Without it a page names no address of its own: no canonical link, no `og:url`, no site map.
 `REPO_URL`     where the code lives; in a GitHub workflow its own repository.
-`TABLES_URL`   the address below which tables lie that are larger than a page host takes. Without it they are the files of the release
-               `tables` of a repository on GitHub; of any other they have no address, and the site says where the build keeps them.
+`TABLES_URL`   the address below which tables lie that are larger than a page host takes. {data_version} in it stands for the release of
+               the tables that the site is made from, so that a page never leads to tables of another run. Without it they are the
+               files of the release data-{data_version} of a repository on GitHub; of any other they have no address, and the site says
+               where the build keeps them.
 """
 
 from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -18,7 +20,8 @@ from pipeline import ROOT
 from pipeline.render.shell import repository
 
 HOSTS = ROOT / "site" / "hosts.csv"
-RELEASE = "tables"  # the tag of the release that .github/workflows/publish.yml keeps the large tables in
+VERSION = "{data_version}"
+RELEASE = f"data-{VERSION}"  # the tag of the release that .github/workflows/publish.yml puts the tables into
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Addresses:
     site: str = ""
     repository: str = ""
     large_tables: str = ""
+
+    def of_release(self, data_version: str) -> Addresses:
+        """The addresses of one release. Of tables that name none there is no address that holds its version."""
+        large = self.large_tables.replace(VERSION, quote(data_version))
+        return replace(self, large_tables=large if data_version or VERSION not in self.large_tables else "")
 
     def of_table(self, file: Path) -> str | None:
         """The address of a table's file as the site's pages link to it, from the root of the site; None where it has none."""
@@ -57,7 +65,7 @@ def limits(file: Path = HOSTS) -> list[dict[str, str]]:
 
 def largest_file() -> int:
     """Bytes of the largest file that every host takes."""
-    return min(int(row["most"]) for row in limits() if row["what"] == "file_bytes")
+    return min(int(row["most"]) for row in limits() if (row["of"], row["what"]) == ("site", "file_bytes"))
 
 
 def _address(name: str, text: str) -> str:

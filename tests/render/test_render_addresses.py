@@ -150,12 +150,12 @@ def test_machines_are_told_addresses_that_are_whole(hosted, nowhere):
     ("environment", "where"),
     [
         ({}, ""),
-        ({"GITHUB_REPOSITORY": "a/b"}, "https://github.com/a/b/releases/download/tables/"),
+        ({"GITHUB_REPOSITORY": "a/b"}, "https://github.com/a/b/releases/download/data-2026-01-02-abc/"),
         (
             {"GITHUB_SERVER_URL": "https://git.example", "GITHUB_REPOSITORY": "a/b"},
-            "https://git.example/a/b/releases/download/tables/",
+            "https://git.example/a/b/releases/download/data-2026-01-02-abc/",
         ),
-        ({"REPO_URL": "https://github.com/a/b"}, "https://github.com/a/b/releases/download/tables/"),
+        ({"REPO_URL": "https://github.com/a/b"}, "https://github.com/a/b/releases/download/data-2026-01-02-abc/"),
         ({"REPO_URL": "https://gitlab.example/a/b"}, ""),  # how its releases are addressed is not known
         ({"REPO_URL": "https://github.com/a/b", "TABLES_URL": LARGE[:-1]}, LARGE),
     ],
@@ -165,7 +165,14 @@ def test_large_tables_are_where_one_says_or_with_the_release_of_a_repository_on_
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert addresses.known().large_tables == where
+    assert addresses.known().of_release("2026-01-02-abc").large_tables == where
+
+
+def test_a_page_leads_to_the_tables_that_it_is_made_from_and_to_no_others(monkeypatch):
+    monkeypatch.setenv("TABLES_URL", "https://host.example/{data_version}/tables")
+    where = addresses.known()
+    assert where.of_release("2026-01-02-abc").large_tables == "https://host.example/2026-01-02-abc/tables/"
+    assert where.of_release("").large_tables == ""  # of tables that name no version nobody knows where they are
 
 
 def test_a_model_of_which_nothing_is_known_has_a_page_and_nothing_beside_it(nowhere):
@@ -213,7 +220,7 @@ def small(tmp_path):
 
 def limits(monkeypatch, **most):
     rows = [
-        {"host": "A Host", "what": what, "most": str(number), "source": "https://host.example/limits"}
+        {"host": "A Host", "of": "site", "what": what, "most": str(number), "source": "https://host.example/limits"}
         for what, number in most.items()
     ]
     monkeypatch.setattr(hosting, "limits", lambda: rows)
@@ -242,13 +249,39 @@ def test_a_site_that_is_too_large_is_refused_with_the_limit_and_its_source(small
     assert f"error: {said}\n" == capsys.readouterr().err
 
 
+def test_a_host_can_be_asked_alone_and_a_release_is_held_to_its_own_limits(small, monkeypatch, capsys, tmp_path):
+    def row(host, of, what, most):
+        return {"host": host, "of": of, "what": what, "most": str(most), "source": "https://x.example"}
+
+    rows = [
+        row("Pages", "site", "site_bytes", 109),
+        row("Flat", "site", "folder_entries", 1),
+        row("Releases", "tables", "file_count", 1),
+    ]
+    monkeypatch.setattr(hosting, "limits", lambda: rows)
+    assert main(["hosting", "--site", str(small), "--host", "Pages"]) == 1
+    assert "Flat" not in capsys.readouterr().err
+    assert main(["hosting", "--site", str(small), "--host", "Flat"]) == 1
+    assert "1 entries in one folder, the site has 2" in capsys.readouterr().err
+    assert main(["hosting", "--site", str(small), "--host", "Page"]) == 1
+    assert "no host Page: Flat, Pages, Releases" in capsys.readouterr().err
+    (tmp_path / "tables").mkdir()
+    for name in ("gpu.csv", "manifest.json"):
+        (tmp_path / "tables" / name).write_bytes(b"x")
+    assert main(["hosting", "--site", str(small), "--host", "Releases"]) == 1
+    assert "Releases takes 1 files, the tables have 2" in capsys.readouterr().err
+
+
 def test_the_limits_are_those_of_the_hosts_and_each_has_a_source():
     rows = addresses.limits()
-    assert {(row["what"], int(row["most"])) for row in rows} == {
+    assert {(row["what"], int(row["most"])) for row in rows if row["of"] == "site"} == {
         ("site_bytes", 10**9),
         ("file_count", 20_000),
         ("file_bytes", 25 * 2**20),
+        ("file_count", 100_000),
+        ("folder_entries", 10_000),
     }
+    assert {row["of"] for row in rows} == {"site", "tables", "commit"}
     assert all(row["source"].startswith("https://") and row["host"] for row in rows)
     assert addresses.largest_file() == 25 * 2**20
 

@@ -11,11 +11,19 @@ from pipeline.render.environment import slug_gpu
 
 FILE = "changes.json"
 LISTED = 500
+# Why a number moved, as the comparison calls it; what is not told apart is several of them.
+CAUSES = {
+    "snapshot": "the Hub says otherwise",
+    "reader": "its anatomy is read otherwise",
+    "card": "capacity of a card",
+    "support": "what a card runs",
+}
 # What numbers rest on, as a heading for what of it changed.
 KINDS = {
     "schema": "Version of the schema",
     "formulas": "Formula files",
     "facts": "Tables of facts",
+    "code": "Code",
     "constants": "Constants",
     "engines": "Engine versions",
     "capacities": "Capacity of cards",
@@ -33,7 +41,7 @@ def page(book: Book, paths: dict[str, str]) -> dict:
     """What the template shows."""
     found = read(book.folder)
     if found["since"] is None:
-        return {"since": None}
+        return {"since": None, "accepted": found.get("accepted")}
     names = {g["gpu_id"]: g["short"] for g in book.gpus}
     return {
         "since": found["since"],
@@ -43,6 +51,11 @@ def page(book: Book, paths: dict[str, str]) -> dict:
         ],
         "added": _linked(found["added"], paths),
         "removed": found["removed"],
+        "newly_known": _linked(found.get("newly_known", []), paths),
+        "withdrawn": _linked(found.get("withdrawn", []), paths),
+        "moved": found.get("numbers", {}).get("moved"),
+        "causes": [(CAUSES.get(kind, kind), told) for kind, told in found.get("causes", {}).items()],
+        "accepted": found.get("accepted"),
         "added_gpus": [
             (g["name"], slug_gpu(g["gpu_id"])) for g in book.gpus if g["gpu_id"] in found.get("added_gpus", ())
         ],

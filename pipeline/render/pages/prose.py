@@ -10,7 +10,8 @@ import polars as pl
 from markupsafe import Markup
 
 from pipeline import ROOT
-from pipeline.book.schema import PUBLISHED
+from pipeline.book import promise
+from pipeline.book.schema import ENUMS, PUBLISHED
 from pipeline.render import words
 from pipeline.render.addresses import Addresses, is_beside_site, largest_file
 from pipeline.render.data import cards as card_facts
@@ -129,6 +130,15 @@ class Prose:
     def slot_changes(self, _argument) -> str:
         return self._render("changes.html", **news.page(self.book, self.pages.paths))
 
+    def slot_promise(self, _argument) -> str:
+        return self._render(
+            "promise.html",
+            version=promise.SCHEMA_VERSION,
+            macros=promise.macros(),
+            tables=list(PUBLISHED.values()),
+            values=ENUMS,
+        )
+
     def slot_rules(self, _argument) -> str:
         return self._render("rules.html", rows=Rules(self.book, self.pages).rows())
 
@@ -223,6 +233,7 @@ def _sql(scenario: Scenario) -> str:
 _MEDIA = {"duckdb": "application/vnd.duckdb", "parquet": "application/vnd.apache.parquet", "json": "application/json"}
 _LOOSE = {
     "changes.csv": "A number that changed since the last release",
+    "changed_verdicts.csv": "A verdict on one card that changed since the last release",
     "digest.csv": "A model, with the numbers that the next release is compared with",
 }
 _OTHER_FILES = {
