@@ -36,6 +36,8 @@ SAID = {
     "activations/training/moments.sql": ({6}, COPIES),
     "activations/training/norms.sql": ({12}, COPIES),
     "ask/engine_setting.sql": ({0.99, 100, 1000, 1048576}, f"shares are told in hundredths and thousandths; {UNITS}"),
+    "ask/fits_in.sql": ({53, 256, 1048576}, f"{GRID}: four an octave from 256 tokens on"),
+    "ask/gpu_named.sql": ({1073741824}, UNITS),
     "ask/layers_that_fit.sql": ({1.001}, "layers that are not told apart miss more than a thousandth"),
     "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
     "ask/what_fits.sql": ({8192}, DEFAULTS),
@@ -47,6 +49,7 @@ SAID = {
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
     "sharding/plans.sql": ({5, 32, 64, 128, 256, 512, 1024, 16384}, f"{GRID}; a rank"),
+    "speed/speed.sql": ({8192, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),
     "weights/gguf.sql": ({7, 80}, "llama.cpp's own rules for layers"),
 }
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
