@@ -12,7 +12,7 @@ from pipeline.base.readonly import reading
 from pipeline.book import promise
 from pipeline.press import build as building
 from pipeline.press import changes, digest, gates
-from pipeline.press.publish import RELEASE
+from pipeline.press.publish import RELEASE, alone
 from pipeline.release import assets, build, diff, folder, kept, notes
 
 BUILD = ROOT / "build"
@@ -62,7 +62,8 @@ def tell(file: Path | None) -> None:
 
 def lay_out(target: Path) -> None:
     """Puts what a GitHub release is made of into a folder."""
-    say(f"{assets.lay_out(build.whole(BUILD, bar), target)} lies in {target}")
+    with alone(BUILD):
+        say(f"{assets.lay_out(build.whole(BUILD, bar), target)} lies in {target}")
 
 
 def promise_now(is_release: bool) -> int:
@@ -80,8 +81,9 @@ def promise_now(is_release: bool) -> int:
 
 def to_folder(target: Path) -> None:
     """Brings a plain folder up to date."""
-    whole = build.whole(BUILD, bar)
-    done = folder.write(whole, target, bar)
+    with alone(BUILD):
+        whole = build.whole(BUILD, bar)
+        done = folder.write(whole, target, bar)
     if not done.file_count:
         say(f"{target} is {whole.data_version} already")
     else:

@@ -26,7 +26,7 @@ from pipeline.press import build, changes, checks, digest, gates, manifest, outp
 from pipeline.press.output import PublishError
 from pipeline.render import addresses
 
-__all__ = ["PublishError", "Published", "publish"]
+__all__ = ["PublishError", "Published", "alone", "publish"]
 
 # What each stage reads. A change in any of these files makes the stage, and those after it, run again.
 TABLE_INPUTS = ("tables", "pipeline", "requirements.lock")
@@ -62,7 +62,7 @@ def publish(
     """
     folder = output.resolved(folder)
     output.refuse(folder)
-    with _alone(folder):
+    with alone(folder):
         output.recover(folder)
         tables, site = folder / "tables", folder / "site"
         wanted = _fingerprints(root)
@@ -128,14 +128,14 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two builds at once would undo each other: the second is told so."""
+def alone(folder: Path) -> Iterator[None]:
+    """Two builds at once would undo each other, and a release is of one build: the second is told so."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PublishError(f"another build of {folder} is running") from None
+            raise PublishError(f"another build of {folder}, or a release of it, is running") from None
         yield
 
 

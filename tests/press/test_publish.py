@@ -188,7 +188,7 @@ def test_a_stop_between_the_two_renames_is_mended(stages):
 
 def test_a_second_build_at_the_same_time_is_told_so(stages):
     _, root, output = stages
-    with publishing._alone(output), pytest.raises(publishing.PublishError, match="another build"):
+    with publishing.alone(output), pytest.raises(publishing.PublishError, match="another build"):
         run(root, output)
 
 
