@@ -53,13 +53,14 @@ class Mirror:
 
     def module(self, scalars: Iterable[str] = ()) -> str:
         """The module's text: `footprints(tables, asked)` gives the row of one scenario, `macros` are the scalar macros named."""
-        for name in (ENTRY, *scalars):
+        if ENTRY not in self.macros:
+            raise Untranslatable(f"the database holds no macro {ENTRY}")
+        body = self._relation(self._parse(self.macros[ENTRY][1]))
+        for name in scalars:
             if name not in self.macros:
                 raise Untranslatable(f"the database holds no macro {name}")
-        for name in scalars:
             self._write(name)
         named = ", ".join(f"{name}: m_{name}" for name in scalars)
-        body = self._relation(self._parse(self.macros[ENTRY][1]))
         functions = "\n".join(self.written[name] for name in sorted(self.written))
         return (
             "const q = await import(`../assets/almanac/sql_words.js${new URL(import.meta.url).search}`);\n"
