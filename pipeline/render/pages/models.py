@@ -28,7 +28,7 @@ from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
 
-LISTED = 2  # models that make a page of their organisation
+LISTED = 3  # models that make a page of their organisation
 
 
 class ModelPages:

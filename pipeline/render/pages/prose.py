@@ -83,14 +83,19 @@ class Prose:
         """The models that most people look for, and every organisation: its page lists all that it has."""
         first = [self.pages.entry(m) for m in self.book.models[:LISTED_MODELS]]
         entries = sorted(self.pages.paths.items(), key=lambda item: (item[1].lower(), item[1]))
-        groups = []
+        groups, organisations = [], 0
         for folder, rows in groupby(entries, key=lambda item: item[1].partition("/")[0]):
             rows = list(rows)
             name = rows[0][0].rpartition("/")[0] or "(no organisation)"
-            path = folder if len(rows) >= LISTED else rows[0][1]  # a page with one line would lead there
-            groups.append({"path": path, "name": name, "number": len(rows)})
+            if len(rows) >= LISTED:
+                groups.append({"path": folder, "name": name, "number": len(rows)})
+            else:  # a page of a line or two would only lead on
+                groups += [{"path": path, "name": model, "number": 1} for model, path in rows]
+            organisations += 1
         known = sum(1 for i in range(len(self.book.models)) if self._known(i))
-        return self._render("models.html", groups=groups, first=first, total=len(entries), known=known)
+        return self._render(
+            "models.html", groups=groups, organisations=organisations, first=first, total=len(entries), known=known
+        )
 
     def _known(self, model: int) -> bool:
         book = self.book

@@ -6,6 +6,7 @@ import csv
 import html
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -15,6 +16,7 @@ from pipeline.render import words
 from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import slug_gpu
+from pipeline.render.pages.models import LISTED
 
 _DATE = re.compile(r"\d{4}(-\d\d){0,2}")  # as site maps have them
 WORDS = ROOT / "site" / "search_words.csv"
@@ -42,11 +44,11 @@ def entries(book: Book, paths: dict[str, str]) -> dict:
         "models": [words.shown(i) for i in ids],
         "levels": "".join(map(str, lineage.levels(book.models))),
         "paths": {i: paths[name] for i, name in enumerate(ids) if paths[name] != words.shown(name)},
-        # one that lists a single model is that model
+        # those that have a page of their own
         "organisations": [
             [folder, words.shown(names[folder]), f"{n} models"]
             for folder, n in sorted(makers.items(), key=lambda item: (-item[1], item[0]))
-            if n > 1 and names[folder]
+            if n >= LISTED and names[folder]
         ],
         "cards": [
             [
@@ -112,7 +114,10 @@ def replace_worker(folder: Path, worker: str, version: str) -> None:
     """Put our search in the place of the theme's, which knows neither sizes nor copies, under the name that its pages ask for."""
     (theirs,) = (folder / "assets" / "javascripts" / "workers").glob("search.*.js")
     theirs.write_text(worker.replace("VERSION", version), encoding="utf-8")
-    theirs.with_name(f"{theirs.name}.map").unlink(missing_ok=True)
+    # what only theirs asks for, and what only who works on the theme does
+    shutil.rmtree(folder / "assets" / "javascripts" / "lunr", ignore_errors=True)
+    for unused in (folder / "assets").rglob("*.map"):
+        unused.unlink()
 
 
 def write_sitemap(folder: Path, site_url: str, dates: dict[str, str]) -> int:
