@@ -85,7 +85,7 @@ browser: $(READY)
 	@sh tests/browser/install.sh $(BIN)
 
 lock: ## Resolve requirements.lock anew (needs uv); it names versions and hashes only
-	uv pip compile pyproject.toml --extra test --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
+	uv pip compile pyproject.toml --extra build --extra test --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
 	printf "duckdb==1.5.5\nduckdb-extension-httpfs==1.5.5\n" | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o tests/old-duckdb.lock
 
 clean: ## Remove what was built
