@@ -81,10 +81,10 @@ def test_the_limits_of_a_page_are_those_of_the_view_for_every_card(open_page, fo
             const of = (file) => document.querySelector('script[src*="almanac/page.js"]').src.replace("page.js", file);
             const [a, limits] = [await import(of("almanac.js")), await import(of("limits.js"))];
             const world = await a.world();
-            const rows = limits.rows(await a.load(`data/limits/${name}.json`));
+            const rows = limits.rows((await a.shape(name)).points);
             return rows.flatMap((row) => world.gpus.map((g) => [row.phase, row.dtypeId, row.engine, g.id, ...limits.reach(world.limits, row, g.bytes)]));
         }""",
-        article.get_attribute("data-points"),
+        article.get_attribute("data-shape"),
     )
     mine = {tuple(row[:4]): tuple(row[4:]) for row in found}
     with released(folder) as connection:
