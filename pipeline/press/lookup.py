@@ -25,28 +25,23 @@ ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, check
 _COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
 _PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
-# what limits are read off
+# what limits are read off, and what pages draw of a total
 LADDER = (
     *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
     *("precision", "checkpointing", "gpu_count", "total_bytes", "error_band"),
-    # what the first screen draws of a total
-    *("weights_bytes", "kv_cache_bytes", "kv_padding_bytes", "state_bytes", "gradients_bytes", "optimizer_bytes"),
-    "adapters_bytes",
+    *(part.column for part in COMPONENTS),
 )
-_HELD = {
-    "footprint": tuple(name for name in PUBLISHED["footprint"].column_names if name != "total_bytes"),
-    "ladder": LADDER,
-}
-_SUM = " + ".join(f"held.{part.column}" for part in COMPONENTS)  # null where one of them is
-_TOTAL = {"footprint": f"{_SUM} AS total_bytes", "ladder": "held.total_bytes"}
+_COLUMNS_OF = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}
+# a total is the sum of its parts, and null where one of them is: it is not kept
+_HELD = {table: tuple(name for name in names if name != "total_bytes") for table, names in _COLUMNS_OF.items()}
+_SUM = " + ".join(f"held.{part.column}" for part in COMPONENTS)
 
 
 def of_twins(table: str) -> str:
     """Footprints or the ladder for every model, from what was worked out for the first of its kind, as a query."""
-    columns = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}[table]
-    other = {"model_id": "twin.model_id", "total_bytes": _TOTAL[table]}
+    other = {"model_id": "twin.model_id", "total_bytes": f"{_SUM} AS total_bytes"}
     return (
-        f"SELECT {', '.join(other.get(name, f'held.{name}') for name in columns)} "
+        f"SELECT {', '.join(other.get(name, f'held.{name}') for name in _COLUMNS_OF[table])} "
         f"FROM twin JOIN twin_{table} AS held ON held.model_id = twin.first_id AND held.dtype_id = twin.dtype_id"
     )
 
