@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 # argument of the macros: what people call it
 LABELS = {
@@ -106,6 +107,7 @@ def teller(pairs: Rules) -> Callable[[str], str]:
     """A function that says a reason by these rules."""
     compiled = [(re.compile(pattern), re.sub(r"\$(\d)", r"\\\1", text)) for pattern, text in pairs]
 
+    @cache  # cards and models give the same few reasons
     def plain(reason: str) -> str:
         for pattern, text in compiled:
             reason = pattern.sub(text, reason)
