@@ -65,7 +65,7 @@ def test_source_commands_answer(command):
 
 
 def test_a_model_of_ones_own_is_answered(config_path):
-    (command,) = (c for c in COMMANDS if " fits " in c)
+    (command,) = (c for c in COMMANDS if " fits path/to/config.json" in c)
     arguments = shlex.split(command.replace("path/to/config.json", str(config_path)))[1:]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Yes: ") and "at 32,768 tokens" in " ".join(done.stdout.split())

@@ -93,7 +93,16 @@ def open_page(browser, site_url):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("console", lambda m: faults.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
+        # what is fetched ahead for scripts is of no use to a page without them, which a browser remarks after some seconds
+        is_plain = not options.get("java_script_enabled", True)
+        page.on(
+            "console",
+            lambda m: (
+                faults.append(f"{m.type}: {m.text}")
+                if m.type in ("error", "warning") and not (is_plain and "was preloaded" in m.text)
+                else None
+            ),
+        )
         page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
         page.on("request", lambda r: faults.append(f"off origin: {r.url}") if not _own(r.url, site_url) else None)
         page.on("response", lambda r: faults.append(f"{r.status}: {r.url}") if r.status >= 400 else None)

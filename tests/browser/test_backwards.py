@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.render.data import calculator, cards
+from pipeline.render.data import calculator, cards, rules
 from pipeline.render.data.mirror import Mirror
 from tests.browser.test_formulas import ASSETS
 
@@ -150,7 +150,7 @@ ASKED = (
 def test_backwards_says_what_limits_on_says(book, browser, gpu, wanted):
     """The search over the translated formulas, against the macro of the published file: to the token and to the sequence."""
     mirror = Mirror(book)
-    files = {"data/formulas.js": mirror.module(calculator.SCALARS)}
+    files = {"data/formulas.js": mirror.module(calculator.SCALARS), "data/rules.js": rules.javascript()}
     shared = calculator.shared_tables(book, mirror.tables)
     own = calculator.model_tables(book, mirror.tables, [wanted["model_id"]])[wanted["model_id"]]
     files |= {

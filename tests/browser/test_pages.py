@@ -137,7 +137,7 @@ def test_reading_needs_no_script(open_page, path):
         )
         # what needs scripts is not there, and what stands there answers: cards, formats to the byte, training
         assert page.locator("[data-cards] tbody tr").count() == 6 and page.locator(".bars details").count() > 10
-        assert re.search(r"bf16\s*14\.\d", page.locator(".bars").inner_text())
+        assert re.search(r"bf16\s*15\.5", page.locator(".bars").inner_text())
         page.locator("summary", has_text="Training by all cards").click()
         assert re.search(r"LoRA\s*bf16\s*1\d\.\d", page.locator("[data-matrix=training]").inner_text())
         assert not any(each.is_visible() for each in page.locator(".drawn").all())
