@@ -271,7 +271,7 @@ def test_a_model_that_writes_nothing_is_not_started_as_one_that_does(open_page):
 
 def test_what_does_not_fit_is_told_how_it_does(open_page):
     page = open_page(f"{LARGE}?gpu=h100-sxm#now-what")
-    more = page.locator("[data-help] li", has_text="More cards: not even 16 hold Q4_K_M")
+    more = page.locator("[data-help] li", has_text="4 × H100 SXM hold Q4_K_M at 8k tokens")
     expect(more).to_contain_text(re.compile(r"one lacks \d+ GiB"))
     smaller = open_page("models/acme/Beta-MoE-30B-A3B/?gpu=rtx-4090#now-what")
     expect(smaller.locator("[data-help] li", has_text="A cache of 8 bits")).to_contain_text("-ctk q8_0 -ctv q8_0")
