@@ -26,6 +26,11 @@ TITLE, DESCRIPTION, BODY = "ALMANAC-TITLE", "ALMANAC-DESCRIPTION", "<!--almanac:
 SLOT = re.compile(r"<!--almanac:([a-z-]+)(?: ([\w.-]+))?-->")
 _INLINE = re.compile(r"<script>(.*?)</script>", re.S)
 _MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANAC-CANONICAL", "ALMANAC-IMAGE"))))
+_IDLE = (
+    re.compile(r'<div class="md-sidebar md-sidebar--secondary".*?</nav>\n(?:</div>\n){3}', re.S),
+    re.compile(r"<script>var target=document.getElementById\(.*?</script>\n", re.S),
+    re.compile(r'(?<=>)\n(?=</?(?:div|nav|ul|li|header|footer|main|article|form|label|ol|meta|link|script|title|svg)\b)'),
+)
 _IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')
 
 
@@ -101,9 +106,14 @@ def take_shells(folder: Path) -> dict[str, Shell]:
 
 
 def _tight(html: str) -> str:
-    """Without the blank lines and indents that the theme's templates leave, and what a drawing in HTML need not name: thousands of
-    pages repeat them."""
-    return re.sub(r"\s*\n\s*", "\n", html).replace('<svg xmlns="http://www.w3.org/2000/svg" ', "<svg ")
+    """Without the blank lines and indents that the theme's templates leave, what a drawing in HTML need not name, and what no generated
+    page has a use for (a table of contents, tabs): thousands of pages repeat them."""
+    html = re.sub(r"\s*\n\s*", "\n", html).replace('<svg xmlns="http://www.w3.org/2000/svg" ', "<svg ")
+    for idle in _IDLE:
+        html, count = idle.subn("", html)
+        if not count:
+            raise MkDocsError(f"the theme's pages changed: nothing in them is like {idle.pattern}")
+    return html
 
 
 def secure(html: str) -> str:
