@@ -46,27 +46,28 @@ export class Run {
     const [row, longest] = reaches.find(([, n]) => n >= context) ?? reaches.reduce((x, y) => (y[1] > x[1] ? y : x));
     if (longest > 0) {
       const short = longest < context ? `No format holds ${a.tokens(context)} tokens on one ${gpu.short}; this holds ${longest.toLocaleString("en")}.` : `${name(row.dtypeId)} on one ${gpu.short}: up to ${longest.toLocaleString("en")} tokens fit.`;
-      return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(row, longest, gpu.bytes) };
+      return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(world, row, longest, gpu.bytes) };
     }
     // the fewest cards, in the best format that they hold
     const ways = reaches.flatMap(([each]) => {
       const scenario = world.scenarios.find((s) => s.phase === "inference" && s.dtypeId === each.dtypeId && s.engine === engine && s.context === context && s.sequences === 1);
       const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
-      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: Math.max(0.9, Math.min(0.99, (verdict.percent + 1) / 100)) }] : [];
+      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, verdict.percent + 1) }] : [];
     });
     if (ways.length) return ways.reduce((x, y) => (y.cards < x.cards ? y : x));
     const [last] = reaches.at(-1), least = last.along.totals[0];
-    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: 0.9, never: engine !== "llama.cpp", told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.${engine === "llama.cpp" ? " With fewer layers on the card (-ngl) it runs, slower: the query below counts them." : ""}` };
+    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, never: engine !== "llama.cpp", told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.${engine === "llama.cpp" ? " With fewer layers on the card (-ngl) it runs, slower: the query below counts them." : ""}` };
   }
 }
 
 const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 // The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
-function share({ along: { at, totals, band } }, context, bytes) {
+function share(world, { along: { at, totals, band } }, context, bytes) {
   const high = Math.max(0, at.findIndex((place) => place >= context));
   const need = a.needed(totals[high], Array.isArray(band) ? band[high] : band);
-  return Math.max(0.9, Math.min(0.99, Math.ceil((100 * Math.min(need, bytes)) / bytes) / 100));
+  return allowed(world, Math.ceil((100 * Math.min(need, bytes)) / bytes));
 }
+const allowed = (world, percent) => Math.max(world.server_share, Math.min(0.99, percent / 100));
 function fill(template, { dtype, context, cards, share: part }, { held, model }) {
   const given = {
     model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),

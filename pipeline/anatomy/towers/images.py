@@ -55,39 +55,44 @@ def _whole(inner: Fields, image: int, patch: int) -> int:
     return image // patch
 
 
-def alone(fields: Fields, anatomy: Anatomy) -> list[Tower]:
-    """ViT, DeiT, DINO: nothing follows. Those that stretch their positions take images of any size."""
-    inner = vision(fields)
-    patch, _, tokens = rectangles(inner)
-    registers = inner.count("num_register_tokens", default=0, least=0)
-    area = patch[0] * patch[1]
-    facts = {"tokens_each": tokens}
-    if anatomy.model_type.startswith("dino"):
-        facts = {"grid": "dynamic", "pixels_each": area, "default_pixels": tokens * area}
-    extra = 2 if anatomy.model_type == "deit" else 1
-    channels = inner.count("num_channels", default=3)
-    return [
-        plain(
-            anatomy,
-            "vision",
-            activation(inner),
-            reader="none",
-            input_elements=channels * area,
-            class_tokens=extra + registers,
-            **facts,
-        )
-    ]
+def alone(tokens_before: int = 1, *, stretches: bool = False) -> Callable[[Fields, Anatomy], list[Tower]]:
+    """ViT, DeiT, DINO: nothing follows. `tokens_before` the patches: of the class, and of what it was distilled from. Those that stretch
+    their positions take images of any size."""
+
+    def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = vision(fields)
+        patch, _, tokens = rectangles(inner)
+        registers = inner.count("num_register_tokens", default=0, least=0)
+        area = patch[0] * patch[1]
+        facts = {"grid": "dynamic", "pixels_each": area, "default_pixels": tokens * area} if stretches else {}
+        channels = inner.count("num_channels", default=3)
+        return [
+            plain(
+                anatomy,
+                "vision",
+                activation(inner),
+                reader="none",
+                input_elements=channels * area,
+                class_tokens=tokens_before + registers,
+                **(facts or {"tokens_each": tokens}),
+            )
+        ]
+
+    return read
 
 
-def pairs(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+def pairs(class_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:
     """CLIP and SigLIP: an image and a text, each through its own encoder, the image first."""
-    inner = vision(fields)
-    is_siglip = anatomy.model_type == "siglip"
-    patch, _, tokens = rectangles(inner)
-    named = activation(inner)
-    hidden = shape_of(anatomy, "vision").hidden
-    facts = {"tokens_each": tokens, "class_tokens": 0 if is_siglip else 1, "output_elements": hidden}
-    return [plain(anatomy, "vision", named, reader="none", input_elements=3 * patch[0] * patch[1], **facts)]
+
+    def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = vision(fields)
+        patch, _, tokens = rectangles(inner)
+        named = activation(inner)
+        hidden = shape_of(anatomy, "vision").hidden
+        facts = {"tokens_each": tokens, "class_tokens": class_tokens, "output_elements": hidden}
+        return [plain(anatomy, "vision", named, reader="none", input_elements=3 * patch[0] * patch[1], **facts)]
+
+    return read
 
 
 def per_patch(anatomy: Anatomy, merged: int, copies: int = 1) -> int:
@@ -156,7 +161,7 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     inner = vision(fields)
     kind = inner.text("model_type", default="clip_vision_model")
     if kind == "pixtral":
-        return pixtral(fields, anatomy)
+        return pixtral(merge_default=1)(fields, anatomy)
     is_clip = kind != "siglip_vision_model"
     if "anyres" in fields.text("image_aspect_ratio", default=""):
         raise UnknownAnatomy("images are cut into tiles by code of the checkpoint")
@@ -175,29 +180,33 @@ def llava(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     ]
 
 
-def pixtral(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+def pixtral(processor_id: str = "pixtral", merge_default: int = 2) -> Callable[[Fields, Anatomy], list[Tower]]:
     """All images in one row under a mask of blocks; Mistral's own merge of patches, a token at the end of each row."""
-    inner = vision(fields)
-    patch, shape = inner.count("patch_size"), shape_of(anatomy, "vision")
-    merge = fields.count("spatial_merge_size", default=1 if anatomy.model_type == "llava" else 2)
-    merged = merge * merge
-    return [
-        plain(
-            anatomy,
-            "vision",
-            activation(inner),
-            grid="dynamic",
-            hidden_tensors=5,
-            input_elements=3 * patch * patch,
-            table_elements=2 * shape.head_dim + 8,
-            square_elements=1,
-            output_elements=shape.hidden + per_patch(anatomy, merged, 2),
-            pixels_each=patch * patch,
-            merged_tokens=merged,
-            max_side_pixels=inner.count("image_size"),
-            processor_id="lighton-ocr" if anatomy.model_type == "lighton_ocr" else "pixtral",
-        )
-    ]
+
+    def read(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = vision(fields)
+        patch, shape = inner.count("patch_size"), shape_of(anatomy, "vision")
+        merge = fields.count("spatial_merge_size", default=merge_default)
+        merged = merge * merge
+        return [
+            plain(
+                anatomy,
+                "vision",
+                activation(inner),
+                grid="dynamic",
+                hidden_tensors=5,
+                input_elements=3 * patch * patch,
+                table_elements=2 * shape.head_dim + 8,
+                square_elements=1,
+                output_elements=shape.hidden + per_patch(anatomy, merged, 2),
+                pixels_each=patch * patch,
+                merged_tokens=merged,
+                max_side_pixels=inner.count("image_size"),
+                processor_id=processor_id,
+            )
+        ]
+
+    return read
 
 
 def gemma4(fields: Fields, anatomy: Anatomy) -> list[Tower]:

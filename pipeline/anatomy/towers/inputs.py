@@ -111,8 +111,11 @@ def _encoder(fields: Fields, anatomy: Anatomy) -> tuple[Tower, ...]:
 
 
 RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
-    **dict.fromkeys(("vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit"), alone),
-    **dict.fromkeys(("clip", "siglip"), pairs),
+    "vit": alone(),
+    "deit": alone(tokens_before=2),
+    **dict.fromkeys(("dinov2", "dinov2_with_registers", "dinov3_vit"), alone(stretches=True)),
+    "clip": pairs(class_tokens=1),
+    "siglip": pairs(class_tokens=0),
     **dict.fromkeys(("qwen2_vl", "qwen2_5_vl"), packed("qwen2-vl")),
     **dict.fromkeys(("glm4v", "glm4v_moe"), packed("glm4v")),
     "glm5_next": packed("glm5-next", 2),
@@ -123,7 +126,8 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "gemma3": pooled("gemma3", 256, factor=True),
     "paligemma": pooled("paligemma"),
     **dict.fromkeys(("llava", "video_llava"), llava),
-    **dict.fromkeys(("mistral3", "lighton_ocr"), pixtral),
+    "mistral3": pixtral(),
+    "lighton_ocr": pixtral("lighton-ocr"),
     **dict.fromkeys(("internvl", "internvl_chat"), cut("internvl")),
     "llava_next": cut("llava-next"),
     "llava_onevision": cut("llava-onevision"),
