@@ -34,6 +34,9 @@ ENUMS = {
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder", "opening"),
     "window_use": ("never", "always", "listed"),
+    "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces"),
+    "logits_of": ("last", "all"),
+    "rotations_in": ("model", "layers"),
     "gap": ("load", "memory", "packing", "speed"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
@@ -203,9 +206,11 @@ FACTS = _tables(
     ),
     _table(
         "engine_memory",
-        "What an engine sets aside for a cache: in which steps, and how much of a layer with a sliding window.",
+        "What an engine sets aside for a cache: in which steps, and how much of a layer with a sliding window; how it reads a prompt, and what "
+        "else of its ways decides its memory.",
         "engine_id window_use",
-        "engine_id window_use cell_constant? beyond_constant? window_overlap_tokens? extra_window_cells? note? source",
+        "engine_id window_use cell_constant? beyond_constant? window_overlap_tokens? extra_window_cells? reads_prompt? logits_of? "
+        "rotations_in? copies_tied_head? error_band_constant? note? source",
     ),
     _table(
         "engine_window",

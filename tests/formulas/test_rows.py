@@ -37,7 +37,13 @@ def test_kinds_of_cards_name_constants_that_exist_and_every_card_is_of_one(facts
 def test_what_an_engine_sets_aside_is_named_by_constants_that_exist(facts):
     known = {row["constant_id"] for row in facts["constant"]}
     for row in facts["engine_memory"]:
-        assert {row["cell_constant"], row["beyond_constant"]} - {None} <= known, row
+        assert {row["cell_constant"], row["beyond_constant"], row["error_band_constant"]} - {None} <= known, row
+        # an engine that runs models says in all points how
+        ways = {
+            row[name] is None
+            for name in ("reads_prompt", "logits_of", "rotations_in", "copies_tied_head", "error_band_constant")
+        }
+        assert len(ways) == 1, row
         # an engine that uses windows says how much it holds of one
         assert (row["window_use"] == "never") == (row["window_overlap_tokens"] is None), row
         assert (row["window_use"] == "never") == (row["extra_window_cells"] is None), row

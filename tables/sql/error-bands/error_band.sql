@@ -1,12 +1,12 @@
 -- How far a total may be off: a share of it, by what was measured of its kind.
 --
--- Units: shares of the total. Source: constant.csv (error_band_*), each from measurements beyond those that set a
+-- Units: shares of the total. Source: constant.csv (error_band_*; engine_memory names that of each engine), each from measurements beyond those that set a
 -- constant.
 -- Not covered: engines' versions other than those of the table engine.
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
 CREATE OR REPLACE MACRO unused_band(scenario, constants, total) AS
-    iif(scenario.phase_id = 'inference' AND starts_with(scenario.engine_id, 'transformers'),
+    iif(scenario.phase_id = 'inference' AND scenario.reads_prompt = 'whole',
         constants.unused_blocks_spread * least(scenario.inference_activations,
             coalesce(scenario.layer_bytes, scenario.inference_activations)) / total, 0);
 
@@ -18,9 +18,6 @@ CREATE OR REPLACE MACRO error_band(scenario, constants) AS CASE
     WHEN scenario.phase_id <> 'inference' THEN iif(scenario.gpu_count > 1 AND NOT is_measured_sharding(scenario),
         constants.error_band_training_parallel,
         constants.error_band_training)
-    WHEN starts_with(scenario.engine_id, 'transformers') THEN constants.error_band_transformers
-    WHEN scenario.engine_id = 'llama.cpp' THEN constants.error_band_llama_cpp
-    WHEN scenario.engine_id = 'mlx-lm' THEN constants.error_band_mlx
     WHEN reads_images_in_vllm(scenario) THEN constants.error_band_vllm_images
-    ELSE constants.error_band_vllm
+    ELSE scenario.inference_error_band
 END;

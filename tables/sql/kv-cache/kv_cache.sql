@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO reserved_tokens(layer, model, scenario) AS scenario.cell
 
 -- heads that are repeated before they are cached
 CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(
-    starts_with(scenario.engine_id, 'transformers') AND model.attention_form = 'broadcast' AND layer.kv_head_count > 1,
+    scenario.reads_prompt = 'whole' AND model.attention_form = 'broadcast' AND layer.kv_head_count > 1,
     model.head_max / layer.kv_head_count, 1);
 
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(

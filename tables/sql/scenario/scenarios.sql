@@ -210,7 +210,8 @@ resolved AS (
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         coalesce(run.chunks_logits, false) AS chunks_logits,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
-        run.extra_window_cells, kernel.block_tensors AS kernel_block_tensors,
+        run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
+        run.inference_error_band, kernel.block_tensors AS kernel_block_tensors,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1

@@ -96,7 +96,7 @@ END
 -- vLLM runs its encoder at start on as many of the largest images as a step's tokens hold, one at least, and keeps what
 -- they became while it runs the text. What reads images by cross-attention has no such tokens.
 CREATE OR REPLACE MACRO reads_images_in_vllm(scenario) AS
-    coalesce(starts_with(scenario.engine_id, 'vllm') AND scenario.images > 0, false);
+    coalesce(starts_with(scenario.reads_prompt, 'profile') AND scenario.images > 0, false);
 CREATE OR REPLACE MACRO profiled_images(model, constants) AS
     greatest(1, floor(constants.vllm_batched_tokens / model.largest_image_tokens));
 
@@ -125,13 +125,13 @@ CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held
         encoder_cache_bytes(model.tower, model, scenario, constants), 0),
     iif(reads_images_in_vllm(scenario), try_cast(ceil(profiled_tower_bytes(model.tower, model, scenario, constants))
         AS BIGINT), NULL),
-    iif(scenario.engine_id IN ('llama.cpp', 'mlx-lm') OR scenario.tower_tokens = 0, NULL,
+    iif(scenario.reads_prompt IN ('compute-buffer', 'pieces') OR scenario.tower_tokens = 0, NULL,
         try_cast(ceil(tower_bytes_of(model.tower, model, scenario)) AS BIGINT) - iif(is_server(scenario), 0, held)));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) AS try_cast(ceil(CASE
-    WHEN starts_with(scenario.engine_id, 'transformers') THEN text_stage_bytes(model, scenario, constants)
-    WHEN scenario.engine_id = 'sglang' THEN chunk_bytes_sglang(model, scenario, constants)
-    WHEN is_server(scenario) THEN profile_bytes_vllm(model, scenario, constants)
-    WHEN scenario.engine_id = 'llama.cpp' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)
-    WHEN scenario.engine_id = 'mlx-lm' THEN chunk_bytes_mlx(model, scenario, constants)
+    WHEN scenario.reads_prompt = 'whole' THEN text_stage_bytes(model, scenario, constants)
+    WHEN scenario.reads_prompt = 'chunk' THEN chunk_bytes_sglang(model, scenario, constants)
+    WHEN starts_with(scenario.reads_prompt, 'profile') THEN profile_bytes_vllm(model, scenario, constants)
+    WHEN scenario.reads_prompt = 'compute-buffer' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)
+    WHEN scenario.reads_prompt = 'pieces' THEN chunk_bytes_mlx(model, scenario, constants)
 END) AS BIGINT);

@@ -43,7 +43,7 @@ END;
 CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
     WHEN model.routed_max = 0 THEN 0
     -- code that runs every token through every expert
-    WHEN model.runs_all_experts AND starts_with(scenario.engine_id, 'transformers') THEN scenario.compute_bytes
+    WHEN model.runs_all_experts AND scenario.reads_prompt = 'whole' THEN scenario.compute_bytes
         * model.expert_count_max
         * (model.hidden_size + iif(model.is_gated, 4, 2) * model.routed_max / model.experts_per_token_max)
     ELSE greatest(
@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
             * (2 * scenario.compute_bytes + 2 * iif(model.shared_max > 0 AND NOT model.has_shared_expert_gate
                 OR model.has_router_scale, 4, scenario.compute_bytes)),
         scenario.compute_bytes * (model.experts_per_token_max * model.hidden_size
-            + (iif(model.is_gated, 4, 2) + iif(starts_with(scenario.engine_id, 'transformers'),
+            + (iif(model.is_gated, 4, 2) + iif(scenario.reads_prompt = 'whole',
                 model.feed_forward_extra, 0)) * model.routed_max)
     ) + 4 * model.expert_count_max + 8 * model.experts_per_token_max
         -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
@@ -132,7 +132,7 @@ CREATE OR REPLACE MACRO head_columns(model, scenario) AS iif(model.is_head_tied,
 CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
     WHEN is_encoder(model) THEN step_tokens(scenario) * (head_columns(model, scenario) * scenario.compute_bytes + 2
         * scenario.compute_bytes * model.hidden_size)
-    WHEN scenario.engine_id = 'transformers-4.44'
+    WHEN scenario.logits_of = 'all'
         THEN step_tokens(scenario) * (head_columns(model, scenario) * (scenario.compute_bytes + 4)
             + scenario.compute_bytes * model.hidden_size)
     ELSE scenario.sequences * head_columns(model, scenario) * (scenario.compute_bytes + 4)
@@ -141,7 +141,7 @@ END;
 -- What Transformers holds between two steps beside weights and cache: old versions a table of rotations in every layer,
 -- AutoGPTQ's 4-bit kernels (ExLlama, its default) a buffer for the largest matrix unpacked.
 CREATE OR REPLACE MACRO resting_bytes(model, scenario) AS
-    iif(scenario.engine_id = 'transformers-4.44' AND NOT model.has_position_embedding,
+    iif(scenario.rotations_in = 'layers' AND NOT model.has_position_embedding,
             model.attention_layer_count * coalesce(model.max_context_tokens, 0) * 2 * model.head_dim_max
                 * iif(scenario.dtype_id = 'fp32', 4, 2), 0)
         + iif(scenario.dtype_id = 'gptq-int4', 2 * model.largest_linear_elements, 0);
@@ -185,7 +185,7 @@ CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
 -- What a layer of these allocates anew, where all of a prompt's logits come after it: what the allocator can have
 -- cached by then.
 CREATE OR REPLACE MACRO layer_bytes_before_logits(model, scenario) AS
-    iif(scenario.phase_id = 'inference' AND scenario.engine_id = 'transformers-4.44',
+    iif(scenario.phase_id = 'inference' AND scenario.logits_of = 'all',
         greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario),
             attention_bytes(model, scenario)), NULL);
 
@@ -207,8 +207,8 @@ CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario, constants) A
 -- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's
 -- layers are put in. No cache and no activations are there yet.
 CREATE OR REPLACE MACRO loading_bytes(model, scenario) AS CASE
-    WHEN NOT starts_with(scenario.engine_id, 'transformers') THEN 0
-    WHEN model.is_head_tied AND (scenario.dtype_id = 'awq-int4' OR scenario.engine_id = 'transformers-4.44')
+    WHEN scenario.reads_prompt <> 'whole' THEN 0
+    WHEN model.is_head_tied AND (scenario.dtype_id = 'awq-int4' OR scenario.copies_tied_head)
         THEN 2 * model.vocab_size * model.hidden_size - kv_cache_bytes(model, scenario)
     ELSE 0
 END;
