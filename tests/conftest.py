@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from pipeline.book.facts import read_facts, read_measured
-from pipeline.book.scenario import TYPES
+from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
 from pipeline.press.anatomise import anatomise
@@ -24,6 +25,7 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 Asked = dict[str, object]
+CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 NO_BROWSER = "no browser, and none could be installed"
 
 
@@ -32,8 +34,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What this machine keeps for its user is left alone: a folder for caches that all workers of a run share."""
+    if not hasattr(config, "workerinput"):
+        config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="almanac-cache-")
+        os.environ["XDG_CACHE_HOME"] = config.stash[CACHE].name
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The last line of a run without a browser says so, and how many tests that is: nobody takes it for a whole one."""
+    if CACHE in config.stash:
+        config.stash[CACHE].cleanup()
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     skipped = reporter.stats.get("skipped", []) if reporter else []
     count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)
@@ -79,15 +90,20 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
     def ask(scenarios: list[Asked]) -> list[Asked]:
         named = tuple(scenarios[0])
         assert all(set(scenario) == set(named) for scenario in scenarios)
-        book.register("batch_rows", pl.DataFrame(scenarios, schema_overrides=TYPES, strict=False).to_arrow())
-        missing = ", ".join(f"NULL AS {column}" for column in TYPES if column not in named)
-        book.execute(
-            f"CREATE OR REPLACE TEMP TABLE batch AS SELECT *{', ' if missing else ''}{missing} FROM batch_rows"
-        )
-        result = book.execute("FROM footprints('batch')")
-        columns = [column[0] for column in result.description]
-        rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
-        by_scenario = {tuple(row[name] for name in named): row for row in rows}
+        by_scenario: dict[tuple[object, ...], Asked] = {}
+        # scenarios of one phase are planned in a fraction of the time (tests/press/test_flat.py holds that they are answered alike)
+        for phase in sorted({scenario.get("phase_id") or "inference" for scenario in scenarios}):
+            rows = [scenario for scenario in scenarios if (scenario.get("phase_id") or "inference") == phase]
+            book.register("batch_rows", pl.DataFrame(rows, schema_overrides=TYPES, strict=False).to_arrow())
+            book.execute("CREATE OR REPLACE TEMP TABLE batch AS FROM no_scenario")
+            book.execute("INSERT INTO batch BY NAME FROM batch_rows")
+            result = book.execute(
+                f"FROM footprints_in('batch', $phase, is_plain := {'true' if PLAIN.issuperset(named) else 'false'})",
+                {"phase": phase},
+            )
+            columns = [column[0] for column in result.description]
+            answers = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+            by_scenario |= {tuple(row[name] for name in named): row for row in answers}
         return [by_scenario[tuple(scenario[name] for name in named)] for scenario in scenarios]
 
     return ask

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -151,18 +150,3 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _first(error: Exception) -> str:
     return visible(str(error).strip().partition("\n")[0])
-
-
-def cache_folder() -> Path:
-    """Where copies are kept, as each system has it."""
-    if given := os.environ.get("XDG_CACHE_HOME"):
-        return Path(given) / "vram-almanac"
-    if local := os.environ.get("LOCALAPPDATA"):
-        return Path(local) / "vram-almanac"
-    home = Path.home()
-    library = home / "Library" / "Caches"
-    return (
-        (library if library.is_dir() else home / ".cache") / "vram-almanac"
-        if home.is_dir()
-        else Path(tempfile.gettempdir())
-    )

@@ -19,9 +19,10 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from pipeline.base.bounds import visible
+from pipeline.base.caches import cache_folder
 from pipeline.base.sealed import unsealed
 
-from .almanac import DATABASE, MANIFEST, cache_folder, check_version
+from .almanac import DATABASE, MANIFEST, check_version
 from .problems import NoData
 
 DAY_SECONDS = 24 * 3600  # between two questions whether there is a newer one

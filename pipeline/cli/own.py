@@ -11,14 +11,14 @@ from pathlib import Path
 import duckdb
 
 from pipeline.base.bounds import visible
+from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure
-from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.facts import read_facts
 from pipeline.cli.describe import config_in
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build
+from pipeline.press import blank
 from pipeline.press.anatomise import UNREADABLE, anatomise
-from pipeline.press.flat import flatten
 from pipeline.press.lookup import fill_footprints
 
 MODEL_ID = "own/model"
@@ -31,8 +31,7 @@ class OwnModelError(ValueError):
 def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
     """The almanac of the model that a config.json describes. Raises OwnModelError and OSError.
 
-    In memory it is made for one question, and holds no published scenario. In a new file it is made as the others are: with every
-    scenario, and macros that answer soon.
+    In memory it is made for one question, and holds no published scenario. In a new file it has all of them.
     """
     config = _config(config_path)
     if database is not None:
@@ -44,24 +43,49 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
         raise OwnModelError(f"{config_path}{'' if UNREADABLE in rejected[0] else ' contradicts itself'}: {rejected[0]}")
     if frames["model"]["anatomy_grade"][0] == "unknown":
         raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
-    facts = read_facts()
-    connection = duckdb.connect(str(database or ":memory:"))
-    connection.execute("SET threads = 1")  # one model is no work to share
+    connection = _copy(database)
     try:
-        build.load(connection, facts, {**frames, "measured": read_measured()})
-        build.run_sql(connection)
+        connection.execute("SET threads = 1")  # one model is no work to share
         # of one model the plan of a question takes longer than its answer, however the plan is
         connection.execute("PRAGMA disable_optimizer")
+        blank.fill(connection, frames)
         if database is not None:
-            flatten(connection)  # what is kept is asked again; of one question the making takes as long as it saves
-            fill_footprints(connection, facts["scenario_set"])
             connection.execute("PRAGMA enable_optimizer")
+            fill_footprints(connection, read_facts()["scenario_set"])
     except BaseException:
         connection.close()
         if database is not None:
             database.unlink(missing_ok=True)
         raise
     return connection
+
+
+def _copy(database: Path | None) -> duckdb.DuckDBPyConnection:
+    """A copy of the almanac of no model, in a file of its own or in memory; made anew where this machine keeps none that can be read."""
+    found = blank.kept(cache_folder())
+    connection = duckdb.connect(str(database or ":memory:"))
+    try:
+        if found is None:
+            blank.make(connection)
+            return connection
+        place = str(found).replace("'", "''")
+        name = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
+        try:
+            connection.execute(f"ATTACH '{place}' AS kept (READ_ONLY)")
+            connection.execute(f'COPY FROM DATABASE kept TO "{name}"; DETACH kept')
+        except (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException):
+            connection.close()
+            found.unlink(missing_ok=True)
+            if database is not None:
+                database.unlink(missing_ok=True)
+            connection = duckdb.connect(str(database or ":memory:"))
+            blank.make(connection)
+        return connection
+    except BaseException:
+        connection.close()
+        if database is not None:
+            database.unlink(missing_ok=True)
+        raise
 
 
 def _config(path: Path) -> dict:

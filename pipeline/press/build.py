@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -104,27 +105,37 @@ def sql_files(folder: Path = SQL) -> list[Path]:
     return sorted(folder.rglob("*.sql"))
 
 
-def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | None = None) -> None:
+@dataclass(frozen=True)
+class Statement:
+    """One statement of tables/sql: its file, its text, that without comments and strings, and whether it makes a MACRO, a TABLE or a VIEW."""
+
+    path: Path
+    text: str
+    code: str
+    kind: str
+
+
+def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | None = None) -> dict[str, Statement]:
     """Runs the files of tables/sql, each statement after those that make what it names: the order of files is nowhere a matter.
-    `texts` are other words for some of the files. Raises FormulaError, which names the file."""
+    `texts` are other words for some of the files. Returns the statements as they were run, by what they make (macros end in a bracket).
+    Raises FormulaError, which names the file."""
     statements = _statements(connection, texts or {})
     # a macro is known by its bracket: columns and steps may have its name
     needs = {
-        name: {word for word in re.findall(r"\w+\(?", code) if word in statements and word != name}
-        for name, (_path, _text, code) in statements.items()
+        name: {word for word in re.findall(r"\w+\(?", one.code) if word in statements and word != name}
+        for name, one in statements.items()
     }
     try:
         order = list(TopologicalSorter(needs).static_order())
     except CycleError as error:
         raise FormulaError(f"formulas that need one another: {' → '.join(error.args[1])}") from error
     for name in order:
-        path, text, _code = statements[name]
-        _run(path, connection.execute, text)
+        _run(statements[name].path, connection.execute, statements[name].text)
+    return {name: statements[name] for name in order}
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]) -> dict[str, tuple[Path, str, str]]:
-    """Every statement by what it makes: its file, its text, and that without comments and strings."""
-    statements: dict[str, tuple[Path, str, str]] = {}
+def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]) -> dict[str, Statement]:
+    statements: dict[str, Statement] = {}
     for path in sql_files():
         text = written_out(texts.get(path) or path.read_text(encoding="utf-8"))
         for statement in _run(path, connection.extract_statements, text):
@@ -132,7 +143,7 @@ def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]
             made = _MADE.match(code)
             if made is None or _made(made) in statements:
                 raise FormulaError(f"{path.relative_to(SQL)} makes nothing, or what another makes: {code.strip()[:60]}")
-            statements[_made(made)] = (path, statement.query, code)
+            statements[_made(made)] = Statement(path, statement.query, code, made["kind"])
     return statements
 
 
@@ -144,9 +155,9 @@ def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
     made = {
-        name.removesuffix("("): arguments_in(text)
-        for name, (_path, text, _code) in _statements(connection, {}).items()
-        if name.endswith("(")
+        name.removesuffix("("): arguments_in(one.text)
+        for name, one in _statements(connection, {}).items()
+        if one.kind == "MACRO"
     }
     return made | ARGUMENTS
 

@@ -29,7 +29,9 @@ _MARKERS = re.compile("|".join(map(re.escape, (TITLE, DESCRIPTION, BODY, "ALMANA
 _IDLE = (
     re.compile(r'<div class="md-sidebar md-sidebar--secondary".*?</nav>\n(?:</div>\n){3}', re.S),
     re.compile(r"<script>var target=document.getElementById\(.*?</script>\n", re.S),
-    re.compile(r'(?<=>)\n(?=</?(?:div|nav|ul|li|header|footer|main|article|form|label|ol|meta|link|script|title|svg)\b)'),
+    re.compile(
+        r"(?<=>)\n(?=</?(?:div|nav|ul|li|header|footer|main|article|form|label|ol|meta|link|script|title|svg)\b)"
+    ),
 )
 _IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')
 

@@ -11,11 +11,10 @@ import duckdb
 import pytest
 
 from pipeline.ask import command
-from pipeline.book.facts import read_facts, read_measured
+from pipeline.base.caches import cache_folder
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.press import build, manifest
+from pipeline.press import blank, build, manifest
 from pipeline.press.anatomise import anatomise
-from pipeline.press.flat import flatten
 from pipeline.press.work import work_of
 
 TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
@@ -32,13 +31,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
     )
     few = (*tuple(r for r in snapshot.records if r.model_id in FEW), unknown)
-    frames = {**anatomise(replace(snapshot, records=few, rejected=())), "measured": read_measured()}
+    frames = anatomise(replace(snapshot, records=few, rejected=()))
     frames["work"] = work_of(frames["model"])
     assert set(FEW) <= set(frames["model"]["model_id"])
     with duckdb.connect() as connection:
-        build.load(connection, read_facts(), frames)
-        build.run_sql(connection)
-        flatten(connection)
+        blank.make(connection)
+        blank.fill(connection, frames)
         build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)
     return folder
@@ -50,7 +48,10 @@ def alone(tmp_path, monkeypatch, folder):
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    kept = blank.kept(cache_folder())  # as on a machine that has read a config before
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache_folder().mkdir(parents=True)
+    (cache_folder() / kept.name).hardlink_to(kept)
     monkeypatch.setenv("VRAM_ALMANAC", str(folder))
     monkeypatch.setenv("COLUMNS", "100")
     return bin_folder

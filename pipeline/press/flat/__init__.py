@@ -36,8 +36,9 @@ SERVING = "'inference'"
 WORTH = 12
 
 
-def flatten(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replaces `footprints` and `footprints_in` of a database whose formulas are there. Raises Unreadable for a construct that is not known here."""
+def flatten(connection: duckdb.DuckDBPyConnection) -> str:
+    """Replaces `footprints` and `footprints_in` of a database whose formulas are there. Returns the statement that makes what is derived of
+    its models: it is run again where models are added. Raises Unreadable for a construct that is not known here."""
     reading = Reading(connection, tuple(TYPES), WORDS)
     definition = reading.macros["footprints"][1]
     formulas = Formulas(reading)
@@ -51,7 +52,8 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> None:
         )
     }
     connection.execute(f"CREATE OR REPLACE MACRO {AS_WRITTEN}(relation) AS TABLE {definition}")
-    connection.execute(f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}")
+    derived = f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}"
+    connection.execute(derived)
     for name, steps in relations.items():
         connection.execute(f"CREATE OR REPLACE MACRO {name}(relation) AS TABLE {formulas.text(steps)}")
     connection.execute(
@@ -64,6 +66,7 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> None:
         f"|| CASE WHEN coalesce(lower(phase_id::VARCHAR), {SERVING}) = {SERVING} THEN 'inference' ELSE 'training' END "
         "|| '(''' || relation || ''')')"
     )
+    return derived
 
 
 class Formulas:

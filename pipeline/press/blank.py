@@ -1,0 +1,97 @@
+"""The almanac of no model: facts, formulas as they are asked, and the statements that make what is known of a model. Whoever brings a model of
+his own is answered from a copy of it, and formulas are not read and written anew for each question.
+
+It is kept in a folder for caches, under the fingerprint of all that it is made of; other files of its kind are removed there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from pipeline import ROOT
+from pipeline.book.facts import TABLES, read_facts, read_measured
+from pipeline.hub.snapshot import Snapshot
+from pipeline.press import build
+from pipeline.press.anatomise import anatomise
+from pipeline.press.flat import flatten
+
+REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order
+_MADE_OF = (
+    TABLES / "facts",
+    TABLES / "schema",
+    TABLES / "sql",
+    ROOT / "pipeline" / "book",
+    ROOT / "pipeline" / "press",
+)
+# the tables that a statement reads, and the macros that it calls
+_READ = re.compile(r"(?:\b(?:FROM|JOIN)\s+|,\s*)(\w+)|(\w+\()")
+_TEMPORARY = re.compile(r"\s*CREATE OR REPLACE TEMP ")
+
+
+def make(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes it in an empty database."""
+    frames = anatomise(Snapshot(ROOT, datetime.date.min, "", (), {}))
+    build.load(connection, read_facts(), {**frames, "measured": read_measured()})
+    statements = build.run_sql(connection)
+    derived = flatten(connection)
+    remade = [*_of_models(statements, frames), derived]
+    connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, statement VARCHAR)")
+    connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?)", list(enumerate(remade)))
+
+
+def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
+    """Puts models into a copy: the rows of their anatomy, and what is made of them."""
+    for name, frame in frames.items():
+        connection.register("incoming", frame.to_arrow())
+        connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
+        connection.unregister("incoming")
+    for (statement,) in connection.execute(f"SELECT statement FROM {REMADE} ORDER BY place").fetchall():
+        connection.execute(statement)
+    connection.execute(f"DROP TABLE {REMADE}")
+
+
+def kept(folder: Path) -> Path | None:
+    """The file, made if it is not there; None where the folder takes none."""
+    path = folder / f"blank-{_fingerprint()}.duckdb"
+    if path.exists():
+        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix="blank-") as making:
+            with duckdb.connect(Path(making, "blank.duckdb")) as connection:
+                make(connection)
+            Path(making, "blank.duckdb").replace(path)
+        for other in folder.glob("blank-*.duckdb"):
+            if other != path:
+                other.unlink(missing_ok=True)
+    except (OSError, duckdb.IOException):
+        return None
+    return path
+
+
+def _of_models(statements: Mapping[str, build.Statement], frames: Iterable[str]) -> list[str]:
+    """What makes the tables that are not the same whatever models there are, and those that no file keeps, in their order."""
+    changing, made = set(frames), []
+    for name, one in statements.items():  # each after those that it needs
+        if not changing.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
+            changing.add(name)
+        if one.kind == "TABLE" and (name in changing or _TEMPORARY.match(one.code)):
+            made.append(one.text)
+    return made
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(duckdb.__version__.encode())
+    paths = [path for top in _MADE_OF for path in top.rglob("*") if path.suffix in (".csv", ".sql", ".py")]
+    for path in sorted([*paths, TABLES / "measured.csv"]):
+        digest.update(f"{path.relative_to(TABLES.parent)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
