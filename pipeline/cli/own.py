@@ -43,7 +43,7 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
         raise OwnModelError(f"{config_path}{'' if UNREADABLE in rejected[0] else ' contradicts itself'}: {rejected[0]}")
     if frames["model"]["anatomy_grade"][0] == "unknown":
         raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
-    connection = _copy(database)
+    connection = blank.copied(cache_folder(), database)
     try:
         connection.execute("SET threads = 1")  # one model is no work to share
         # of one model the plan of a question takes longer than its answer, however the plan is
@@ -58,34 +58,6 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
             database.unlink(missing_ok=True)
         raise
     return connection
-
-
-def _copy(database: Path | None) -> duckdb.DuckDBPyConnection:
-    """A copy of the almanac of no model, in a file of its own or in memory; made anew where this machine keeps none that can be read."""
-    found = blank.kept(cache_folder())
-    connection = duckdb.connect(str(database or ":memory:"))
-    try:
-        if found is None:
-            blank.make(connection)
-            return connection
-        place = str(found).replace("'", "''")
-        name = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
-        try:
-            connection.execute(f"ATTACH '{place}' AS kept (READ_ONLY)")
-            connection.execute(f'COPY FROM DATABASE kept TO "{name}"; DETACH kept')
-        except (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException):
-            connection.close()
-            found.unlink(missing_ok=True)
-            if database is not None:
-                database.unlink(missing_ok=True)
-            connection = duckdb.connect(str(database or ":memory:"))
-            blank.make(connection)
-        return connection
-    except BaseException:
-        connection.close()
-        if database is not None:
-            database.unlink(missing_ok=True)
-        raise
 
 
 def _config(path: Path) -> dict:

@@ -58,6 +58,37 @@ def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFram
     connection.execute(f"DROP TABLE {REMADE}")
 
 
+def copied(folder: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A copy in memory, or in a new file: of what is kept in the folder, or made anew where that takes none or holds a damaged one."""
+    found = kept(folder)
+    connection = duckdb.connect(str(database or ":memory:"))
+    try:
+        if found is not None:
+            try:
+                _take(connection, found)
+                return connection
+            except (duckdb.IOException, duckdb.SerializationException, duckdb.InternalException):
+                connection.close()
+                for path in (found, database):
+                    if path is not None:
+                        path.unlink(missing_ok=True)
+                connection = duckdb.connect(str(database or ":memory:"))
+        make(connection)
+        return connection
+    except BaseException:
+        connection.close()
+        if database is not None:
+            database.unlink(missing_ok=True)
+        raise
+
+
+def _take(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    place = str(path).replace("'", "''")
+    name = connection.execute("SELECT current_database()").fetchall()[0][0].replace('"', '""')
+    connection.execute(f"ATTACH '{place}' AS kept (READ_ONLY)")
+    connection.execute(f'COPY FROM DATABASE kept TO "{name}"; DETACH kept')
+
+
 def kept(folder: Path) -> Path | None:
     """The file, made if it is not there; None where the folder takes none."""
     path = folder / f"blank-{_fingerprint()}.duckdb"

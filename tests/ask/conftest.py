@@ -7,7 +7,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from pipeline.ask import command
@@ -34,8 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frames = anatomise(replace(snapshot, records=few, rejected=()))
     frames["work"] = work_of(frames["model"])
     assert set(FEW) <= set(frames["model"]["model_id"])
-    with duckdb.connect() as connection:
-        blank.make(connection)
+    with blank.copied(cache_folder()) as connection:
         blank.fill(connection, frames)
         build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import copy
 import json
 
-import duckdb
 import pytest
 
+from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure
 from pipeline.base.readonly import reading
 from pipeline.book import promise
 from pipeline.book.columns import COLUMNS
-from pipeline.book.facts import read_facts, read_measured
-from pipeline.press import build
-from pipeline.press.flat import flatten
+from pipeline.press import blank, build
 
 NOW = promise.describe()
 
@@ -27,10 +25,8 @@ def described(bundled, tmp_path_factory):
         name: frame.filter(model_id="Qwen/Qwen3-8B") if "model_id" in frame.columns else frame
         for name, frame in bundled.items()
     }
-    with duckdb.connect() as connection:
-        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
-        build.run_sql(connection)
-        flatten(connection)
+    with blank.copied(cache_folder()) as connection:
+        blank.fill(connection, frames)
         build.write_file(connection, path)
     with reading(path) as connection:
         return promise.describe(connection)

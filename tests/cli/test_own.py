@@ -65,7 +65,7 @@ def test_a_plan_is_made_of_it(config_path, capsys):
 def test_what_is_kept_can_be_asked(config_path, tmp_path, capsys):
     kept = tmp_path / "own.duckdb"
     assert main(["fits", str(config_path), "--gpu", "h100-sxm", "--keep", str(kept)]) == 0
-    assert "FROM footprint_of('own/model')" in capsys.readouterr().out
+    assert "FROM footprint_of('own/model')" in " ".join(capsys.readouterr().out.split())
     with duckdb.connect(str(kept), read_only=True) as connection:
         assert connection.execute("SELECT count(*) > 500 FROM footprint").fetchall() == [(True,)]
         assert connection.execute(f"SELECT total_bytes > 0 FROM footprint_of('{own.MODEL_ID}')").fetchall() == [(True,)]
@@ -97,7 +97,7 @@ def test_bad_input_is_said(config_path, tmp_path, capsys, text, arguments, reaso
 
 def test_a_place_that_is_taken_is_said_before_any_work(config_path, capsys, monkeypatch):
     monkeypatch.setattr(own, "anatomise", None)
-    monkeypatch.setattr(own.build, "load", None)
+    monkeypatch.setattr(own.blank, "kept", None)
     assert main(["fits", str(config_path), "--gpu", "rtx-4090", "--keep", "no-such-folder/own.duckdb"]) == 2
     assert "no-such-folder is no folder" in capsys.readouterr().err
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline.book.facts import read_facts, read_measured
+from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build
+from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
 
 ORACLE = Path(__file__).parents[1] / "oracle"
@@ -39,9 +39,8 @@ def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
         if row["model"] in named
     )
     snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
-    connection = duckdb.connect()
-    build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
-    build.run_sql(connection)
+    connection = blank.copied(cache_folder())
+    blank.fill(connection, anatomise(snapshot))
     return connection
 
 

@@ -13,10 +13,9 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline.book.facts import read_facts, read_measured
+from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
-from pipeline.press import build
-from pipeline.press.flat import flatten
+from pipeline.press import blank, build
 from tests.formulas import old_readers
 
 FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
@@ -31,10 +30,8 @@ def small_file(bundled, tmp_path_factory):
         name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
         for name, frame in bundled.items()
     }
-    with duckdb.connect() as connection:
-        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
-        build.run_sql(connection)
-        flatten(connection)
+    with blank.copied(cache_folder()) as connection:
+        blank.fill(connection, frames)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
         columns = ", ".join(row[0] for row in connection.execute("DESCRIBE footprint").fetchall())
         connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('asked')")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from pipeline.base.caches import cache_folder
 from pipeline.base.readonly import reading
-from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.schema import MACROS, PUBLISHED
-from pipeline.press import build
-from pipeline.press.flat import flatten
+from pipeline.press import blank, build
 from pipeline.render.data.calculator import Calculator
 from pipeline.render.data.mirror import Mirror, Untranslatable
 
@@ -25,10 +24,8 @@ ASKED = [
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory, bundled):
     path = tmp_path_factory.mktemp("stored") / build.DATABASE
-    connection = duckdb.connect()
-    build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
-    build.run_sql(connection)
-    flatten(connection)
+    connection = blank.copied(cache_folder())
+    blank.fill(connection, bundled)
     build.write_file(connection, path)
     connection.close()
     with reading(path) as opened:

@@ -8,13 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
 
-from pipeline.book.facts import read_facts, read_measured
-from pipeline.press import build
-from pipeline.press.flat import flatten
+from pipeline.base.caches import cache_folder
+from pipeline.book.facts import read_facts
+from pipeline.press import blank, build
 from pipeline.press.lookup import share_footprints
 from tests.press.range_server import serving
 
@@ -45,10 +44,8 @@ def tables(bundled, tmp_path_factory):
                 named = [frame.with_columns(pl.col("model_id") + f"-copy-{n:02}") for n in range(COPIES)]
                 frame = pl.concat([frame, *named])
         frames[name] = frame
-    with duckdb.connect() as connection:
-        build.load(connection, read_facts(), {**frames, "measured": read_measured()})
-        build.run_sql(connection)
-        flatten(connection)
+    with blank.copied(cache_folder()) as connection:
+        blank.fill(connection, frames)
         share_footprints(connection, read_facts()["scenario_set"])
         build.write_file(connection, folder / build.DATABASE)
         build.write_footprints(connection, folder / "footprint.parquet")
