@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
@@ -13,12 +14,11 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
-from pipeline.book.facts import read_facts, read_measured
+from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.hub.snapshot import newest_snapshot
-from pipeline.press import build
+from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
-from pipeline.press.flat import flatten
 
 # a machine that is busy is no fault of ours
 settings.register_profile("any machine", deadline=None)
@@ -68,19 +68,27 @@ def config_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def bundled() -> dict[str, pl.DataFrame]:
-    """The anatomy of every model of the bundled snapshot, by table: read once for all tests."""
-    return anatomise(newest_snapshot())
+    """The anatomy of every model of the bundled snapshot, by table: read once for all tests, and by one worker for all."""
+    folder = cache_folder() / "bundled"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            frames = anatomise(newest_snapshot())
+            making = folder.with_suffix(".making")
+            making.mkdir()
+            for name, frame in frames.items():
+                frame.write_ipc(making / f"{name}.arrow")
+            making.rename(folder)
+    return {path.stem: pl.read_ipc(path) for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="session")
 def book(bundled: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
-    connection = duckdb.connect()
-    build.load(connection, read_facts(), {**bundled, "measured": read_measured()})
-    build.run_sql(connection)
-    flatten(connection)
-    yield connection
-    connection.close()
+    with blank.copied(cache_folder()) as connection:
+        blank.fill(connection, bundled)
+        yield connection
 
 
 @pytest.fixture(scope="session")
