@@ -36,8 +36,8 @@ def scenarios(book, count, seed=20):
     """Half of them as a reader would ask, half with anything in any field, so that every reason is met too."""
     dice = random.Random(seed)
     ids = {
-        name: [r[0] for r in book.execute(f"select {name}_id from {name} order by 1").fetchall()]
-        for name in ("dtype", "engine", "kv_dtype", "optimizer", "phase")
+        name: [r[0] for r in book.execute(f"select distinct {name}_id from {name} order by 1").fetchall()]
+        for name in ("dtype", "engine", "kv_dtype", "optimizer", "phase", "program")
     }
     maybe = lambda values: dice.choice([None, *values])  # noqa: E731
     for _ in range(count):
@@ -81,7 +81,11 @@ def scenarios(book, count, seed=20):
             "micro_batches_in_flight": maybe([1]) if divided else None,
             "sequence_parallel": maybe([True, False]),
             "offload": maybe(["optimizer", "all"]) if divided else None,
+            "program": dice.choice(["vLLM", "nobody", *ids["program"]]) if dice.random() < 0.1 else None,
+            "program_version": dice.choice([None] * 6 + ["0.8", "v0.27.1", "1.0", "b9452", "0.31.2", "x", "5.23.0"]),
         }
+        if scenario["program"] is None and dice.random() < 0.9:
+            scenario["program_version"] = None
         if sane:  # arguments of another phase are refused, which the other half meets
             scenario |= dict.fromkeys(FOREIGN[phase])
         yield scenario

@@ -20,7 +20,8 @@ SELECT
         footprint.model_id,
         coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS unknown_reason,
     iif(footprint.total_bytes IS NULL, NULL, nullif(concat_ws(' ',
-        share_needed(footprint.engine_id, footprint.total_bytes, gpu.capacity_bytes, constants),
+        share_needed(footprint.engine_id, footprint.total_bytes, gpu.capacity_bytes,
+            default_share(footprint, constants)),
         requests_needed(footprint.engine_id, footprint.sequences, footprint.total_bytes, footprint.activations_bytes,
             model.vocab_size, gpu.name, gpu.memory_gib_nominal,
             gpu.capacity_bytes, constants),
@@ -29,7 +30,7 @@ SELECT
             gpu.capacity_bytes, gpu.memory_gib_nominal, footprint.gpu_count, footprint.model_id IN (FROM seeing),
             communication_bytes(footprint, constants), constants),
         inputs_needed(footprint.engine_id, footprint.images, footprint.model_id IN (FROM seeing))), ''))
-        AS engine_setting
+        AS engine_setting, footprint.holds_for
 FROM card_asked
 JOIN footprints_in('scenario_asked', phase_id, is_plain := {is_plain}) AS footprint ON true
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
