@@ -20,7 +20,7 @@ from .almanac import Almanac, Row
 from .problems import Unknown, Wrong
 from .question import Model, Use
 
-_MOST_BYTES, _MOST_LINE, _MOST_CARDS = 16 * 2**20, 4_000, 64
+_MOST_BYTES, _MOST_LINE, _MOST_CARDS = 8 * 2**20, 4_000, 64
 # what a number counts, and whether the numbers of several cards add up (llama.cpp), or are those of each (a server)
 VLLM, SGLANG, LLAMA, PYTORCH = "vLLM", "SGLang", "llama.cpp", "PyTorch"
 _SIZE = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B|B)\b"
@@ -44,11 +44,11 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (SGLANG, "model", r"ServerArgs\(model_path='(?P<text>[^']+)'"),
     (SGLANG, "gpu_count", r"[(, ]tp_size=(?P<value>\d+)"),
     (SGLANG, "context_tokens", r"context_len=(?P<value>\d+)"),
-    (SGLANG, "weights", rf"Load weight end\..{0, 300}?mem usage={_SIZE}"),
+    (SGLANG, "weights", rf"Load weight end\..{{0,300}}?mem usage={_SIZE}"),
     (SGLANG, "cache_tokens", r"KV Cache is allocated\.(?: dtype: [\w.]+,)? #tokens: (?P<value>\d+)"),
-    (SGLANG, "cache_keys", rf"KV Cache is allocated\..{0, 200}?\bK size: {_SIZE}"),
-    (SGLANG, "cache_values", rf"KV Cache is allocated\..{0, 200}?\bV size: {_SIZE}"),
-    (SGLANG, "graphs", rf"Capture cuda graph end\..{0, 200}?mem usage={_SIZE}"),
+    (SGLANG, "cache_keys", rf"KV Cache is allocated\..{{0,200}}?\bK size: {_SIZE}"),
+    (SGLANG, "cache_values", rf"KV Cache is allocated\..{{0,200}}?\bV size: {_SIZE}"),
+    (SGLANG, "graphs", rf"Capture cuda graph end\..{{0,200}}?mem usage={_SIZE}"),
     # llama.cpp src/llama-model.cpp, llama-kv-cache.cpp, llama-context.cpp; Ollama prints them too
     (LLAMA, "version", r"build(?::|_info: b?| =)\s*(?P<text>\d+)"),
     (LLAMA, "model", r"general\.name\s+(?:str\s+)?=\s*(?P<text>\S.{0,200})"),
@@ -69,7 +69,7 @@ _COMPILED = tuple((program, what, re.compile(pattern)) for program, what, patter
 _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 # the words that any line of interest has: most lines of a log have none
 _MARKS = re.compile(
-    r"took|takes|KV|model=|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|msg=|memory  |sglang|LLM engine|type_k"
+    r"took|take|KV|model=|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|msg=|memory  |sglang|LLM engine|type_k"
 )
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _MIXES = {"medium": "_m", "small": "_s", "large": "_l"}
