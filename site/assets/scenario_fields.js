@@ -12,8 +12,8 @@ const words = (text) => () => text.split(" ").map((word) => [word, word]);
 const named = (table, id) => (shared) => shared[table].map((row) => [row[id], row.name ?? row[id]]);
 // programs as people call them, and what is known of each by version
 const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
-const programs = (shared) => by((shared.program_row ?? []).map((row) => [row.program_id, row.name]));
-const versions = (shared) => by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]));
+const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
+const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies

@@ -179,3 +179,31 @@ def test_the_rows_that_a_name_is_looked_up_in_stand_in_the_order_of_their_joins(
     for found in lookups:
         places = [module.rfind(f"const {name} =", 0, found.start()) for name in found[1].split(", ")]
         assert places == sorted(places) and places[0] >= 0, found[0]
+
+
+def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
+    mirror = Mirror(book)
+    mirror.module()
+    shared = calculator.shared_tables(book, mirror.tables)
+    page = browser.new_page()
+    text = {"/scenario_fields.js": (ASSETS / "scenario_fields.js").read_text(), "/": ""}
+    page.route(
+        "http://fields.test/**",
+        lambda route: route.fulfill(
+            body=text[route.request.url.removeprefix("http://fields.test")],
+            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
+        ),
+    )
+    page.goto("http://fields.test/")
+    programs, versions, shown = page.evaluate(
+        """async (shared) => {
+            const { FIELDS, applies } = await import("/scenario_fields.js");
+            const shown = ["", "ollama"].map((program) => applies("program_version", { program }));
+            return [FIELDS.program.choices(shared), FIELDS.program_version.choices(shared), shown];
+        }""",
+        shared,
+    )
+    page.close()
+    assert programs[0] == ["", "none in particular"] and ["lm-studio", "LM Studio"] in programs
+    assert ["0.29", "vLLM 0.26 to 0.29"] in versions and shown == [False, True]
+    assert len({program for program, _name in programs}) == len(programs)

@@ -1,5 +1,6 @@
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
 --
+-- A verdict is of the cards that were named: fits where each of gpu_count of them gives what it needs.
 -- engine_setting is what the engine has to be told for it, where its defaults leave too little.
 -- Units: bytes per GPU. Source: footprints, gpu, runs_on. Not covered: mixed cards.
 
@@ -14,7 +15,7 @@ SELECT
     footprint.engine_id, footprint.context_tokens, footprint.sequences, footprint.gpu_count,
     footprint.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - footprint.total_bytes AS headroom_bytes,
     CASE WHEN coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability)) IS NULL
-        THEN card_verdict(footprint.total_bytes, footprint.error_band, gpu.capacity_bytes, footprint.gpu_count) END
+        THEN card_verdict(footprint.total_bytes, footprint.error_band, gpu.capacity_bytes, 1) END
             AS verdict,
     no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, footprint.total_bytes, footprint.unknown_reason,
         footprint.model_id,
