@@ -222,9 +222,15 @@ def _scenario(model: Model, use: Use, dtype: str, engine: str | None, count: int
         "sequences": use.sequences,
         "gpu_count": count,
         "kv_dtype_id": use.kv_dtype_id,
-        "checkpointing": CHECKPOINTING if use.is_training else None,
+        "checkpointing": CHECKPOINTING if use.is_training and use.program is None else None,
     }
-    given = {"lora_rank": use.lora_rank, "lora_targets": use.lora_targets, "adapter": use.adapter}
+    given = {
+        "lora_rank": use.lora_rank,
+        "lora_targets": use.lora_targets,
+        "adapter": use.adapter,
+        "program": use.program,
+        "program_version": use.program_version,
+    }
     return row | {name: value for name, value in given.items() if value is not None}
 
 
@@ -243,6 +249,11 @@ def _formats(almanac: Almanac, model: Model, card: Card, use: Use, *, every: boo
         for dtype in row["dtype_ids"].split()
         for engine in (row["engine_ids"] or "").split() or [None]
     }
+    if use.program is not None and not use.is_training:
+        # the engine of an old version has the formats of its successor
+        names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
+        known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names}
+        own = dict.fromkeys(own, use.engine_id)
     if use.dtype_id is not None:
         asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]
         return asked or [(use.dtype_id, own.get(use.dtype_id))]
@@ -291,7 +302,7 @@ def _verdict(row: Row) -> str | None:
 def _told(row: Row) -> Row:
     names = (
         "dtype_id", "engine_id", "kv_dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "total_bytes", "error_band",
-        "capacity_bytes", "headroom_bytes", "max_context_tokens", "model_context_tokens", "engine_setting", "unknown_reason",
+        "capacity_bytes", "headroom_bytes", "max_context_tokens", "model_context_tokens", "engine_setting", "holds_for", "unknown_reason",
     )  # fmt: skip
     return {"verdict": _verdict(row), **{name: row[name] for name in names}}
 
@@ -313,6 +324,7 @@ def _use(use: Use, rows: list[Row]) -> dict[str, Any]:
     told = dict(vars(use))
     if rows:
         told["context_tokens"] = rows[0]["context_tokens"]
+        told["sequences"] = rows[0]["sequences"]
     return told
 
 
@@ -344,7 +356,7 @@ def _helps(
     )
     if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-"):
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
-        asked |= {"sequences": use.sequences, "kv": use.kv_dtype_id, "free": card.free_bytes}
+        asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
         (row,) = almanac.rows(
             "FROM layers_that_fit($gpu, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv, "
             "free_bytes := $free)",

@@ -45,10 +45,22 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "model",
         metavar="MODEL",
-        help="organisation/name as on the Hugging Face Hub, or a config.json or adapter_config.json",
+        nargs="?",
+        help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json",
     )
     _add_card(fits)
     _add_use(fits)
+    fits.add_argument(
+        "--program",
+        metavar="P",
+        help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
+    )
+    fits.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="compare with what a start-up log of vLLM, SGLang, llama.cpp or Ollama, or PyTorch's memory summary, says it held",
+    )
     fits.add_argument(
         "--all", action="store_true", help="every format, also those that do not run here, each with its reason"
     )
@@ -128,9 +140,9 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         "--batch",
         dest="users",
         type=_count("--users", _MOST_USERS),
-        default=1,
+        default=None,
         metavar="N",
-        help="at the same time; in training the micro-batch (default: 1)",
+        help="at the same time; in training the micro-batch (default: 1, or the program's)",
     )
     command.add_argument("--format", metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
     command.add_argument("--kv", metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)")
@@ -224,6 +236,10 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
     from .almanac import opened
 
     page = words.Page(sys.stdout)
+    if asked.command == "fits" and asked.log:
+        return _receipt(asked, page)
+    if asked.command != "what" and asked.model is None:
+        raise Wrong("Name a model: vram-almanac fits Qwen/Qwen3-8B; or a log that names one: --log FILE")
     path = own.path_of(asked.model) if asked.command != "what" else None
     if getattr(asked, "keep", None) and path is None:
         raise Wrong("--keep is for a config.json: the almanac itself is a DuckDB file already")
@@ -241,6 +257,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             model = own.shown_as(model, asked.model)
         use = _use(almanac, asked, adapter)
         if model is not None:
+            use = question.in_its_format(model, use)
             question.check_use(model, use)
         if asked.command == "plan":
             cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [
@@ -264,6 +281,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             answer = answers.fits(almanac, model, card, use, every=asked.all)
             if is_config:
                 answer["about"] = own.about(model)
+            elif model.note:
+                answer["taken"] = model.note
             if told:
                 answer["adapter"] = told
             status = answers.STATUS[answer["verdict"]]
@@ -275,6 +294,31 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         if getattr(asked, "keep", None):
             page.say(f"Kept in {asked.keep}: FROM footprint_of('{own.MODEL_ID}')")
     return answer, status, page
+
+
+def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int, Any]:
+    """What a log says was held, beside what the almanac says."""
+    from . import question, receipt, words
+    from .almanac import opened
+
+    found = receipt.read(asked.log)
+    name = asked.model or found.words.get("model")
+    if name is None:
+        raise Wrong(f"{asked.log} does not name its model: vram-almanac fits MODEL --log {asked.log}")
+    with opened(asked.data, is_fresh=asked.fresh) as almanac:
+        if asked.model is None and name.startswith(("/", ".")):  # a folder of the machine: its name is what there is
+            name = name.rstrip("/").rpartition("/")[2]
+        model = question.model_of(almanac, name.replace(" ", "-"))
+        use = _use(almanac, asked, None)
+        answer = receipt.compared(almanac, model, use, found)
+        columns = [row["column_name"] for row in almanac.rows("SELECT column_name FROM (DESCRIBE measured)")]
+        answer["csv"] = receipt.as_csv(answer["measured"], columns)
+        version = almanac.manifest.get("data_version")
+        answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
+        answer["status"] = FITS
+        words.receipt(answer, page)
+        words.footer(version, almanac.place, almanac.note, page)
+    return answer, FITS, page
 
 
 def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
@@ -298,10 +342,14 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
         raise Wrong("--kv is of inference: a training holds no cache")
     if rank and adapter:
         raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
+    program = question.program_of(almanac, asked.program, phase) if getattr(asked, "program", None) else None
     use = question.Use(
+        program=program and program.program_id,
+        program_version=program and program.version,
+        engine_id=program and program.engine_id,
         phase_id=phase,
         context_tokens=asked.context,
-        sequences=asked.users,
+        sequences=asked.users or (None if program else 1),
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,

@@ -25,6 +25,7 @@ _UNITS = {
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
 _BEFORE = re.compile(r"(\d{1,4})\s*[x×*]\s*(.+)")
 _BEHIND = re.compile(r"(.+?)\s*(?:[×*]|\s[x])\s*(\d{1,4})")
+_PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
 INFERENCE = "inference"
 
 
@@ -55,12 +56,15 @@ class Use:
 
     phase_id: str = INFERENCE
     context_tokens: int | None = None
-    sequences: int = 1
+    sequences: int | None = 1
     dtype_id: str | None = None
     kv_dtype_id: str | None = None
     lora_rank: int | None = None
     lora_targets: str | None = None
     adapter: str | None = None
+    program: str | None = None  # whose defaults are taken
+    program_version: str | None = None
+    engine_id: str | None = None  # that of the program
 
     @property
     def is_training(self) -> bool:
@@ -69,7 +73,17 @@ class Use:
     @property
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
-        return self.lora_rank is None and self.lora_targets is None and self.adapter is None
+        return self.lora_rank is None and self.lora_targets is None and self.adapter is None and self.program is None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that people run, as it is for one phase and version: the engine and the format that it takes by itself."""
+
+    program_id: str
+    version: str | None
+    engine_id: str
+    dtype_id: str | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,8 @@ class Model:
     model_id: str
     shown: str
     row: dict[str, Any] = field(repr=False)
+    dtype_id: str | None = None  # the format that its name speaks of
+    note: str = ""  # what its name was taken for
 
 
 def amount(text: str) -> int:
@@ -107,6 +123,11 @@ def counted(text: str) -> tuple[str, int | None]:
 def model_of(almanac: Almanac, asked: str) -> Model:
     """The model of that name. Raises Wrong with the nearest names, Unknown where nothing is known of it but its name."""
     rows = almanac.rows("FROM model WHERE model_id = known_model($asked)", {"asked": asked})
+    (named,) = almanac.rows("FROM repository_of($asked)", {"asked": asked})
+    is_known = bool(rows) and rows[0]["anatomy_grade"] != "unknown"
+    if not is_known and named["model_id"] is not None:
+        base = almanac.rows("FROM model WHERE model_id = $id AND anatomy_grade <> 'unknown'", {"id": named["model_id"]})
+        rows = base or rows
     if not rows:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked})
         raise Wrong(
@@ -116,7 +137,19 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
         raise Unknown(f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}")
-    return Model(row["model_id"], visible(row["model_id"]), row)
+    return Model(
+        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named)
+    )
+
+
+def _taken(asked: str, model_id: str, named: dict[str, Any]) -> str:
+    """What a name was taken for, where it is not the model's own."""
+    parts = [] if model_id.lower() == asked.strip().lower() else [f"{visible(asked)} is taken as {visible(model_id)}"]
+    if named["dtype_id"]:
+        parts.append(f"{parts.pop() if parts else 'By its name it is'} in {named['dtype_id']}")
+    elif named["dtype_named"]:
+        parts.append(f"{visible(named['dtype_named'])}, which its name speaks of, is no format of this almanac")
+    return "; ".join(parts) + "." if parts else ""
 
 
 def _is_pipeline(almanac: Almanac, model_id: str) -> bool:
@@ -132,6 +165,13 @@ def card_of(almanac: Almanac, asked: str) -> Card:
         "FROM gpu WHERE gpu_id IN (lower($name), asked_id($name)) OR asked_id(gpu.name) = asked_id($name) LIMIT 1",
         {"name": name},
     )
+    if not rows and (called := almanac.rows("FROM gpus_called($name)", {"name": name})):
+        least = min(called, key=lambda row: row["capacity_bytes"])
+        rows = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": least["gpu_id"]})
+        if len(called) > 1:
+            others = ", ".join(row["gpu_id"] for row in called)
+            note = f"{visible(name)} may be {others}: asked of the one that gives least."
+            return replace(_card(rows[0], count), notes=(note,))
     if not rows:
         near = almanac.value("SELECT nearest_gpus($name)", {"name": name})
         raise Wrong(
@@ -217,11 +257,41 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
     return rows[0]["dtype_id"]
 
 
+def program_of(almanac: Almanac, asked: str, phase_id: str) -> Program:
+    """`ollama`, `vllm 0.27` or `vllm==0.27`. Raises Wrong for a program that is not known, or that does not do this; Unknown with the
+    reason where nobody knows what it holds."""
+    found = _PROGRAM.fullmatch(asked.strip())
+    name, version = (found[1], found[2]) if found else (asked.strip(), None)
+    almanac.rows("CREATE OR REPLACE TEMP TABLE program_asked AS FROM no_scenario")
+    almanac.rows(
+        "INSERT INTO program_asked BY NAME SELECT $name AS program, $version AS program_version, $phase AS phase_id",
+        {"name": name, "version": version, "phase": phase_id},
+    )
+    (row,) = almanac.rows(
+        "SELECT program, engine_id, dtype_id, with_nearest(program_reason, NULL) AS reason, phase_reason IS NULL AND name IS NOT NULL "
+        "AS is_sound FROM with_program('program_asked') LEFT JOIN program_name ON program_name = program AND "
+        "program_name.phase_id = $phase",
+        {"phase": phase_id},
+    )
+    if row["reason"]:
+        raise (Unknown if row["is_sound"] else Wrong)(
+            f"{'Not known: ' if row['is_sound'] else ''}{visible(row['reason'])}"
+        )
+    return Program(row["program"], version, row["engine_id"], row["dtype_id"])
+
+
 def kv_dtype_of(almanac: Almanac, asked: str) -> str:
     known = [row["kv_dtype_id"] for row in almanac.rows("SELECT kv_dtype_id FROM kv_dtype")]
     if asked.strip().lower() not in known:
         raise Wrong(f"{visible(asked)} is no format of a cache: {', '.join(known)}")
     return asked.strip().lower()
+
+
+def in_its_format(model: Model, use: Use) -> Use:
+    """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over."""
+    if model.dtype_id is None or use.dtype_id is not None or (use.is_training and use.phase_id != "qlora"):
+        return use
+    return use if use.is_training and model.dtype_id not in ("nf4", "int8") else replace(use, dtype_id=model.dtype_id)
 
 
 def check_use(model: Model, use: Use) -> None:

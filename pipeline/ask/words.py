@@ -96,6 +96,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.say(
             f"By its config it has {about['parameter_count']:,} parameters in {about['layer_count']:,} layers and {context}. {about['anatomy_note']}."
         )
+    if answer.get("taken"):
+        page.say(answer["taken"])
+    if use.get("program") and answer["formats"]:
+        page.say(f"Holds for {answer['formats'][0]['holds_for']}; what was not said is its own default.")
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:
@@ -140,6 +144,34 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
     if best and verdict == "tight":
         page.gap()
         page.say("“Barely” is without the margin for what nobody can know beforehand: it may run out of memory.", "dim")
+
+
+def receipt(answer: dict[str, Any], page: Page) -> None:
+    version = f" {answer['version']}" if answer["version"] else ""
+    users = f", {answer['sequences']} at once" if answer["sequences"] > 1 else ""
+    page.say(
+        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{users}: what {answer['program']}{version} "
+        f"says that it held, and what we say ({answer['holds_for']}).",
+        "bold",
+    )
+    page.gap()
+    rows = [
+        (row["component"], _gib_exact(row["log_bytes"]), _gib_exact(row["ours_bytes"]), f"{row['difference']:+.1%}")
+        for row in answer["components"]
+    ]
+    if rows:
+        page.table(("", "log, GiB", "ours, GiB", "difference"), rows, [None for _ in rows], drop=9)
+    else:
+        page.say("Nothing in it is a component of ours.")
+    page.gap()
+    page.say(
+        "For tables/measured.csv (add an id, where the log can be read, and the card; CONTRIBUTING.md says how):", "dim"
+    )
+    page.verbatim(answer["csv"].rstrip())
+
+
+def _gib_exact(size: int) -> str:
+    return f"{size / _GIB:,.3f}"
 
 
 def _sentence(answer: dict[str, Any]) -> str:

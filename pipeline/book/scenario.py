@@ -45,9 +45,11 @@ TYPES = {
     "image_width": pl.Int64,
     "image_height": pl.Int64,
     "audio_seconds": pl.Float64,
+    "program": pl.String,
+    "program_version": pl.String,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
-DEFAULTS = {"phase_id": "'inference'", "sequences": "1"}
+DEFAULTS = {"phase_id": "'inference'"}
 # what most questions say; of these alone a footprint takes half as long to plan
 PLAIN = frozenset(
     [

@@ -197,6 +197,22 @@ FACTS = _tables(
         "unknown_reason? note? source",
     ),
     _table(
+        "program",
+        "Programs that people run, by version and phase: the engine whose formulas hold for each, and what it does where nobody says otherwise. "
+        "One with an unknown_reason is named, but not answered for.",
+        "program_id phase_ids min_version",
+        "program_id min_version? max_version? name other_names? phase_ids engine_id? dtype_id? context_tokens? reads_whole_context "
+        "sequences? kv_dtype_id? optimizer_id? checkpointing? precision? loss? attention? lora_rank? lora_targets? lora_dropout? "
+        "gradient_accumulation? sharding? card_share? is_one_machine unknown_reason? note? source",
+    ),
+    _table(
+        "repository_name",
+        "How repositories, files and tags of a quantisation are named: a pattern of the name, and of which model and format it speaks. The "
+        "lowest rank that matches wins; \\1 and \\2 are what its brackets hold.",
+        "name_rank",
+        "name_rank name_pattern base_name name_dtype? note? source",
+    ),
+    _table(
         "support",
         "Which engines run which formats on which cards: lists are separated by spaces and may hold patterns (gguf-*); what is "
         "empty is not asked for, the lowest rank wins.",
@@ -388,6 +404,8 @@ PUBLISHED = _tables(
             "image_processor",
             "recurrence",
             "engine",
+            "program",
+            "repository_name",
             "support",
             "engine_memory",
             "engine_window",
@@ -478,6 +496,8 @@ MACROS = (
     "fits_on",
     "fits_in",
     "gpu_named",
+    "gpus_called",
+    "repository_of",
     "what_fits",
     "limits_on",
     "on_several_gpus",

@@ -97,8 +97,8 @@ export function verdictTold(world, s, held, gpu, totals, at) {
 }
 
 // What vLLM has to be told so that it starts, where the share of a card that it takes by default is too little.
-export function shareNeeded(world, engine, total, capacity) {
-  const told = rules.share_needed(engine, total, capacity, { vllm_default_share: world.server_share });
+export function shareNeeded(world, engine, total, capacity, share) {
+  const told = rules.share_needed(engine, total, capacity, { vllm_default_share: share ?? world.server_share });
   return told ? `; start it with ${told}` : "";
 }
 

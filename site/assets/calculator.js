@@ -64,6 +64,7 @@ const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELD
 function assumed(s, key, of) {
   const { phase_id, isPipeline, isOnlyHearing } = sound(s, of);
   if (isPipeline) return FIELDS[key].start;
+  if (s.program && !faultOf(s, "program")) return FIELDS[key].start ?? null; // what nobody chose is the program's own
   if (key === "audio_seconds" && isOnlyHearing) return FIELDS[key].usual;
   const wanted = opening(phase_id)[key] ?? FIELDS[key].start;
   const limit = models.context[of?.number ?? -1];
@@ -238,6 +239,10 @@ function amount(row) {
   return `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%`;
 }
 function sentence(out) {
+  const { s, row } = out;
+  return `${toldOf(out)}${s.program && row.total_bytes != null && row.holds_for ? ` Holds for ${row.holds_for}.` : ""}`;
+}
+function toldOf(out) {
   const { s, of, row, found, bytes } = out, gpu = cardOf(s);
   if (row.total_bytes == null && !found) return `Unknown: ${row.unknown_reason ? plain(row.unknown_reason) : "the numbers are larger than can be worked out"}.`;
   const held = models.format.values[models.format.of[of.number]];
@@ -252,7 +257,7 @@ function sentence(out) {
   }
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
-  const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes) : "";
+  const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes, row.card_share) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
 const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };

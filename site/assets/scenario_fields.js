@@ -10,6 +10,10 @@ const hears = (s) => s.hears !== false;
 const writes = (s) => !s.isOnlyHearing;
 const words = (text) => () => text.split(" ").map((word) => [word, word]);
 const named = (table, id) => (shared) => shared[table].map((row) => [row[id], row.name ?? row[id]]);
+// programs as people call them, and what is known of each by version
+const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
+const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
+const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies
@@ -19,6 +23,8 @@ export const GROUPS = [
     dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]) },
     context_tokens: { label: "Context, tokens", when: writes },
     sequences: { label: "Users at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Users at once") },
+    program: { label: "Program", choices: programs },
+    program_version: { label: "Its version", choices: versions, when: (s) => Boolean(s.program) },
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
     attention: { label: "Attention", choices: words("flash eager masked") },
     kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },

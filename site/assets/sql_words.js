@@ -28,6 +28,7 @@ export const round = one((a) => Math.sign(a) * Math.round(Math.abs(a)));
 export const lower = one((a) => a.toLowerCase());
 export const text = one(String);
 export const printf = both((form, value) => form.replace(/%\.(\d)f/, (_, digits) => value.toFixed(+digits)));
+export const replace = (a, old, next) => (a == null ? null : a.replaceAll(old, next));
 export const starts_with = both((a, b) => a.startsWith(b));
 export const string_split = both((a, b) => a.split(b));
 export const like = both((text, pattern) =>
@@ -39,8 +40,8 @@ export const whole = one((a) => {
   if (a - low !== 0.5) return Math.round(a);
   return low % 2 === 0 ? low : low + 1;
 });
-// the same, but nothing where 64 bits cannot hold it
-export const try_whole = one((a) => (Math.abs(a) < 2 ** 63 ? whole(a) : null));
+// the same, but nothing where 64 bits cannot hold it, or a text is no number
+export const try_whole = one((a) => (Math.abs(a) < 2 ** 63 && a !== "" ? whole(Number(a)) : null));
 
 export function and(...values) {
   if (values.includes(false)) return false;

@@ -90,7 +90,7 @@ def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):
         "FROM fits_on('rtx-3060-12gb', $m, dtype_id := $d, gpu_count := $n)",
         m=LARGE, d=helps["cards"]["dtype_id"], n=helps["cards"]["gpu_count"],
     )  # fmt: skip
-    assert many["verdict"] == "multi-gpu" and many["total_bytes"] == helps["cards"]["total_bytes"]
+    assert many["verdict"] == "fits" and many["total_bytes"] == helps["cards"]["total_bytes"]
     _, out, _ = ask("fits", LARGE, "--gpu", "rtx-3060-12gb")
     assert out.startswith("No: ") and f"-ngl {shared['gpu_layers']}" in out and "llama-server" not in out
 
@@ -198,7 +198,7 @@ def test_plan_says_how_many_cards(ask_json, ask, macro):
     ("arguments", "status", "said"),
     [
         (["fits", "Qwen/Qwen3-8"], 2, "Near it: Qwen/Qwen3-8B"),
-        (["fits", TEXT, "--gpu", "4090"], 2, "Near it: rtx-4090"),
+        (["fits", TEXT, "--gpu", "rtx-409"], 2, "Near it: rtx-4090"),
         (["fits", TEXT, "--gpu", "0xrtx-4090"], 2, "0 cards hold nothing"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--users", "0"], 2, "it starts at 1"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--users", "many"], 2, "is no whole number"),
@@ -211,7 +211,7 @@ def test_plan_says_how_many_cards(ask_json, ask, macro):
         (["fits", TEXT, "--gpu", "rtx-4090", "--rank", "8"], 2, "--rank is of a LoRA"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--keep", "x.duckdb"], 2, "--keep is for a config.json"),
         (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
-        (["plan", TEXT, "--gpu", "5090"], 2, "Near it: rtx-5090"),
+        (["plan", TEXT, "--gpu", "rtx-509"], 2, "Near it: rtx-5090"),
         (["fits", TEXT], 2, "neither nvidia-smi nor rocm-smi is here"),
     ],
 )

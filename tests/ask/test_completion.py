@@ -73,6 +73,7 @@ def test_a_shell_completes_commands_cards_and_models(tab, shell):
         (["fits", "--ph"], ["--phase"]),
         (["fits", "--phase", "q"], ["qlora"]),
         (["fits", "--format", "gguf-q4_k"], ["gguf-q4_k_m", "gguf-q4_k_s"]),
+        (["fits", "--program", "ol"], ["ollama"]),
         (["what", "--for", "co"], ["code"]),
         (["fits", "--context", ""], []),
         (["fits", "Qwen/Qwen3-8B", ""], []),

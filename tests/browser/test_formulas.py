@@ -36,8 +36,8 @@ def scenarios(book, count, seed=20):
     """Half of them as a reader would ask, half with anything in any field, so that every reason is met too."""
     dice = random.Random(seed)
     ids = {
-        name: [r[0] for r in book.execute(f"select {name}_id from {name} order by 1").fetchall()]
-        for name in ("dtype", "engine", "kv_dtype", "optimizer", "phase")
+        name: [r[0] for r in book.execute(f"select distinct {name}_id from {name} order by 1").fetchall()]
+        for name in ("dtype", "engine", "kv_dtype", "optimizer", "phase", "program")
     }
     maybe = lambda values: dice.choice([None, *values])  # noqa: E731
     for _ in range(count):
@@ -81,7 +81,11 @@ def scenarios(book, count, seed=20):
             "micro_batches_in_flight": maybe([1]) if divided else None,
             "sequence_parallel": maybe([True, False]),
             "offload": maybe(["optimizer", "all"]) if divided else None,
+            "program": dice.choice(["vLLM", "nobody", *ids["program"]]) if dice.random() < 0.1 else None,
+            "program_version": dice.choice([None] * 6 + ["0.8", "v0.27.1", "1.0", "b9452", "0.31.2", "x", "5.23.0"]),
         }
+        if scenario["program"] is None and dice.random() < 0.9:
+            scenario["program_version"] = None
         if sane:  # arguments of another phase are refused, which the other half meets
             scenario |= dict.fromkeys(FOREIGN[phase])
         yield scenario
@@ -175,3 +179,31 @@ def test_the_rows_that_a_name_is_looked_up_in_stand_in_the_order_of_their_joins(
     for found in lookups:
         places = [module.rfind(f"const {name} =", 0, found.start()) for name in found[1].split(", ")]
         assert places == sorted(places) and places[0] >= 0, found[0]
+
+
+def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
+    mirror = Mirror(book)
+    mirror.module()
+    shared = calculator.shared_tables(book, mirror.tables)
+    page = browser.new_page()
+    text = {"/scenario_fields.js": (ASSETS / "scenario_fields.js").read_text(), "/": ""}
+    page.route(
+        "http://fields.test/**",
+        lambda route: route.fulfill(
+            body=text[route.request.url.removeprefix("http://fields.test")],
+            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
+        ),
+    )
+    page.goto("http://fields.test/")
+    programs, versions, shown = page.evaluate(
+        """async (shared) => {
+            const { FIELDS, applies } = await import("/scenario_fields.js");
+            const shown = ["", "ollama"].map((program) => applies("program_version", { program }));
+            return [FIELDS.program.choices(shared), FIELDS.program_version.choices(shared), shown];
+        }""",
+        shared,
+    )
+    page.close()
+    assert programs[0] == ["", "none in particular"] and ["lm-studio", "LM Studio"] in programs
+    assert ["0.29", "vLLM 0.26 to 0.29"] in versions and shown == [False, True]
+    assert len({program for program, _name in programs}) == len(programs)

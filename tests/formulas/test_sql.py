@@ -47,6 +47,7 @@ SAID = {
     "overhead/overhead.sql": ({1048576}, UNITS),
     "pipelines/pipeline_fits_on.sql": ({1024}, DEFAULTS),
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
+    "scenario/programs.sql": ({1000000.0}, "places of a version"),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
     "sharding/plans.sql": ({5, 32, 64, 128, 256, 512, 1024, 16384}, f"{GRID}; a rank"),
     "speed/speed.sql": ({8192, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),

@@ -47,6 +47,7 @@ FUNCTIONS = {
             "range",
             "lower",
             "starts_with",
+            "replace",
             "string_split",
             "struct_insert",
             "printf",

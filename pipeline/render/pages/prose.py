@@ -152,7 +152,8 @@ class Prose:
         for scenario in self.book.scenarios:
             used.setdefault(scenario.engine_id, {})[scenario.dtype_id] = None
         engines = [e | {"dtypes": list(used.get(e["engine_id"], ()))} for e in self.book["engine"]]
-        return self._render("engines.html", engines=engines)
+        programs = sorted(self.book["program"], key=lambda row: row["name"].lower())
+        return self._render("engines.html", engines=engines, programs=programs)
 
     def slot_files(self, _argument) -> str:
         files, folder = [], self.book.folder

@@ -3,6 +3,10 @@
 -- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like). Not covered:
 -- settings of other engines.
 
+-- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
+CREATE OR REPLACE MACRO default_share(footprint, constants) AS
+    {'vllm_default_share': coalesce(footprint.card_share, constants.vllm_default_share)};
+
 -- A server that takes a share of the card needs to be allowed what the scenario needs; where its default is less it
 -- refuses to start.
 CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, constants) AS iif(

@@ -36,18 +36,23 @@ WITH fit_card AS MATERIALIZED (
         AS asked
     LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
+fit_said AS (
+    SELECT asked.* REPLACE (fit_card.phase_id AS phase_id)
+    FROM (FROM no_scenario UNION ALL BY NAME FROM query_table(relation)) AS asked CROSS JOIN fit_card
+),
 fit_asked AS MATERIALIZED (
-    SELECT asked.* REPLACE (
-        coalesce(named.model_id, asked.model_id) AS model_id, fit_card.phase_id AS phase_id,
-        coalesce(asked.context_tokens, default_context_tokens(model, fit_card.phase_id)) AS context_tokens),
+    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share) REPLACE (
+        coalesce(named.model_id, asked.model_id) AS model_id,
+        coalesce(asked.context_tokens, program_numbers.context_tokens, default_context_tokens(model, asked.phase_id))
+            AS context_tokens),
         list_filter(list_concat(list_transform(range(0, 53), lambda step: 256 * round(pow(2, step / 4.0))::BIGINT),
             ladder_contexts(model, constants)),
             lambda place: with_limits AND place <= coalesce(asked.max_context_tokens, model.max_context_tokens,
                 1048576)) AS places
-    FROM (FROM no_scenario UNION ALL BY NAME FROM query_table(relation)) AS asked
+    FROM with_program('fit_said') AS asked
     LEFT JOIN model_name AS named ON named.name = lower(asked.model_id)
     LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id)
-    CROSS JOIN fit_card CROSS JOIN constants_row
+    CROSS JOIN constants_row
 ),
 fit_step AS (
     SELECT * EXCLUDE (places) FROM fit_asked
@@ -68,7 +73,8 @@ fit_line AS (
             OVER (PARTITION BY model_id, dtype_id, engine_id, sequences, kv_dtype_id, optimizer_id, precision,
                 checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema,
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
-                images, image_width, image_height, audio_seconds) AS points
+                images, image_width, image_height, audio_seconds, program,
+                program_version) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
@@ -101,7 +107,7 @@ SELECT
         NULL)::BIGINT AS max_context_tokens,
     model.max_context_tokens AS model_context_tokens,
     iif(judged.total_bytes IS NULL OR judged.card_id IS NULL, NULL, nullif(concat_ws(' ',
-        share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, constants),
+        share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, default_share(judged, constants)),
         requests_needed(judged.engine_id, judged.sequences, judged.total_bytes, judged.activations_bytes,
             model.vocab_size, judged.card_name, judged.memory_gib_nominal, judged.whole_bytes, constants),
         static_share_needed(judged.engine_id, judged.weights_bytes + judged.kv_cache_bytes
@@ -111,8 +117,9 @@ SELECT
         inputs_needed(judged.engine_id, judged.images, judged.model_id IN (FROM fit_sees))), ''))
         AS engine_setting,
     NOT is_serving_engine(judged.engine_id)
-        OR coalesce(constants.vllm_default_share * judged.whole_bytes <= judged.capacity_bytes, false) AS share_is_free,
-    judged.reason AS unknown_reason
+        OR coalesce(default_share(judged, constants).vllm_default_share * judged.whole_bytes <= judged.capacity_bytes,
+            false) AS share_is_free,
+    judged.holds_for, judged.reason AS unknown_reason
 FROM fit_judged AS judged
 LEFT JOIN model ON model.model_id = judged.model_id
 CROSS JOIN constants_row;

@@ -1,5 +1,6 @@
 -- fits_on('rtx-4090', 'Qwen/Qwen3-8B', ...): any scenario of footprint_of against one card, on gpu_count of them.
 --
+-- A verdict is of the cards that were named: fits where each of gpu_count of them gives what it needs.
 -- engine_setting is what the engine has to be told for it, where its defaults leave too little.
 -- Units: bytes per GPU. Source: footprints, gpu, runs_on. Not covered: mixed cards.
 
@@ -14,13 +15,14 @@ SELECT
     footprint.engine_id, footprint.context_tokens, footprint.sequences, footprint.gpu_count,
     footprint.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - footprint.total_bytes AS headroom_bytes,
     CASE WHEN coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability)) IS NULL
-        THEN card_verdict(footprint.total_bytes, footprint.error_band, gpu.capacity_bytes, footprint.gpu_count) END
+        THEN card_verdict(footprint.total_bytes, footprint.error_band, gpu.capacity_bytes, 1) END
             AS verdict,
     no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, footprint.total_bytes, footprint.unknown_reason,
         footprint.model_id,
         coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS unknown_reason,
     iif(footprint.total_bytes IS NULL, NULL, nullif(concat_ws(' ',
-        share_needed(footprint.engine_id, footprint.total_bytes, gpu.capacity_bytes, constants),
+        share_needed(footprint.engine_id, footprint.total_bytes, gpu.capacity_bytes,
+            default_share(footprint, constants)),
         requests_needed(footprint.engine_id, footprint.sequences, footprint.total_bytes, footprint.activations_bytes,
             model.vocab_size, gpu.name, gpu.memory_gib_nominal,
             gpu.capacity_bytes, constants),
@@ -29,7 +31,7 @@ SELECT
             gpu.capacity_bytes, gpu.memory_gib_nominal, footprint.gpu_count, footprint.model_id IN (FROM seeing),
             communication_bytes(footprint, constants), constants),
         inputs_needed(footprint.engine_id, footprint.images, footprint.model_id IN (FROM seeing))), ''))
-        AS engine_setting
+        AS engine_setting, footprint.holds_for
 FROM card_asked
 JOIN footprints_in('scenario_asked', phase_id, is_plain := {is_plain}) AS footprint ON true
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)

@@ -20,15 +20,17 @@ WITH RECURSIVE limit_card AS MATERIALIZED (
     SELECT asked.gpu_id, gpu.gpu_id AS card_id, gpu.capacity_bytes
     FROM (SELECT gpu_id::VARCHAR AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
-limit_asked AS (SELECT * REPLACE (known_model(model_id) AS model_id) FROM (SELECT {arguments})),
+limit_said AS (SELECT {arguments}),
+limit_asked AS (SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program('limit_said')),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
-    SELECT asked.* REPLACE (
-        coalesce(asked.context_tokens, default_context_tokens(model, lower(asked.phase_id::VARCHAR))) AS context_tokens,
-        coalesce(asked.sequences, 1) AS sequences),
-        asked_number(coalesce(asked.context_tokens, default_context_tokens(model, lower(asked.phase_id::VARCHAR))))
-            AS context_asked,
-        asked_number(coalesce(asked.sequences, 1)) AS sequences_asked,
+    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share) REPLACE (
+        coalesce(asked.context_tokens, program_numbers.context_tokens,
+            default_context_tokens(model, lower(asked.phase_id::VARCHAR))) AS context_tokens,
+        coalesce(asked.sequences, program_numbers.sequences, 1) AS sequences),
+        asked_number(coalesce(asked.context_tokens, program_numbers.context_tokens,
+            default_context_tokens(model, lower(asked.phase_id::VARCHAR)))) AS context_asked,
+        asked_number(coalesce(asked.sequences, program_numbers.sequences, 1)) AS sequences_asked,
         least(greatest(coalesce(asked_number(asked.context_parallel), 1), 1), constants.most_gpu_count)::BIGINT AS step,
         least(greatest(coalesce(asked_number(asked.max_context_tokens), model.max_context_tokens,
             constants.limit_search_most), 1),

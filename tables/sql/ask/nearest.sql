@@ -5,7 +5,7 @@
 --
 -- with_nearest(reason, model_id) says them beside a reason that is "no such ...".
 --
--- Units: none. Source: the tables gpu, model, dtype, phase, optimizer, engine, kv_dtype.
+-- Units: none. Source: the tables gpu, model, dtype, phase, optimizer, engine, kv_dtype, program.
 -- Not covered: ids of sources, measurements and constants.
 
 CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
@@ -55,7 +55,8 @@ SELECT 'dtype' AS kind, dtype_id AS id FROM dtype
 UNION ALL SELECT 'phase', phase_id FROM phase
 UNION ALL SELECT 'optimizer', optimizer_id FROM optimizer
 UNION ALL SELECT 'engine', engine_id FROM engine
-UNION ALL SELECT 'KV dtype', kv_dtype_id FROM kv_dtype;
+UNION ALL SELECT 'KV dtype', kv_dtype_id FROM kv_dtype
+UNION ALL SELECT DISTINCT 'program', program_id FROM program;
 
 CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS (
     SELECT string_agg(id, ', ') FROM (

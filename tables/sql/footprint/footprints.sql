@@ -201,7 +201,7 @@ SELECT
     iif(phase_id = 'inference' AND least(tensor_parallel, pipeline_parallel) > 1, 'tp+pp', sharding) AS sharding,
     iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
-    is_sequence_parallel AS sequence_parallel, offload,
+    is_sequence_parallel AS sequence_parallel, offload, program, program_version,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
     iif(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,
@@ -216,7 +216,7 @@ SELECT
         AS total_bytes,
     iif(is_known, host, NULL)::BIGINT AS host_bytes,
     iif(is_known, error_band, NULL) AS error_band,
-    iif(is_known, peak_moment, NULL) AS peak_moment,
+    iif(is_known, peak_moment, NULL) AS peak_moment, card_share, holds_for,
     unknown_reason
 FROM known;
 

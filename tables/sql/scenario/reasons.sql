@@ -9,6 +9,7 @@ CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
     WHEN model.model_id IS NULL THEN coalesce('the anatomy of this model is not known: ' || (SELECT named.anatomy_note
         FROM model AS named
         WHERE named.model_id = scenario.model_id), 'no such model in this snapshot')
+    WHEN scenario.program_reason IS NOT NULL THEN scenario.program_reason
     WHEN dtype.dtype_id IS NULL THEN 'no such dtype: ' || scenario.dtype_id
     WHEN scenario.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || scenario.phase_id
     WHEN scenario.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || scenario.engine_id

@@ -4,8 +4,8 @@
 -- default is the dtype's or the phase's, and never more context than the model reads. What cannot be is not refused
 -- here but named: input_reason, sharding_reason (reasons.sql, sharding/reason.sql). Units: tokens, counts, bytes of one
 -- element.
--- Source of the defaults: the tables dtype, engine, sharding_rule. Not covered: defaults of programs that call an
--- engine.
+-- Source of the defaults: the tables dtype, engine, sharding_rule, and program (programs.sql). Not covered: what a
+-- program decides by itself from what is free.
 
 -- QLoRA's base is quantised; all else starts in 16 bits.
 CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
@@ -60,7 +60,7 @@ CREATE OR REPLACE MACRO default_context_tokens(model, phase_id) AS
     least(iif(coalesce(phase_id, 'inference') = 'inference', 8192, 2048), model.max_context_tokens);
 
 CREATE OR REPLACE MACRO scenarios(relation) AS TABLE
-WITH asked_for AS (FROM query_table(relation)),
+WITH asked_for AS (FROM with_program(relation)),
 -- as typed values: words in lower case, numbers where they are whole; what is not has its reason and is counted as its
 -- default
 checked AS (SELECT asked, argument_reason(asked, constants) AS argument_reason
@@ -77,6 +77,8 @@ typed AS (
         lower(asked.loss::VARCHAR) AS loss, lower(asked.sharding::VARCHAR) AS sharding, lower(asked.offload::VARCHAR)
             AS offload,
         asked_flag(asked.ema) AS ema, asked_flag(asked.sequence_parallel) AS sequence_parallel,
+        asked.program, asked.program_version::VARCHAR AS program_version, asked.program_numbers, asked.program_reason,
+        asked.program_holds_for, asked.program_share,
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
         iif(argument_reason IS NULL, NULL, asked_numbers(asked)) AS refused,
         iif(argument_reason IS NULL, try_cast(asked.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
@@ -85,12 +87,16 @@ typed AS (
 ),
 asked AS (
     SELECT
-        typed.* EXCLUDE (model_asked, numbers), coalesce(typed.phase_id, 'inference') = 'inference' AS is_inference,
+        typed.* EXCLUDE (model_asked, numbers, program_numbers),
+        coalesce(typed.phase_id, 'inference') = 'inference' AS is_inference,
         coalesce(typed.phase_id IN ('lora', 'qlora'), false) AS is_adapter, coalesce(named.model_id, typed.model_asked)
             AS model_id,
-        numbers.context_tokens, numbers.max_context_tokens, numbers.sequences, numbers.images, numbers.image_width,
+        coalesce(numbers.context_tokens, program_numbers.context_tokens) AS context_tokens, numbers.max_context_tokens,
+        coalesce(numbers.sequences, program_numbers.sequences) AS sequences, numbers.images, numbers.image_width,
         numbers.image_height,
-        numbers.lora_rank, numbers.gradient_accumulation, numbers.optimizer_rank, numbers.tensor_parallel,
+        coalesce(numbers.lora_rank, program_numbers.lora_rank) AS lora_rank,
+        coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
+        numbers.optimizer_rank, numbers.tensor_parallel,
         numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
@@ -116,8 +122,7 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
-        asked.adapter AS adapter_asked,
-        iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
@@ -137,7 +142,8 @@ scenario AS (
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.micro_batches_in_flight) AS least_degree,
-        coalesce(asked.offload, 'none') AS offload, asked.argument_reason, asked.refused
+        coalesce(asked.offload, 'none') AS offload, asked.argument_reason, asked.refused, asked.program,
+        asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
     LEFT JOIN dtype ON dtype.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
     LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
@@ -219,6 +225,9 @@ resolved AS (
         run.gradient_bytes AS engine_gradient_bytes,
         run.process_context_bytes AS engine_context_bytes,
         run.unknown_reason AS engine_reason,
+        -- (an engine of which no version is told is its name alone)
+        iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
+            AS holds_for,
         has_adapted_experts(model, scenario) AS has_adapted_experts,
         constants.loss_chunks, iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
             scenario.context_tokens) AS cross_tokens,

@@ -1,0 +1,297 @@
+"""What a program really held, read from its log, against what the almanac says of it.
+
+A start-up log of vLLM, SGLang, llama.cpp or Ollama, or PyTorch's memory summary. LINES is what is known of their words; nothing else of a
+log is read, and nothing of it is run. A number that a log does not have is not there in the answer either.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.base.bounds import visible
+
+from .almanac import Almanac, Row
+from .problems import Unknown, Wrong
+from .question import Model, Use
+
+_MOST_BYTES, _MOST_LINE, _MOST_CARDS = 8 * 2**20, 4_000, 64
+# what a number counts, and whether the numbers of several cards add up (llama.cpp), or are those of each (a server)
+VLLM, SGLANG, LLAMA, PYTORCH = "vLLM", "SGLang", "llama.cpp", "PyTorch"
+_SIZE = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B|B)\b"
+_CARD = r"(?P<card>(?:CUDA|ROCm|Vulkan|SYCL|MTL|Metal)\d*)"
+LINES: tuple[tuple[str, str, str], ...] = (
+    # vllm/v1/worker/gpu_model_runner.py, gpu_worker.py, v1/core/kv_cache_utils.py; before 0.9 worker/worker.py
+    (VLLM, "version", r"Initializing an? (?:V\d )?LLM engine \(v(?P<text>[\w.+]+)\)"),
+    (VLLM, "model", r"with config: model='(?P<text>[^']+)'"),
+    (VLLM, "context_tokens", r"max_seq_len=(?P<value>\d+)"),
+    (VLLM, "gpu_count", r"tensor_parallel_size=(?P<value>\d+)"),
+    (VLLM, "quantization", r"quantization=(?P<text>[\w-]+)"),
+    (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take) {_SIZE}"),
+    (VLLM, "activations", rf"PyTorch activation peak memory takes {_SIZE}"),
+    (VLLM, "non_torch", rf"non_torch_memory takes {_SIZE}"),
+    (VLLM, "cache_pool", rf"(?:Available KV cache memory:|memory reserved for KV Cache is) {_SIZE}"),
+    (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>[\d,]+) tokens"),
+    (VLLM, "cache_blocks", r"# (?:GPU|cuda|CUDA) blocks: (?P<value>\d+)"),
+    (VLLM, "graphs", rf"Graph capturing finished in [\d.]+ secs?, took {_SIZE}"),
+    # sglang/srt/model_executor/model_runner.py and mem_cache
+    (SGLANG, "version", r"sglang[ =v]+(?P<text>\d[\w.]+)"),
+    (SGLANG, "model", r"ServerArgs\(model_path='(?P<text>[^']+)'"),
+    (SGLANG, "gpu_count", r"[(, ]tp_size=(?P<value>\d+)"),
+    (SGLANG, "context_tokens", r"context_len=(?P<value>\d+)"),
+    (SGLANG, "weights", rf"Load weight end\..{{0,300}}?mem usage={_SIZE}"),
+    (SGLANG, "cache_tokens", r"KV Cache is allocated\.(?: dtype: [\w.]+,)? #tokens: (?P<value>\d+)"),
+    (SGLANG, "cache_keys", rf"KV Cache is allocated\..{{0,200}}?\bK size: {_SIZE}"),
+    (SGLANG, "cache_values", rf"KV Cache is allocated\..{{0,200}}?\bV size: {_SIZE}"),
+    (SGLANG, "graphs", rf"Capture cuda graph end\..{{0,200}}?mem usage={_SIZE}"),
+    # llama.cpp src/llama-model.cpp, llama-kv-cache.cpp, llama-context.cpp; Ollama prints them too
+    (LLAMA, "version", r"build(?::|_info: b?| =)\s*(?P<text>\d+)"),
+    (LLAMA, "model", r"general\.name\s+(?:str\s+)?=\s*(?P<text>\S.{0,200})"),
+    (LLAMA, "quantization", r"(?:file type\s+=|model ftype\s+=)\s*(?P<text>\S+(?: - \w+)?)"),
+    (LLAMA, "context_tokens", r"llama_(?:context|new_context_with_model|init_from_model): n_ctx\s+=\s*(?P<value>\d+)"),
+    (LLAMA, "weights", rf"{_CARD} (?:model )?buffer size =\s*{_SIZE}"),
+    (LLAMA, "cache", rf"{_CARD} KV buffer size =\s*{_SIZE}"),
+    (LLAMA, "activations", rf"{_CARD} compute buffer size =\s*{_SIZE}"),
+    (LLAMA, "kv_format", r"(?:K \(|type_k = ')(?P<text>\w+)"),
+    (LLAMA, "weights", rf'msg="model weights" device={_CARD} size="{_SIZE}"'),
+    (LLAMA, "cache", rf'msg="kv cache" device={_CARD} size="{_SIZE}"'),
+    (LLAMA, "activations", rf'msg="compute graph" device={_CARD} size="{_SIZE}"'),
+    # torch/cuda/memory.py memory_summary: current, peak, allocated, freed; its units are powers of 1024
+    (PYTORCH, "allocated", rf"\| Allocated memory\s+\|[^|]+\|\s*{_SIZE}"),
+    (PYTORCH, "reserved", rf"\| GPU reserved memory\s+\|[^|]+\|\s*{_SIZE}"),
+)
+_COMPILED = tuple((program, what, re.compile(pattern)) for program, what, pattern in LINES)
+_OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
+# the words that any line of interest has: most lines of a log have none
+_MARKS = re.compile(
+    r"took|take|KV|model=|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|msg=|memory  |sglang|LLM engine|type_k"
+)
+_POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_MIXES = {"medium": "_m", "small": "_s", "large": "_l"}
+
+
+@dataclass
+class Receipt:
+    """What a log told: sizes in bytes of the card that holds most (of a server all hold alike), counts and words."""
+
+    program: str
+    is_ollama: bool = False
+    words: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    cards: dict[str, dict[str, int]] = field(default_factory=dict)  # of llama.cpp: component → card → bytes
+
+    @property
+    def name(self) -> str:
+        return "Ollama" if self.is_ollama else self.program
+
+
+def read(path: Path) -> Receipt:
+    """Raises Wrong where the file cannot be read, or is no log of a program that is known here."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise Wrong(f"{error.strerror or error}: {visible(str(path))}") from None
+    if len(raw) > _MOST_BYTES:
+        raise Wrong(
+            f"{visible(str(path))} is larger than {_MOST_BYTES // 2**20} MiB: cut it after the start of the program"
+        )
+    found: dict[str, Receipt] = {}
+    is_ollama = False
+    for line in _lines(raw.decode("utf-8", "replace")):
+        is_ollama = is_ollama or bool(_OLLAMA.search(line))
+        for program, what, pattern in _COMPILED:
+            if match := pattern.search(line):
+                _take(found.setdefault(program, Receipt(program)), what, match)
+    told = [one for one in found.values() if one.numbers or one.cards]
+    if not told:
+        raise Wrong(
+            f"{visible(str(path))} has no line that is known here: of vLLM, SGLang, llama.cpp or Ollama the log from the start on, of PyTorch "
+            "what torch.cuda.memory_summary() prints"
+        )
+    best = max(told, key=lambda one: len(one.numbers) + len(one.cards))
+    best.is_ollama = is_ollama and best.program == LLAMA
+    return best
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line[:_MOST_LINE] for line in text.splitlines() if _MARKS.search(line[:_MOST_LINE]))
+
+
+def _take(receipt: Receipt, what: str, match: re.Match[str]) -> None:
+    groups = match.groupdict()
+    if groups.get("text"):
+        receipt.words.setdefault(what, groups["text"].strip()[:200])
+        return
+    digits = groups["value"].replace(",", "")
+    if len(digits) > 18:
+        return
+    unit = groups.get("unit")
+    # what logs call GB is 1024 ** 3 in all of them
+    number = round(float(digits) * 1024 ** _POWERS[unit[0]]) if unit else int(digits)
+    card = groups.get("card")
+    if card is None:
+        receipt.numbers[what] = number
+    elif len(held := receipt.cards.setdefault(what, {})) < _MOST_CARDS:
+        held[card] = number
+
+
+def format_of(receipt: Receipt) -> str | None:
+    """The format that a log names, in the almanac's words; None where it names none that is known."""
+    said = receipt.words.get("quantization", "").lower()
+    if receipt.program == LLAMA and said:
+        mix, _, kind = said.partition(" - ")
+        return f"gguf-{mix}{_MIXES.get(kind, '')}"
+    return {
+        "awq": "awq-int4",
+        "awq_marlin": "awq-int4",
+        "gptq": "gptq-int4",
+        "gptq_marlin": "gptq-int4",
+        "fp8": "fp8",
+        "mxfp4": "mxfp4",
+        "bitsandbytes": "nf4",
+        "none": "bf16",
+    }.get(said)
+
+
+def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict[str, Any]:
+    """What the log says of each component, what the formulas say, and the difference. Raises Unknown with the reason where they say nothing."""
+    context = use.context_tokens or receipt.numbers.get("context_tokens")
+    engine = {VLLM: "vllm", SGLANG: "sglang", LLAMA: "llama.cpp", PYTORCH: None}[receipt.program]
+    if receipt.program == VLLM and re.match(r"0\.[0-8]\.", receipt.words.get("version", "")):
+        engine = "vllm-0.8"
+    asked = {
+        "m": model.model_id,
+        "dtype": use.dtype_id or (model.dtype_id if engine else None) or format_of(receipt),
+        "phase": use.phase_id,
+        "engine": engine,
+        "context": context,
+        "users": use.sequences or 1,
+        "kv": use.kv_dtype_id or _cache_format(receipt),
+        "count": max(receipt.numbers.get("gpu_count", 1), len(receipt.cards.get("weights", ())), 1),
+    }
+    (ours,) = almanac.rows(
+        "FROM footprint_of($m, dtype_id := $dtype, phase_id := $phase, engine_id := $engine, context_tokens := $context, sequences := $users, "
+        "kv_dtype_id := $kv, gpu_count := $count)",
+        asked,
+    )
+    if ours["total_bytes"] is None:
+        raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
+    lines = [
+        {
+            "component": name,
+            "log_bytes": held,
+            "ours_bytes": said,
+            "difference": round(said / held - 1, 4) if held else None,
+        }
+        for name, held, said in _pairs(receipt, ours)
+    ]
+    return {
+        "program": receipt.name,
+        "version": receipt.words.get("version"),
+        "model": model.shown,
+        **{
+            name: ours[name]
+            for name in (
+                "dtype_id",
+                "phase_id",
+                "engine_id",
+                "context_tokens",
+                "sequences",
+                "kv_dtype_id",
+                "gpu_count",
+                "holds_for",
+            )
+        },
+        "components": lines,
+        "measured": _rows(receipt, ours),
+    }
+
+
+def _cache_format(receipt: Receipt) -> str | None:
+    said = receipt.words.get("kv_format", "").lower()
+    return said if said in ("q8_0", "q4_0", "q5_0", "q5_1") else None
+
+
+def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:
+    numbers, most = receipt.numbers, {what: max(by.values()) for what, by in receipt.cards.items()}
+    cache = ours["kv_cache_bytes"] + ours["kv_padding_bytes"]
+    tokens = ours["context_tokens"] * ours["sequences"]
+    if receipt.program == PYTORCH:
+        yield from _known(
+            ("peak allocated", numbers.get("allocated"), ours["total_bytes"] - ours["overhead_bytes"]),
+            ("peak reserved", numbers.get("reserved"), ours["total_bytes"]),
+        )
+        return
+    held = numbers.get("cache_keys", 0) + numbers.get("cache_values", 0) or numbers.get("cache_pool")
+    yield from _known(
+        ("weights", numbers.get("weights") or most.get("weights"), ours["weights_bytes"]),
+        ("KV cache", most.get("cache"), cache),
+        # a server's cache is all that is left: what a token takes of it can be compared
+        (
+            "KV cache, 1,000 tokens",
+            round(1000 * held / numbers["cache_tokens"]) if held and numbers.get("cache_tokens") else None,
+            round(1000 * cache / tokens),
+        ),
+        ("activations", numbers.get("activations") or most.get("activations"), ours["activations_bytes"]),
+        (
+            "beside PyTorch",
+            numbers["non_torch"] + numbers.get("graphs", 0) if "non_torch" in numbers else None,
+            ours["overhead_bytes"],
+        ),
+    )
+
+
+def _known(*pairs: tuple[str, int | None, int]) -> Iterator[tuple[str, int, int]]:
+    return ((name, held, said) for name, held, said in pairs if held)
+
+
+# of a log's words, the metric of measured.csv
+_METRICS = {
+    "weights": "weights_bytes",
+    "cache": "kv_cache_bytes",
+    "cache_pool": "kv_cache_bytes",
+    "cache_tokens": "kv_tokens",
+    "activations": "compute_buffer",
+    "non_torch": "non_torch",
+    "allocated": "peak_allocated",
+    "reserved": "peak_reserved",
+}
+
+
+def _rows(receipt: Receipt, ours: Row) -> list[dict[str, Any]]:
+    found = receipt.numbers | {what: max(by.values()) for what, by in receipt.cards.items()}
+    shared = f"TP{ours['gpu_count']}" if receipt.program in (VLLM, SGLANG) else f"layer split x{ours['gpu_count']}"
+    return [
+        {
+            "model_id": ours["model_id"],
+            "phase": ours["phase_id"],
+            "weights_dtype": ours["dtype_id"],
+            "seq_len": ours["context_tokens"],
+            "parallelism": "1 GPU" if ours["gpu_count"] == 1 else shared,
+            "framework": " ".join(filter(None, (receipt.name, receipt.words.get("version")))),
+            "metric": metric,
+            "value": value,
+            "unit": "tokens" if metric == "kv_tokens" else "B",
+            "value_bytes": None if metric == "kv_tokens" else value,
+            "is_trap": "false",
+            "confidence": "high",
+            "scope": "per_gpu",
+            "kv_dtype": ours["kv_dtype_id"],
+        }
+        for what, metric in _METRICS.items()
+        if (value := found.get(what))
+    ]
+
+
+def as_csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
+    """Lines of measured.csv; its id, its source and the card are left to who gives them."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writerows({name: "" if row.get(name) is None else row[name] for name in columns} for row in rows)
+    return out.getvalue()

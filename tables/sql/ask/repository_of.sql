@@ -1,0 +1,62 @@
+-- repository_of('TheBloke/Llama-2-7B-GPTQ'): which model and which format a name speaks of that is not a model's own.
+--
+--   a repository of a quantisation (…-AWQ, …-bnb-4bit, mlx-community/…-4bit, …-GGUF:Q4_K_M), a file of GGUF, a tag of
+--   Ollama (llama3.1:8b-instruct-q4_K_M), or a model's name without its organisation; one row, and no model where
+--   nothing is found. A model is found by the letters and digits of its name, also with -Instruct, -it or -Chat behind
+--   it; of several the one that is known, and most downloaded
+--
+-- gpus_called('A100 40G'): the cards that go by a name, without the maker's words, and with its memory where that is
+-- said; none, one, or several that differ in what was not said.
+--
+-- Units: GiB. Source: the tables repository_name, model, gpu. Not covered: names that are neither a model's nor made
+-- by these patterns.
+
+CREATE OR REPLACE MACRO plain_name(name) AS
+    regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
+
+CREATE OR REPLACE TABLE plain_model AS
+SELECT plain_name(model_id) AS name,
+    arg_max(model_id, (anatomy_grade <> 'unknown')::BIGINT * 1e12 + coalesce(downloads_30d, 0)) AS model_id
+FROM model GROUP BY plain_name(model_id);
+
+CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
+WITH named AS (SELECT regexp_replace(trim(asked::VARCHAR), '^(https?://)?(hf\.co|huggingface\.co)/', '') AS name),
+matched AS (
+    SELECT pattern.name_rank, pattern.note,
+        regexp_replace(whole, '(?i)' || pattern.name_pattern, pattern.base_name) AS base,
+        lower(regexp_replace(whole, '(?i)' || pattern.name_pattern, coalesce(pattern.name_dtype, ''))) AS dtype,
+        whole
+    FROM repository_name AS pattern CROSS JOIN (SELECT iif(contains(pattern.name_pattern, '/'), name,
+        regexp_replace(name, '^.*/', '')) AS whole FROM named) AS one
+    WHERE regexp_matches(whole, '(?i)' || pattern.name_pattern)
+    UNION ALL
+    SELECT NULL, NULL, name, NULL, name FROM named
+),
+first_match AS (FROM matched ORDER BY name_rank NULLS LAST LIMIT 1),
+found AS (
+    SELECT plain.model_id, ending.place
+    FROM first_match CROSS JOIN (VALUES (1, ''), (2, 'instruct'), (3, 'it'), (4, 'chat')) AS ending(place, word)
+    JOIN plain_model AS plain ON plain.name = plain_name(first_match.base) || ending.word
+    ORDER BY ending.place LIMIT 1
+)
+SELECT asked::VARCHAR AS asked, (SELECT found.model_id FROM found) AS model_id,
+    (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE first_match.dtype WHEN 'gguf-f16' THEN 'fp16'
+        WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
+        ELSE first_match.dtype END) AS dtype_id,
+    nullif(first_match.dtype, '') AS dtype_named, first_match.note
+FROM first_match;
+
+CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(lower(name),
+    '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
+    'g'), ' ', '', 'g');
+
+CREATE OR REPLACE MACRO gpus_called(asked) AS TABLE
+WITH said AS (
+    SELECT plain_card(asked) AS name, try_cast(regexp_extract(lower(asked), '(\d+) ?gi?b?\b', 1) AS BIGINT) AS size_gib
+)
+SELECT gpu.gpu_id, gpu.name, gpu.capacity_bytes
+FROM gpu JOIN said ON said.name <> '' AND (plain_card(replace(gpu.gpu_id, '-', ' ')) = said.name
+        OR plain_card(gpu.name) = said.name
+        OR plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')) = said.name)
+    AND coalesce(said.size_gib = gpu.memory_gib_nominal, true)
+ORDER BY gpu.gpu_id;

@@ -1,0 +1,132 @@
+-- Programs: what a question that names one leaves unsaid is the program's own default.
+--
+--   with_program(relation)   the questions of a relation with the defaults of their programs filled in, the reason why
+--                            a program has no answer, and for which of its versions the answer holds
+--
+-- A version is compared number by number, three of them: what a row holds for ends with all releases of its
+-- max_version (0.8 holds for 0.8.5). A version below, above or between what was read has no answer, and no program has
+-- that of another. A question without a program is not touched.
+--
+-- Units: none. Source: the table program. Not covered: what a program is told in files of its own.
+
+-- a million each for the second and third number: beyond any release, and whole in a double
+CREATE OR REPLACE MACRO version_place(version, place) AS
+    try_cast(string_split(replace(replace(lower(version), 'v', ''), 'b', ''), '.')[place] AS BIGINT);
+
+CREATE OR REPLACE MACRO version_number(version) AS
+    version_place(version, 1) * 1000000 * 1000000 + coalesce(version_place(version, 2), 0) * 1000000
+        + coalesce(version_place(version, 3), 0);
+
+-- the first number that is none of a version's releases
+CREATE OR REPLACE MACRO version_after(version) AS version_number(version) + CASE len(string_split(version, '.'))
+    WHEN 1 THEN 1000000 * 1000000
+    WHEN 2 THEN 1000000
+    ELSE 1
+END;
+
+CREATE OR REPLACE MACRO version_range(least, most) AS iif(least = most, least, least || ' to ' || most);
+
+-- By phase. Of a program that is not asked for a version, its newest row.
+CREATE OR REPLACE TABLE program_row AS
+SELECT one.* EXCLUDE (phase_ids, other_names) REPLACE (
+        coalesce(unknown_reason, iif(lora_dropout > 0 AND phase_id IN ('lora', 'qlora'), name || ' drops '
+            || lora_dropout::VARCHAR || ' of what adapters read (lora_dropout), and the copies that this keeps are not '
+            || 'counted yet', NULL)) AS unknown_reason),
+    version_number(min_version) AS from_number,
+    version_after(max_version) AS below_number,
+    coalesce(version_number(max_version) = max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id),
+        true) AS is_newest,
+    name || coalesce(' ' || version_range(min_version, max_version), '') AS holds_for
+FROM (SELECT *, unnest(string_split(phase_ids, ' ')) AS phase_id FROM program) AS one;
+
+-- What there is to say of a program and a phase, by every name that people use of it.
+CREATE OR REPLACE TABLE program_name AS
+WITH known AS (
+    SELECT program_id, phase_id, string_agg(version_range(min_version, max_version), ', '
+        ORDER BY from_number) AS versions
+    FROM program_row GROUP BY program_id, phase_id
+),
+able AS (
+    SELECT phase_id, string_agg(DISTINCT program_id, ', ' ORDER BY program_id) FILTER (unknown_reason IS NULL) AS ids,
+        string_agg(DISTINCT program_id, ', ' ORDER BY program_id)
+            FILTER (unknown_reason IS NULL AND NOT is_one_machine) AS spread_ids
+    FROM program_row GROUP BY phase_id
+),
+named AS (
+    SELECT program_id, any_value(name) AS name, list_distinct(flatten(list(list_concat([program_id, lower(name)],
+        coalesce(string_split(lower(other_names), '; '), []))))) AS names
+    FROM program GROUP BY program_id
+)
+SELECT
+    unnest(named.names) AS program_name, named.program_id, named.name, phase.phase_id, own.versions,
+    able.spread_ids,
+    iif(own.program_id IS NULL, named.name || ' has no ' || phase.phase_id || ' (it has ' || (SELECT
+        string_agg(each.phase_id, ', ' ORDER BY each.phase_id) FROM known AS each
+        WHERE each.program_id = named.program_id) || '); '
+        || phase.phase_id || ' is done by program := ' || able.ids, NULL) AS phase_reason
+FROM named CROSS JOIN phase
+LEFT JOIN able ON able.phase_id = phase.phase_id
+LEFT JOIN known AS own ON own.program_id = named.program_id AND own.phase_id = phase.phase_id;
+
+CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
+    WHEN asked.program_version IS NULL THEN NULL
+    WHEN version_number(asked.program_version::VARCHAR) IS NULL
+        THEN 'program_version := ' || asked.program_version::VARCHAR || ' is no version (0.8, 2025.9.1)'
+    WHEN usual.program_id IS NULL
+        THEN known.name || ' ' || asked.program_version::VARCHAR || coalesce(' is not known (known: ' || known.versions
+            || ')', ' is not known: for which versions its row holds, no source told')
+END;
+
+-- the cards of more than one machine
+CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
+    iif(usual.is_one_machine AND asked_number(asked.gpu_count) > constants.server_gpu_count,
+        known.name || ' is known on the cards of one machine alone, and gpu_count := ' || asked_number(asked.gpu_count)
+            || ' is more than ' || constants.server_gpu_count::BIGINT || '; on several machines: program := '
+            || known.spread_ids, NULL);
+
+CREATE OR REPLACE MACRO program_reason(asked, known, usual, constants) AS CASE
+    WHEN asked.program IS NULL
+        THEN iif(asked.program_version IS NULL, NULL, 'program_version is of a program: program := vllm')
+    WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
+    ELSE coalesce(known.phase_reason, version_reason(asked, known, usual),
+        machine_reason(asked, known, usual, constants), usual.unknown_reason,
+        iif(lower(asked.engine_id::VARCHAR) <> usual.engine_id, known.name || ' runs engine_id := ' || usual.engine_id
+            || ', not ' || asked.engine_id::VARCHAR, NULL))
+END;
+
+CREATE OR REPLACE MACRO with_program(relation) AS TABLE
+SELECT
+    asked.* REPLACE (
+        coalesce(asked.engine_id::VARCHAR, usual.engine_id) AS engine_id,
+        coalesce(asked.dtype_id::VARCHAR, usual.dtype_id) AS dtype_id,
+        coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
+        coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
+        coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
+        coalesce(asked.precision::VARCHAR, usual.precision) AS precision,
+        coalesce(asked.loss::VARCHAR, usual.loss) AS loss,
+        coalesce(asked.attention::VARCHAR, usual.attention) AS attention,
+        coalesce(asked.lora_targets::VARCHAR, usual.lora_targets) AS lora_targets,
+        coalesce(asked.sharding::VARCHAR, iif(asked_number(asked.gpu_count) > 1, usual.sharding, NULL)) AS sharding,
+        coalesce(known.program_id, lower(asked.program::VARCHAR)) AS program
+    ),
+    -- numbers stand apart: what was asked may be none, and has its reason
+    {
+        'context_tokens': CASE
+            WHEN usual.reads_whole_context THEN model.max_context_tokens
+            WHEN usual.context_tokens IS NOT NULL THEN least(usual.context_tokens, model.max_context_tokens)
+        END,
+        'sequences': usual.sequences, 'lora_rank': usual.lora_rank,
+        'gradient_accumulation': usual.gradient_accumulation
+    } AS program_numbers,
+    program_reason(asked, known, usual, constants) AS program_reason, usual.holds_for AS program_holds_for,
+    usual.card_share AS program_share
+FROM query_table(relation) AS asked
+LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
+    AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
+LEFT JOIN program_row AS usual ON usual.program_id = known.program_id AND usual.phase_id = known.phase_id
+    AND iif(asked.program_version IS NULL, usual.is_newest,
+        version_number(asked.program_version::VARCHAR) >= usual.from_number
+            AND version_number(asked.program_version::VARCHAR) < usual.below_number)
+LEFT JOIN model_name AS named ON named.name = lower(asked.model_id::VARCHAR)
+LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
+CROSS JOIN constants_row;

@@ -1,0 +1,74 @@
+"""Names as people write them: repositories of a quantisation, files, tags of Ollama, cards without their maker's words."""
+
+import duckdb
+import pytest
+
+from tests.ask.conftest import TEXT
+
+NAMES = {
+    "Qwen/Qwen3-8B-AWQ": "awq-int4",
+    "qwen/qwen3-8b": None,
+    "JunHowie/Qwen3-8B-GPTQ-Int4": "gptq-int4",
+    "someone/Qwen3-8B-GPTQ-Int8": "gptq-int8",
+    "mlx-community/Qwen3-8B-4bit": "mlx-4bit",
+    "lmstudio-community/Qwen3-8B-MLX-8bit": "mlx-8bit",
+    "unsloth/Qwen3-8B-unsloth-bnb-4bit": "nf4",
+    "bartowski/Qwen_Qwen3-8B-GGUF": None,
+    "Qwen3-8B-Q4_K_M.gguf": "gguf-q4_k_m",
+    "qwen3-8b.q8_0.gguf": "gguf-q8_0",
+    "Qwen3-8B-BF16-00001-of-00002.gguf": "bf16",
+    "hf.co/unsloth/Qwen3-8B-GGUF:Q5_K_M": "gguf-q5_k_m",
+    "qwen3:8b": "gguf-q4_k_m",
+    "qwen3:8b-q8_0": "gguf-q8_0",
+    "Qwen3-8B": None,
+}
+
+
+@pytest.fixture
+def macro(folder):
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        yield lambda query, *values: connection.execute(query, values).fetchall()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
+    if name.startswith("bartowski/"):  # the organisation stands in the name too: not this model's letters
+        assert macro("SELECT model_id FROM repository_of($1)", name) == [(None,)]
+        return
+    assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]
+
+
+def test_a_name_that_nothing_is_known_of_stays_unknown(macro):
+    assert macro("SELECT model_id, dtype_id FROM repository_of('nobody/nothing-AWQ')") == [(None, "awq-int4")]
+
+
+def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
+    told = ask_json("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")
+    assert {row["dtype_id"] for row in told["formats"]} == {"gptq-int4"} and told["model"] == TEXT
+    assert told["taken"] == f"someone/Qwen3-8B-GPTQ-Int4 is taken as {TEXT} in gptq-int4."
+    assert told["taken"] in ask("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")[1]
+    said = ask_json("fits", "qwen3:8b", "--gpu", "rtx-4090", "--format", "Q8_0")
+    assert {row["dtype_id"] for row in said["formats"]} == {"gguf-q8_0"}
+
+
+@pytest.mark.parametrize(
+    ("called", "cards"),
+    [
+        ("3090", ["rtx-3090"]),
+        ("NVIDIA GeForce RTX 3090", ["rtx-3090"]),
+        ("4060 ti 16g", ["rtx-4060-ti-16gb"]),
+        ("A100 40G", ["a100-pcie-40gb", "a100-sxm-40gb"]),
+        ("a100-80gb", ["a100-pcie-80gb", "a100-sxm-80gb"]),
+        ("V100 32GB", ["v100-sxm2-32gb"]),
+        ("A6000", ["rtx-a6000"]),
+        ("nothing", []),
+        ("24GB", []),
+    ],
+)
+def test_a_card_is_known_by_what_people_call_it(macro, called, cards):
+    assert [row[0] for row in macro("SELECT gpu_id FROM gpus_called($1)", called)] == cards
+
+
+def test_of_several_cards_of_a_name_the_one_that_gives_least_is_asked(ask_json):
+    told = ask_json("fits", TEXT, "--gpu", "A100 40G")
+    assert told["card"]["gpu_id"].endswith("40gb") and "a100-sxm-40gb" in told["card"]["notes"][0]

@@ -1,0 +1,46 @@
+"""`--program`: what the question leaves unsaid is what the program does by itself."""
+
+import pytest
+
+from tests.ask.conftest import TEXT
+
+CARD = ("--gpu", "rtx-4090")
+
+
+def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json, ask):
+    told = ask_json("fits", TEXT, *CARD, "--program", "ollama")
+    assert {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}
+    assert told["use"]["context_tokens"] == 4096 and told["use"]["sequences"] == 1
+    assert told["formats"][0]["holds_for"] == "Ollama 0.30 to 0.33"
+    assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
+
+
+@pytest.mark.parametrize("asked", ["vllm 0.19", "vllm==0.19.1", "vLLM v0.19", "vllm@0.19"])
+def test_a_version_is_said_as_people_write_it(ask_json, asked):
+    told = ask_json("fits", TEXT, *CARD, "--program", asked, "--context", "4096", "--format", "bf16")
+    assert [row["holds_for"] for row in told["formats"]] == ["vLLM 0.19"]
+
+
+def test_a_training_takes_the_programs_recipe(ask_json):
+    told = ask_json("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "llama-factory")
+    assert told["use"]["sequences"] == 8 and told["use"]["context_tokens"] == 2048
+    assert (
+        ask_json("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "llama-factory", "--users", "2")[
+            "use"
+        ]["sequences"]
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "words"),
+    [
+        (("--program", "olama"), 2, "nearest: ollama"),
+        (("--program", "ollama", "--phase", "qlora"), 2, "qlora is done by program := "),
+        (("--program", "unsloth", "--phase", "qlora"), 3, "kernels of its own"),
+        (("--program", "vllm 0.5"), 3, "known: 0.8, 0.19, 0.26 to 0.29"),
+    ],
+)
+def test_what_a_program_cannot_do_is_told_with_what_can(ask, asked, status, words):
+    ended, _out, error = ask("fits", TEXT, *CARD, *asked)
+    assert ended == status and words in " ".join(error.split())

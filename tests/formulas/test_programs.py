@@ -1,0 +1,138 @@
+"""Programs that people run: a question that names one gets its defaults and its engine, for the versions that were read, or a reason."""
+
+import pytest
+
+from pipeline.book.facts import read_facts
+from pipeline.book.schema import ENUMS
+
+MODEL = "Qwen/Qwen3-8B"
+
+
+def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
+    asked = footprint_of(MODEL, program="ollama")
+    said = footprint_of(MODEL, dtype_id="gguf-q4_k_m", engine_id="llama.cpp", context_tokens=4096)
+    assert asked["total_bytes"] == said["total_bytes"] and asked["holds_for"].startswith("Ollama 0.30")
+    assert (asked["program"], asked["engine_id"], asked["context_tokens"]) == ("ollama", "llama.cpp", 4096)
+    more = footprint_of(MODEL, program="Ollama", context_tokens=9000, dtype_id="gguf-q8_0")
+    assert (more["context_tokens"], more["dtype_id"], more["engine_id"]) == (9000, "gguf-q8_0", "llama.cpp")
+
+
+def test_a_server_that_takes_all_that_the_model_reads_is_answered_so(footprint_of):
+    assert footprint_of(MODEL, program="vllm")["context_tokens"] == 40960
+    assert footprint_of(MODEL, program="vllm", context_tokens=2048)["context_tokens"] == 2048
+
+
+def test_a_default_is_never_more_than_the_model_reads(footprint_of, book):
+    (short,) = book.execute(
+        "SELECT model_id FROM shape WHERE max_context_tokens < 4096 AND layer_count IS NOT NULL ORDER BY 1 LIMIT 1"
+    ).fetchall()
+    (most,) = book.execute("SELECT max_context_tokens FROM shape WHERE model_id = $1", short).fetchall()
+    assert footprint_of(short[0], program="ollama")["context_tokens"] == most[0]
+
+
+def test_training_programs_have_their_own_recipe(footprint_of):
+    row = footprint_of(MODEL, program="llama factory", phase_id="lora")
+    said = dict(checkpointing="full", precision="mixed", lora_rank=8, lora_targets="all-linear", sequences=8)
+    assert {name: row[name] for name in said} == said
+    assert row["total_bytes"] == footprint_of(MODEL, phase_id="lora", context_tokens=2048, **said)["total_bytes"]
+    plain = footprint_of(MODEL, program="trl", program_version="1.0", phase_id="full-finetune")
+    assert (plain["dtype_id"], plain["precision"], plain["sequences"]) == ("fp32", "amp", 8) and plain["total_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("version", "holds_for"),
+    [
+        ("0.8.5.post1", "vLLM 0.8"),
+        ("v0.19.1", "vLLM 0.19"),
+        ("0.27", "vLLM 0.26 to 0.29"),
+        ("0.29.9", "vLLM 0.26 to 0.29"),
+    ],
+)
+def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds_for):
+    assert footprint_of(MODEL, program="vllm", program_version=version)["holds_for"] == holds_for
+
+
+@pytest.mark.parametrize("version", ["0.5", "0.18.0", "0.20", "0.30", "1"])
+def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
+    row = footprint_of(MODEL, program="vllm", program_version=version)
+    assert row["total_bytes"] is None and row["holds_for"] is None
+    assert row["unknown_reason"] == f"vLLM {version} is not known (known: 0.8, 0.19, 0.26 to 0.29)"
+
+
+REFUSED = {
+    "a name that nobody has": ({"program": "olama"}, "no such program: olama (nearest: ollama"),
+    "a server asked to train": ({"program": "ollama", "phase_id": "qlora"}, "qlora is done by program := "),
+    "a trainer asked to serve": (
+        {"program": "trl"},
+        "TRL has no inference (it has full-finetune, lora, pretrain, qlora)",
+    ),
+    "more cards than a machine has": (
+        {"program": "unsloth", "phase_id": "qlora", "gpu_count": 16},
+        "on several machines: program := ",
+    ),
+    "what no formula describes": ({"program": "unsloth", "phase_id": "qlora"}, "kernels of its own"),
+    "an adapter that drops": ({"program": "ms-swift", "phase_id": "lora"}, "ms-swift drops 0.05"),
+    "a version that is none": ({"program": "vllm", "program_version": "new"}, "is no version"),
+    "a version of nothing": ({"program_version": "1.0"}, "program_version is of a program"),
+    "another program's engine": (
+        {"program": "ollama", "engine_id": "vllm"},
+        "Ollama runs engine_id := llama.cpp, not vllm",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_program_cannot_do_has_a_reason(footprint_of, case):
+    asked, reason = REFUSED[case]
+    row = footprint_of(MODEL, **asked)
+    assert row["total_bytes"] is None and reason in row["unknown_reason"]
+
+
+def test_no_program_is_answered_with_the_numbers_of_an_engine_that_is_not_its_own(book):
+    """Either a row names an engine or it says why nothing is known."""
+    rows = book.execute("SELECT engine_id, unknown_reason FROM program").fetchall()
+    assert all((engine is None) != (reason is None) for engine, reason in rows)
+
+
+def test_the_share_of_the_card_is_that_of_the_version(book):
+    need = "SELECT engine_setting FROM fits_on('rtx-4090', $model, program := 'vllm', program_version := $version, context_tokens := $tokens)"
+
+    def share(version, tokens):
+        asked = {"model": MODEL, "version": version, "tokens": tokens}
+        return book.execute(need, asked).fetchall()[0][0]
+
+    assert share("0.19", 27000) == "--gpu-memory-utilization 0.91"
+    assert share("0.26", 27000) is None
+
+
+def test_every_macro_that_takes_a_scenario_takes_a_program(book):
+    limits = "SELECT engine_id, context_tokens FROM limits_on('rtx-4090', $1, program := 'ollama')"
+    assert book.execute(limits, [MODEL]).fetchall() == [("llama.cpp", 4096)]
+    book.execute(f"CREATE OR REPLACE TEMP TABLE of_program AS SELECT '{MODEL}' AS model_id, 'ollama' AS program")
+    fits = "SELECT dtype_id, holds_for FROM fits_in('of_program', 'rtx-4090', is_plain := false)"
+    assert book.execute(fits).fetchall() == [("gguf-q4_k_m", "Ollama 0.30 to 0.33")]
+
+
+def test_versions_of_a_program_do_not_overlap(book):
+    twice = """
+        SELECT a.program_id, a.phase_id FROM program_row AS a JOIN program_row AS b
+        ON a.program_id = b.program_id AND a.phase_id = b.phase_id AND a.from_number < b.from_number
+            AND a.below_number > b.from_number
+    """
+    assert book.execute(twice).fetchall() == []
+    newest = "SELECT program_id, phase_id FROM program_row WHERE is_newest GROUP BY ALL HAVING count(*) > 1"
+    assert book.execute(newest).fetchall() == []
+    assert (
+        book.execute("SELECT program_name, phase_id FROM program_name GROUP BY ALL HAVING count(*) > 1").fetchall()
+        == []
+    )
+
+
+def test_what_a_program_says_belongs_to_its_phases():
+    for row in read_facts()["program"].to_dicts():
+        phases = row["phase_ids"].split()
+        assert set(phases) <= set(ENUMS["phase_id"])
+        if "inference" in phases:
+            assert not any(row[name] for name in ("optimizer_id", "checkpointing", "precision", "loss", "lora_rank"))
+        if row["lora_rank"] or row["lora_targets"]:
+            assert set(phases) <= {"lora", "qlora"}
