@@ -45,6 +45,7 @@ TYPES = {
     "image_width": pl.Int64,
     "image_height": pl.Int64,
     "audio_seconds": pl.Float64,
+    "lora_dropout": pl.Float64,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'", "sequences": "1"}

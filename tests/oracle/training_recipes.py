@@ -82,11 +82,17 @@ def loss_of(model, named: dict, form: str):
     return total
 
 
-def adapter_config(kind: str, rank: int, targets, left_out=None):
+def adapter_config(kind: str, rank: int, targets, left_out=None, dropout: float = 0.0):
     import peft
 
     if kind == "ia3":
         return peft.IA3Config(target_modules=targets, feedforward_modules=[], exclude_modules=left_out)
     return peft.LoraConfig(
-        r=rank, lora_alpha=16, target_modules=targets, use_dora=kind == "dora", exclude_modules=left_out
+        r=rank,
+        lora_alpha=16,
+        target_modules=targets,
+        use_dora=kind == "dora",
+        use_rslora=kind == "rslora",
+        lora_dropout=dropout,
+        exclude_modules=left_out,
     )

@@ -61,7 +61,12 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
         'lora_targets := experts: this model has no routed experts; attention, query-value or all-linear'
     WHEN scenario.lora_targets = 'experts' AND scenario.phase_id = 'qlora'
         THEN 'adapters of quantised routed experts are not established yet'
-    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'dora') THEN 'adapter is lora or dora'
+    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'rslora', 'dora')
+        THEN 'adapter is lora, rslora or dora'
+    WHEN scenario.adapter = 'dora' AND scenario.has_adapter_dropout
+        THEN 'what DoRA keeps with lora_dropout is not established yet'
+    WHEN scenario.has_adapter_dropout AND scenario.has_adapted_experts THEN
+        'lora_dropout: peft has none of fused routed experts; lora_targets := attention or query-value'
     WHEN scenario.adapter = 'dora' AND scenario.has_adapted_experts
         THEN 'peft has no DoRA of routed experts: lora_targets := attention or query-value'
     WHEN NOT scenario.is_adapter AND scenario.adapter_asked IS NOT NULL

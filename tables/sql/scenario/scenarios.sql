@@ -80,6 +80,7 @@ typed AS (
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
         iif(argument_reason IS NULL, NULL, asked_numbers(asked)) AS refused,
         iif(argument_reason IS NULL, try_cast(asked.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
+        iif(argument_reason IS NULL, try_cast(asked.lora_dropout AS DOUBLE), NULL) AS lora_dropout,
         argument_reason
     FROM checked
 ),
@@ -116,8 +117,8 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
-        asked.adapter AS adapter_asked,
-        iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout,
+        asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
@@ -203,8 +204,9 @@ resolved AS (
         expert_padding(rule, model, scenario) AS expert_padding, coalesce(rule.has_fused_kernels, false)
             AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
-        scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
-        computed_bytes_each(scenario) AS compute_bytes, asked_trained_bytes_each(scenario) AS trained_bytes_each,
+        scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
+        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
+        asked_trained_bytes_each(scenario) AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,

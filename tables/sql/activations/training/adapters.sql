@@ -6,7 +6,8 @@
 -- Not covered: adapters of quantised routed experts.
 
 -- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy,
--- but where the input has that precision already: then layers that read the same norm share it.
+-- but where the input has that precision already: then layers that read the same norm share it. Dropout gives each
+-- layer an input of its own in any precision, and a mask of a byte an element.
 CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
     WHEN NOT scenario.is_adapter THEN 0
     ELSE adapter_compute_bytes(scenario) * (adapted_inputs(model, scenario) + scenario.lora_rank
@@ -14,12 +15,14 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
         + iif(scenario.has_adapted_experts AND scenario.lora_targets <> 'experts', model.lora_beside_input_sum
             + scenario.lora_rank * model.lora_beside_module_count, 0)
         - CASE
+            WHEN scenario.has_adapter_dropout THEN 0
             WHEN scenario.compute_bytes < 4 AND scenario.precision <> 'pure' OR scenario.lora_targets = 'experts' THEN 0
             WHEN scenario.lora_targets IN ('attention', 'query-value') OR scenario.has_adapted_experts THEN
                 iif(model.has_fused_qkv, 0, iif(scenario.lora_targets = 'query-value', 1, 2) * model.layer_count
                     * model.hidden_size)
             ELSE model.hidden_input_sum - model.norm_output_sum
         END)
+        + iif(scenario.has_adapter_dropout, adapted_inputs(model, scenario), 0)
         -- dora: what the base layer and the adapter give, for the magnitude's gradient
         + iif(scenario.adapter = 'dora', (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
             * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)
