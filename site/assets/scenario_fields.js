@@ -39,7 +39,7 @@ export const GROUPS = [
     adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },
     lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },
-    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts"), when: adapts },
+    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts attention-experts"), when: adapts },
   }],
   ["Picture or film", {
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },

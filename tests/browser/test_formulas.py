@@ -63,7 +63,7 @@ def scenarios(book, count, seed=20):
             "optimizer_id": maybe(["adamw", "adamw-8bit", "sgd"] if sane else ids["optimizer"]),
             "checkpointing": maybe(["none", "full", "selective"]),
             "lora_rank": maybe([4, 64]),
-            "lora_targets": maybe(["attention", "query-value", "all-linear", "experts"]),
+            "lora_targets": maybe(["attention", "query-value", "all-linear", "experts", "attention-experts"]),
             "lora_dropout": maybe([0.0, 0.05]) if dice.random() < 0.3 else None,
             "adapter": maybe(["lora", "rslora", "dora"]) if phase in ("lora", "qlora") else None,
             "loss": maybe(["full", "chunked", "fused"]),

@@ -14,6 +14,11 @@ def judged():
     return step_account.judged("training_recipes.csv")
 
 
+@pytest.fixture(scope="module")
+def packed():
+    return step_account.judged("training_packed.csv")
+
+
 def test_every_recipe_is_answered(judged):
     assert len(judged) > 65
     assert not [(step_account.said(row), row["reason"]) for row in judged if row["error"] is None]
@@ -29,6 +34,24 @@ def test_adapters_of_routed_experts_alone_are_those_of_real_steps(judged):
     assert len({row["model"] for row in experts}) >= 5
     assert {row["checkpointing"] for row in experts} == {"none", "full"}
     assert sum(abs(row["error"]) for row in experts) / len(experts) < 0.005
+
+
+def test_packed_experts_are_unpacked_as_real_steps_unpack_them(packed):
+    """A base that nobody prepares in fp32, its routed experts in 4 bits, adapters beside attention and experts."""
+    assert {row["lora_targets"] for row in packed} >= {"attention", "attention-experts", "experts"}
+    assert {row["checkpointing"] for row in packed} == {"none", "full"}
+    assert {row["dtype_id"] for row in packed} == {"nf4", "nf4-experts"}
+    assert max(abs(row["error"]) for row in packed) < 0.001
+    adapted = [row for row in packed if int(row["adapters_bytes"]) != 2 * int(row["adapter_parameters"])]
+    assert not adapted
+
+
+def test_checkpoints_in_the_host_and_a_loss_by_chunks_are_never_too_little():
+    """Unsloth's mechanism around Transformers' layers and peft's adapters: its own kernels hold less than these."""
+    rows = step_account.judged("training_offloaded.csv")
+    assert len(rows) >= 5
+    outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in rows if not UNDER <= row["error"] <= 0.03]
+    assert not outside
 
 
 def test_dropout_of_adapters_costs_what_real_steps_hold(judged):

@@ -25,7 +25,13 @@ from pathlib import Path
 import fake_cuda
 
 # columns of a recipe that a table may leave out, and what they then are
-DEFAULTS = {"adapter": "lora", "loss": "full", "gradient_accumulation": "1", "lora_dropout": "0"}
+DEFAULTS = {
+    "adapter": "lora",
+    "loss": "full",
+    "gradient_accumulation": "1",
+    "lora_dropout": "0",
+    "engine_id": "transformers",
+}
 MODELS = Path(__file__).with_name("training_models.csv")
 PEAKS = Path(__file__).with_name("training_peaks.csv")
 STEPS = 2
@@ -85,7 +91,7 @@ def build(model_row: dict[str, str], row: dict[str, str]):
     with torch.device("meta"):
         model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
         if row["phase_id"] == "qlora":
-            quantise(model, is_prepared=row["precision"] != "pure")
+            quantise(model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth")
         if row["lora_rank"]:
             model = with_adapters(model, row)
         if row["dtype_id"].endswith("-experts"):
@@ -98,6 +104,8 @@ def build(model_row: dict[str, str], row: dict[str, str]):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=arguments)
         if row["lora_rank"]:
             model.enable_input_require_grads()
+        if row["engine_id"] == "unsloth":
+            training_recipes.offload_checkpoints(model)
     return model
 
 
@@ -212,6 +220,12 @@ def with_adapters(model, row: dict[str, str]):
     if row["lora_targets"].endswith("experts"):
         settings.target_parameters = experts_of(model)
     adapted = peft.get_peft_model(model, settings)
+    if (
+        row["engine_id"] == "unsloth"
+    ):  # under autocast neither its kernels nor peft's adapters of packed layers cast what they read
+        for module in adapted.modules():
+            if hasattr(module, "lora_A"):
+                module.cast_input_dtype_enabled = False
     if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
         for parameter in adapted.parameters():
             if parameter.requires_grad:
@@ -315,7 +329,7 @@ def train(model, ids, row: dict[str, str], tracker) -> int:
         tracker.reset_peak()
         for _ in range(int(row["gradient_accumulation"])):
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-                loss = training_recipes.loss_of(model, dict(named), row["loss"])
+                loss = training_recipes.loss_of(model, dict(named), row["loss"], row["engine_id"])
             gc.collect()
             tracker.sums_in_place = True
             loss.backward()

@@ -53,7 +53,7 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, engine_norm_form, dtype_id = 'fp16' AS is_half
+        has_fused_kernels, repeats_keys, prepares_base, engine_norm_form, dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -95,7 +95,7 @@ step AS (
         AND recipe.sequences = least(scenario.sequences, 2) AND recipe.tensor_parallel = scenario.tensor_parallel
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
-        AND recipe.is_half = (scenario.dtype_id = 'fp16')
+        AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form
 ),
 -- Of a pipeline the two stages that can be the worst, else the whole model: what it holds, and its moments. (Two
