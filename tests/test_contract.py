@@ -91,6 +91,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "image_width",
             "image_height",
             "audio_seconds",
+            "lora_dropout",
             "program",
             "program_version",
         ]

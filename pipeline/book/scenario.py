@@ -45,6 +45,7 @@ TYPES = {
     "image_width": pl.Int64,
     "image_height": pl.Int64,
     "audio_seconds": pl.Float64,
+    "lora_dropout": pl.Float64,
     "program": pl.String,
     "program_version": pl.String,
 }

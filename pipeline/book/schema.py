@@ -115,7 +115,7 @@ FACTS = _tables(
         "dtype",
         "Formats that weights are held in, and the engine that runs each by default.",
         "dtype_id",
-        "dtype_id name engine_id bits_per_weight? product_bits? is_trainable note? source",
+        "dtype_id name engine_id bits_per_weight? product_bits? is_trainable has_packed_experts note? source",
     ),
     _table(
         "weight_format",
@@ -193,7 +193,7 @@ FACTS = _tables(
         "engine",
         "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
         "engine_id",
-        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits norm_form? gradient_bytes? process_context_bytes? "
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base offloads_checkpoints fused_loss? norm_form? gradient_bytes? process_context_bytes? "
         "unknown_reason? note? source",
     ),
     _table(

@@ -42,9 +42,10 @@ export const GROUPS = [
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
     loss: { label: "Loss", choices: words("full chunked fused"), when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
-    adapter: { label: "Adapter", choices: words("lora dora"), when: adapts },
+    adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },
+    lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },
-    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts"), when: adapts },
+    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts attention-experts"), when: adapts },
   }],
   ["Picture or film", {
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },

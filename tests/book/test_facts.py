@@ -126,10 +126,10 @@ def test_measurements_cite_their_source(facts):
 # One mistake per case in an otherwise sound file: what the message must say.
 SOURCE = "source_id,title,publisher,licence,locator,retrieved\nbook,A book,,,,\nlog,A log,,,,\n"
 ENGINE = (
-    "engine_id,name,engine_version,parallelism,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,norm_form,gradient_bytes,process_context_bytes,unknown_reason,note,source\n"
-    "vllm,vLLM,0.19,tp,false,false,false,false,,,,,,book\n"
+    "engine_id,name,engine_version,parallelism,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,prepares_base,offloads_checkpoints,fused_loss,norm_form,gradient_bytes,process_context_bytes,unknown_reason,note,source\n"
+    "vllm,vLLM,0.19,tp,false,false,false,false,true,false,,,,,,,book\n"
 )
-DTYPE = "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,note,source\n"
+DTYPE = "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,has_packed_experts,note,source\n"
 
 
 def read(folder, **files):
@@ -142,31 +142,35 @@ def read(folder, **files):
 
 
 def test_a_sound_folder_is_read_with_its_types(tmp_path):
-    frame = read(tmp_path, dtype=DTYPE + 'fp8,"8-bit, float",vllm,8,8,false,,book; log\n')["dtype"]
-    assert frame.row(0) == ("fp8", "8-bit, float", "vllm", 8.0, 8, False, None, "book; log")
+    frame = read(tmp_path, dtype=DTYPE + 'fp8,"8-bit, float",vllm,8,8,false,false,,book; log\n')["dtype"]
+    assert frame.row(0) == ("fp8", "8-bit, float", "vllm", 8.0, 8, False, False, None, "book; log")
     assert source_ids("book; log") == ["book", "log"]
 
 
 @pytest.mark.parametrize(
     ("row", "line", "message"),
     [
-        ("fp8,x,vllm,abc,8,false,,book", 2, "column bits_per_weight: 'abc' is not a number"),
-        ("fp8,x,vllm,nan,8,false,,book", 2, "column bits_per_weight: 'nan' is not a number"),
-        ("fp8,x,vllm,inf,8,false,,book", 2, "column bits_per_weight: 'inf' is not a number"),
-        ("fp8,x,vllm,1_0,8,false,,book", 2, "column bits_per_weight: '1_0' is not a number"),
-        ("fp8,x,vllm,-1,8,false,,book", 2, "column bits_per_weight: '-1' is less than 0"),
-        ("fp8,x,vllm,8,8,yes,,book", 2, "column is_trainable: 'yes' is neither true nor false"),
-        ("fp8,,vllm,8,8,false,,book", 2, "column name: is empty, but must have a value"),
-        ("fp8,x,vllm,8,8,false,,", 2, "column source: no source is given"),
-        ("fp8,x,vllm,8,8,false,,hearsay", 2, "column source: 'hearsay' is not in source.csv"),
-        ("fp8,x,vllm,8,8,false,,book;", 2, "column source: '' is not in source.csv"),
-        ("fp8,x,sglang,8,8,false,,book", 2, "column engine_id: 'sglang' is not in engine.csv"),
-        ("fp8,x ,vllm,8,8,false,,book", 2, "column name: 'x ' has blanks at an end"),
-        ("fp8,x\x1b,vllm,8,8,false,,book", 2, "control character"),
-        ("fp8,x,vllm,8,8,false,book", 2, "7 fields where the header names 8"),
-        ("a,x,vllm,8,8,false,,book\na,x,vllm,8,8,false,,book", 3, "duplicate key: dtype_id 'a' is already at line 2"),
-        ('a,x,vllm,8,8,false,"one\ntwo",book\nb,x,vllm,eight,8,false,,book', 4, "'eight' is not a number"),
-        ('a,"x"y,vllm,8,8,false,,book', 2, "not CSV"),
+        ("fp8,x,vllm,abc,8,false,false,,book", 2, "column bits_per_weight: 'abc' is not a number"),
+        ("fp8,x,vllm,nan,8,false,false,,book", 2, "column bits_per_weight: 'nan' is not a number"),
+        ("fp8,x,vllm,inf,8,false,false,,book", 2, "column bits_per_weight: 'inf' is not a number"),
+        ("fp8,x,vllm,1_0,8,false,false,,book", 2, "column bits_per_weight: '1_0' is not a number"),
+        ("fp8,x,vllm,-1,8,false,false,,book", 2, "column bits_per_weight: '-1' is less than 0"),
+        ("fp8,x,vllm,8,8,yes,false,,book", 2, "column is_trainable: 'yes' is neither true nor false"),
+        ("fp8,,vllm,8,8,false,false,,book", 2, "column name: is empty, but must have a value"),
+        ("fp8,x,vllm,8,8,false,false,,", 2, "column source: no source is given"),
+        ("fp8,x,vllm,8,8,false,false,,hearsay", 2, "column source: 'hearsay' is not in source.csv"),
+        ("fp8,x,vllm,8,8,false,false,,book;", 2, "column source: '' is not in source.csv"),
+        ("fp8,x,sglang,8,8,false,false,,book", 2, "column engine_id: 'sglang' is not in engine.csv"),
+        ("fp8,x ,vllm,8,8,false,false,,book", 2, "column name: 'x ' has blanks at an end"),
+        ("fp8,x\x1b,vllm,8,8,false,false,,book", 2, "control character"),
+        ("fp8,x,vllm,8,8,false,false,book", 2, "8 fields where the header names 9"),
+        (
+            "a,x,vllm,8,8,false,false,,book\na,x,vllm,8,8,false,false,,book",
+            3,
+            "duplicate key: dtype_id 'a' is already at line 2",
+        ),
+        ('a,x,vllm,8,8,false,false,"one\ntwo",book\nb,x,vllm,eight,8,false,false,,book', 4, "'eight' is not a number"),
+        ('a,"x"y,vllm,8,8,false,false,,book', 2, "not CSV"),
     ],
 )
 def test_a_mistake_in_a_row_names_file_line_and_column(tmp_path, row, line, message):
@@ -179,7 +183,7 @@ def test_a_mistake_in_a_row_names_file_line_and_column(tmp_path, row, line, mess
     ("header", "message"),
     [
         (
-            "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,note",
+            "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,has_packed_experts,note",
             "column source: missing column of table 'dtype'",
         ),
         (DTYPE.strip() + ",colour", "column colour: unknown column of table 'dtype'"),
@@ -212,7 +216,7 @@ def test_a_constant_is_named_by_a_word_of_sql(tmp_path, name):
 @pytest.mark.parametrize("name", ["fp8'", "FP8", "../fp8", "fp 8", "fp8;"])
 def test_an_id_is_a_word_of_an_address(tmp_path, name):
     with pytest.raises(FactError, match=r"dtype.csv:2: column dtype_id: .* is no id"):
-        read(tmp_path, dtype=DTYPE + f"{name},x,vllm,8,8,false,,book\n")
+        read(tmp_path, dtype=DTYPE + f"{name},x,vllm,8,8,false,false,,book\n")
 
 
 def test_whole_numbers_must_be_whole_and_fit_64_bits(tmp_path):
@@ -229,13 +233,15 @@ def test_whole_numbers_must_be_whole_and_fit_64_bits(tmp_path):
 
 def test_the_errors_of_all_files_come_together(tmp_path):
     with pytest.raises(FactError) as error:
-        read(tmp_path, dtype=DTYPE + "fp8,x,vllm,a,8,b,,book\nnf4,x,vllm,c,8,false,,book\n", unheard="a,b\n")
+        read(
+            tmp_path, dtype=DTYPE + "fp8,x,vllm,a,8,b,false,,book\nnf4,x,vllm,c,8,false,false,,book\n", unheard="a,b\n"
+        )
     assert len(error.value.errors) == 4
     assert "no fact table is called 'unheard'" in str(error.value)
 
 
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
-    (tmp_path / "dtype.csv").write_bytes(DTYPE.encode() + b"fp8,\xff,vllm,8,8,false,,book\n")
+    (tmp_path / "dtype.csv").write_bytes(DTYPE.encode() + b"fp8,\xff,vllm,8,8,false,false,,book\n")
     with pytest.raises(FactError, match=r"dtype\.csv: not UTF-8 text"):
         read(tmp_path)
 

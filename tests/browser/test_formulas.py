@@ -22,7 +22,7 @@ ASKED = ("model_id", *(name for name in TYPES if name != "model_id"))
 
 
 TRAINING = ("optimizer_id", "checkpointing", "precision", "loss", "gradient_accumulation", "ema", "optimizer_rank")
-ADAPTERS = ("lora_rank", "lora_targets")
+ADAPTERS = ("lora_rank", "lora_targets", "lora_dropout")
 FOREIGN = {
     "inference": (*TRAINING, *ADAPTERS),
     "pretrain": ("kv_dtype_id", *ADAPTERS),
@@ -63,8 +63,9 @@ def scenarios(book, count, seed=20):
             "optimizer_id": maybe(["adamw", "adamw-8bit", "sgd"] if sane else ids["optimizer"]),
             "checkpointing": maybe(["none", "full", "selective"]),
             "lora_rank": maybe([4, 64]),
-            "lora_targets": maybe(["attention", "query-value", "all-linear", "experts"]),
-            "adapter": maybe(["lora", "dora"]) if phase in ("lora", "qlora") else None,
+            "lora_targets": maybe(["attention", "query-value", "all-linear", "experts", "attention-experts"]),
+            "lora_dropout": maybe([0.0, 0.05]) if dice.random() < 0.3 else None,
+            "adapter": maybe(["lora", "rslora", "dora"]) if phase in ("lora", "qlora") else None,
             "loss": maybe(["full", "chunked", "fused"]),
             "gradient_accumulation": maybe([1, 4]),
             "ema": maybe([True, False]),

@@ -24,6 +24,7 @@ SCENARIO = (
 )  # fmt: skip
 # arguments that a table may leave out or empty, and what they then are
 DEFAULTS = {"engine_id": "transformers", "loss": "full", "gradient_accumulation": "1"}
+ADAPTER_DEFAULTS = {"adapter": "lora", "lora_dropout": "0"}
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -49,12 +50,12 @@ def judged(name: str) -> list[dict]:
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
     connection = book(rows)
-    named = ("model_id", *SCENARIO, "adapter", *DEFAULTS)
+    named = ("model_id", *SCENARIO, *ADAPTER_DEFAULTS, *DEFAULTS)
     asked = [
         dict.fromkeys(TYPES)
         | {"model_id": row["model"], "gpu_count": "1", "max_context_tokens": row["context_tokens"]}
         | {column: row[column] or None for column in SCENARIO}
-        | {"adapter": row.get("adapter") or ("lora" if row["lora_rank"] else None)}
+        | {n: row.get(n) or (usual if row["lora_rank"] else None) for n, usual in ADAPTER_DEFAULTS.items()}
         | {column: row.get(column) or default for column, default in DEFAULTS.items()}
         for row in rows
     ]
@@ -98,4 +99,4 @@ def prefill(name: str) -> list[dict]:
 
 
 def said(row: dict) -> str:
-    return " ".join(row[name] for name in ("model", *SCENARIO, "adapter", *DEFAULTS) if row.get(name))
+    return " ".join(row[name] for name in ("model", *SCENARIO, *ADAPTER_DEFAULTS, *DEFAULTS) if row.get(name))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import gc
 import json
 import logging
@@ -24,7 +25,13 @@ from pathlib import Path
 import fake_cuda
 
 # columns of a recipe that a table may leave out, and what they then are
-DEFAULTS = {"adapter": "lora", "loss": "full", "gradient_accumulation": "1"}
+DEFAULTS = {
+    "adapter": "lora",
+    "loss": "full",
+    "gradient_accumulation": "1",
+    "lora_dropout": "0",
+    "engine_id": "transformers",
+}
 MODELS = Path(__file__).with_name("training_models.csv")
 PEAKS = Path(__file__).with_name("training_peaks.csv")
 STEPS = 2
@@ -84,9 +91,11 @@ def build(model_row: dict[str, str], row: dict[str, str]):
     with torch.device("meta"):
         model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
         if row["phase_id"] == "qlora":
-            quantise(model)
+            quantise(model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth")
         if row["lora_rank"]:
             model = with_adapters(model, row)
+        if row["dtype_id"].endswith("-experts"):
+            pack_experts(model)
     model.train()
     if row["checkpointing"] != "none":
         import training_recipes
@@ -95,11 +104,13 @@ def build(model_row: dict[str, str], row: dict[str, str]):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=arguments)
         if row["lora_rank"]:
             model.enable_input_require_grads()
+        if row["engine_id"] == "unsloth":
+            training_recipes.offload_checkpoints(model)
     return model
 
 
-def quantise(model) -> None:
-    """Linear layers but the head hold 4.5 bits a weight and unpack it to multiply; the rest is fp32, as peft's preparation makes it."""
+def quantise(model, is_prepared: bool = True) -> None:
+    """Linear layers but the head hold 4.5 bits a weight and unpack it to multiply; the rest is fp32 where peft prepares the base."""
     import torch
 
     class Product(torch.autograd.Function):
@@ -127,25 +138,94 @@ def quantise(model) -> None:
                 setattr(module, name, packed)
     for parameter in model.parameters():
         parameter.requires_grad = False
-        if parameter.dtype != torch.uint8:
+        if is_prepared and parameter.dtype != torch.uint8:
             parameter.data = parameter.data.to(torch.float32)
+
+
+def pack_experts(model) -> None:
+    """Fused experts hold 4.5 bits a weight and are unpacked whole where they are read, as bitsandbytes' replace_parameter_4bit does."""
+    import torch
+    from torch.nn.utils import parametrize
+
+    class Unpacked(torch.nn.Module):
+        def __init__(self, value) -> None:
+            super().__init__()
+            self.shape, self.dtype = value.shape, value.dtype
+
+        @torch.no_grad()
+        def forward(self, packed):
+            return torch.empty(self.shape, dtype=self.dtype, device=packed.device)
+
+    def keep(_module, *_inputs) -> None:
+        parametrize._cache_enabled += 1
+
+    def forget(_module, *_inputs) -> None:
+        parametrize._cache_enabled = max(0, parametrize._cache_enabled - 1)
+        if not parametrize._cache_enabled:
+            parametrize._cache = {}
+
+    for module in list(model.modules()):
+        for name, value in list(module.named_parameters(recurse=False)):
+            if value.dim() != 3 or value.shape[1] == 1 or value.requires_grad:
+                continue
+            packed = torch.empty(value.numel() * 9 // 16, dtype=torch.uint8, device=value.device)
+            setattr(module, name, torch.nn.Parameter(packed, requires_grad=False))
+            parametrize.register_parametrization(module, name, Unpacked(value), unsafe=True)
+            module.register_forward_pre_hook(keep)
+            module.register_forward_hook(forget, always_call=True)
+    read_adapted_experts_anew()
+
+
+@functools.cache
+def read_adapted_experts_anew() -> None:
+    """peft's adapters of packed experts, with the remedy of Axolotl's moe_quant.py: what was unpacked without them is forgotten."""
+    import contextlib
+
+    from peft.tuners.lora import layer
+    from torch.nn.utils import parametrize
+
+    # peft 0.21.2 leaves the kind of adapter that it made on a packed parameter, and fails at the next read
+    layer._LoraParameterProxy = (layer._LoraParameterProxy, layer._LoraFactorsProxy)
+    activate = layer.ParamWrapper._activate_lora
+
+    @contextlib.contextmanager
+    def anew(self, active_adapters):
+        key = (id(self.get_base_layer()), self.parameter_name)
+        parametrize._cache.pop(key, None)
+        with activate(self, active_adapters):
+            parametrize._cache.pop(key, None)
+            try:
+                yield
+            finally:
+                parametrize._cache.pop(key, None)
+
+    layer.ParamWrapper._activate_lora = anew
 
 
 def with_adapters(model, row: dict[str, str]):
     import peft
     import training_recipes
 
-    if row["lora_targets"] not in ("all-linear", "experts", *TARGETS):
+    if row["lora_targets"] not in ("all-linear", "experts", "attention-experts", *TARGETS):
         raise ValueError(f"no targets {row['lora_targets']} here")
     targets: str | list[str] = "all-linear"
-    if row["lora_targets"] in TARGETS:
+    if (named := row["lora_targets"].removesuffix("-experts")) in TARGETS:
         last = {name.rsplit(".", 1)[-1] for name, _ in model.named_modules()}
-        targets = [name for name in TARGETS[row["lora_targets"]] if name in last]
+        targets = [name for name in TARGETS[named] if name in last]
     left_out = [LEFT_OUT[model.config.model_type]] if model.config.model_type in LEFT_OUT else None
-    settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out)
+    dropout = float(row["lora_dropout"])
+    settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out, dropout)
     if row["lora_targets"] == "experts":
-        settings.target_modules, settings.target_parameters = [], experts_of(model)
+        settings.target_modules = []
+    if row["lora_targets"].endswith("experts"):
+        settings.target_parameters = experts_of(model)
     adapted = peft.get_peft_model(model, settings)
+    if (
+        row["engine_id"] == "unsloth"
+    ):  # under autocast neither its kernels nor peft's adapters of packed layers cast what they read
+        for module in adapted.modules():
+            if hasattr(module, "lora_A"):
+                module.cast_input_dtype_enabled = False
     if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
         for parameter in adapted.parameters():
             if parameter.requires_grad:
@@ -249,7 +329,7 @@ def train(model, ids, row: dict[str, str], tracker) -> int:
         tracker.reset_peak()
         for _ in range(int(row["gradient_accumulation"])):
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-                loss = training_recipes.loss_of(model, dict(named), row["loss"])
+                loss = training_recipes.loss_of(model, dict(named), row["loss"], row["engine_id"])
             gc.collect()
             tracker.sums_in_place = True
             loss.backward()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import ClassVar
 
 import torch
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
@@ -39,16 +40,22 @@ class FusedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, hidden, weight):
+    def forward(ctx, hidden, weight, is_unsloth=False):
         tokens, width = hidden.shape
         parts = -(-weight.shape[0] // width)
         chunk = 1 << (-(-tokens // parts) - 1).bit_length()
+        if is_unsloth:
+            below = lambda number: 1 << (max(number, 1).bit_length() - 1)  # noqa: E731
+            least = max(below(512 * 151936 // weight.shape[0]), 512)
+            chunk = min(max(below(tokens * width // weight.shape[0]), least), 4096, tokens)
+            buffer = torch.empty(chunk, weight.shape[0], dtype=torch.float32, device=hidden.device)
         hidden_gradient = torch.zeros_like(hidden)
         weight_gradient = torch.zeros_like(weight) if weight.requires_grad else None
         losses = torch.zeros(tokens, dtype=torch.float32, device=hidden.device)
         for start in range(0, tokens, chunk):
             part = hidden[start : start + chunk]
-            logits = part @ weight.t()  # the kernel writes their gradient over them
+            # the kernel writes their gradient over them; Unsloth's are fp32 in one buffer, their gradient 16-bit over half of it
+            logits = buffer.view(hidden.dtype)[: len(part), : weight.shape[0]] if is_unsloth else part @ weight.t()
             hidden_gradient[start : start + chunk] = logits @ weight
             if weight_gradient is not None:
                 weight_gradient += torch.mm(logits.t(), part).float()
@@ -58,10 +65,54 @@ class FusedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, _gradient):
-        return ctx.saved_tensors
+        return *ctx.saved_tensors, None
 
 
-def loss_of(model, named: dict, form: str):
+class Offloaded(torch.autograd.Function):
+    """A layer whose input waits in the host's memory, as unsloth_zoo's UnslothCheckpointFunction has it: two buffers on the card
+
+    take the inputs back in turn; small ones, and that of the last layer, are never moved.
+    """
+
+    buffers: ClassVar[list] = []
+
+    @staticmethod
+    def forward(ctx, function, hidden, is_last):
+        with torch.no_grad():
+            output = function(hidden)
+        stays = is_last or hidden.numel() * hidden.element_size() <= 2 * 1024 * 1024
+        if not stays and not Offloaded.buffers:
+            Offloaded.buffers[:] = [torch.empty_like(hidden, requires_grad=False) for _ in range(2)]
+        ctx.function, ctx.stays = function, stays
+        ctx.save_for_backward(hidden if stays else hidden.to("cpu"))
+        return output
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (saved,) = ctx.saved_tensors
+        hidden = (saved if ctx.stays else Offloaded.buffers[0]).detach().requires_grad_()
+        with torch.enable_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
+            output = ctx.function(hidden)
+        torch.autograd.backward(output, gradient)
+        return None, hidden.grad, None
+
+
+def offload_checkpoints(model) -> None:
+    """Every layer that is recomputed goes through Offloaded."""
+    layers = [module for module in model.modules() if hasattr(module, "_gradient_checkpointing_func")]
+    Offloaded.buffers.clear()
+    for layer in layers:
+        is_last = layer is layers[-1]
+        layer._gradient_checkpointing_func = lambda function, hidden, *args, is_last=is_last: Offloaded.apply(
+            functools.partial(_behind, function, args), hidden, is_last
+        )
+
+
+def _behind(function, args, hidden):
+    return function(hidden, *args)
+
+
+def loss_of(model, named: dict, form: str, engine: str = "transformers"):
     """The loss by the model's own code (full), or over its hidden states without whole logits."""
     labels = named.pop("labels")
     if form == "full":
@@ -73,7 +124,7 @@ def loss_of(model, named: dict, form: str):
         weight = (
             head.weight.to(hidden.dtype) if not torch.is_autocast_enabled("cuda") else head.weight.to(torch.bfloat16)
         )
-        return FusedLoss.apply(hidden.to(weight.dtype).flatten(0, 1), weight)
+        return FusedLoss.apply(hidden.to(weight.dtype).flatten(0, 1), weight, engine == "unsloth")
     total = 0
     for part, goal in zip(hidden.chunk(LOSS_CHUNKS, 1), labels.chunk(LOSS_CHUNKS, 1), strict=True):
         total = total + torch.nn.functional.cross_entropy(
@@ -82,11 +133,17 @@ def loss_of(model, named: dict, form: str):
     return total
 
 
-def adapter_config(kind: str, rank: int, targets, left_out=None):
+def adapter_config(kind: str, rank: int, targets, left_out=None, dropout: float = 0.0):
     import peft
 
     if kind == "ia3":
         return peft.IA3Config(target_modules=targets, feedforward_modules=[], exclude_modules=left_out)
     return peft.LoraConfig(
-        r=rank, lora_alpha=16, target_modules=targets, use_dora=kind == "dora", exclude_modules=left_out
+        r=rank,
+        lora_alpha=16,
+        target_modules=targets,
+        use_dora=kind == "dora",
+        use_rslora=kind == "rslora",
+        lora_dropout=dropout,
+        exclude_modules=left_out,
     )

@@ -263,6 +263,7 @@ def _rows():
             "bits_per_weight": b,
             "product_bits": 16,
             "is_trainable": t,
+            "has_packed_experts": False,
             "source": "formats",
         }
         for i, (n, e, b, t) in BITS.items()

@@ -36,6 +36,7 @@ LABELS = {
     "image_width": "image width",
     "image_height": "image height",
     "audio_seconds": "audio",
+    "lora_dropout": "LoRA dropout",
 }
 # What is better said otherwise than by the label alone. `$1` is what the first bracket holds.
 RULES = (

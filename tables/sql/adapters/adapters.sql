@@ -9,12 +9,17 @@
 --   head and routers, and in models with routed experts these too: fused experts have adapters of their own in peft
 --   0.21.2, with twice the rank where gate and up are one matrix, and so has the router; shared experts and dense
 --   layers then stay as they are. `experts` adapts the routed experts alone, as peft's
---   `target_parameters` takes them: both fused matrices with the rank that was asked for.
+--   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both they
+--   and attention's projections.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
 -- Not covered: adapters of embeddings and biases.
 
-CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS scenario.phase_id = 'lora' AND model.expert_elements > 0
-    AND (scenario.lora_targets = 'experts' OR scenario.lora_targets = 'all-linear' AND model.are_experts_adapted);
+CREATE OR REPLACE MACRO adapts_routed(scenario) AS
+    coalesce(scenario.lora_targets IN ('experts', 'attention-experts'), false);
+
+CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS model.expert_elements > 0
+    AND (scenario.phase_id = 'lora' AND scenario.lora_targets = 'all-linear' AND model.are_experts_adapted
+        OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
 
 -- of the adapted linear layers that are not routed experts: elements per rank, inputs, and how many layers
 CREATE OR REPLACE MACRO of_targets(scenario, attention, query_value, linear) AS CASE
@@ -37,7 +42,7 @@ CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
 CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_id IN ('lora', 'qlora'),
     scenario.lora_rank * (adapted_elements(model, scenario) + CASE
         WHEN NOT scenario.has_adapted_experts THEN 0
-        WHEN scenario.lora_targets = 'experts' THEN model.lora_routed_elements
+        WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements
     END)
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0),

@@ -15,6 +15,7 @@ CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS
     scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_adapter;
 
 CREATE OR REPLACE MACRO error_band(scenario, constants) AS CASE
+    WHEN scenario.engine_id = 'unsloth' THEN constants.error_band_unsloth
     WHEN scenario.phase_id <> 'inference' THEN iif(scenario.gpu_count > 1 AND NOT is_measured_sharding(scenario),
         constants.error_band_training_parallel,
         constants.error_band_training)

@@ -51,9 +51,9 @@ part AS (
 recipe AS (
     SELECT DISTINCT
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
-        adapter, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences, tensor_parallel,
-        is_sequence_parallel,
-        has_fused_kernels, repeats_keys, engine_norm_form, dtype_id = 'fp16' AS is_half
+        adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
+        tensor_parallel, is_sequence_parallel,
+        has_fused_kernels, repeats_keys, prepares_base, engine_norm_form, dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -89,12 +89,13 @@ step AS (
         AND recipe.lora_rank IS NOT DISTINCT FROM scenario.lora_rank
         AND recipe.lora_targets IS NOT DISTINCT FROM scenario.lora_targets
         AND recipe.adapter IS NOT DISTINCT FROM scenario.adapter
+        AND recipe.has_adapter_dropout = scenario.has_adapter_dropout
         AND recipe.has_adapted_experts IS NOT DISTINCT FROM scenario.has_adapted_experts
         AND recipe.attention = scenario.attention AND recipe.context_tokens = scenario.context_tokens
         AND recipe.sequences = least(scenario.sequences, 2) AND recipe.tensor_parallel = scenario.tensor_parallel
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
-        AND recipe.is_half = (scenario.dtype_id = 'fp16')
+        AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form
 ),
 -- Of a pipeline the two stages that can be the worst, else the whole model: what it holds, and its moments. (Two
@@ -195,6 +196,7 @@ SELECT
         AS images,
     iif(refused IS NULL, image_width, refused.image_width) AS image_width,
     iif(refused IS NULL, image_height, refused.image_height) AS image_height, audio_seconds,
+    lora_dropout,
     kv_dtype_id, optimizer_id, precision,
     checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention,
     loss, gradient_accumulation, ema, optimizer_rank,

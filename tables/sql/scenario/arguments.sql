@@ -67,6 +67,9 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
         AND coalesce(NOT try_cast(asked.audio_seconds AS DOUBLE) <= constants.most_audio_seconds, true),
         'audio_seconds := ' || asked.audio_seconds::VARCHAR || ' is no number up to '
             || constants.most_audio_seconds::BIGINT::VARCHAR, NULL),
+    iif(asked.lora_dropout IS NOT NULL AND coalesce(NOT (try_cast(asked.lora_dropout AS DOUBLE) >= 0
+        AND try_cast(asked.lora_dropout AS DOUBLE) < 1), true),
+        'lora_dropout := ' || asked.lora_dropout::VARCHAR || ' is no share from 0 to below 1', NULL),
     flag_reason('ema', asked.ema),
     flag_reason('sequence_parallel', asked.sequence_parallel)
 );
@@ -83,10 +86,12 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('ema', iif(asked_flag(asked.ema), true, NULL), 'of training'),
             misplaced_reason('optimizer_rank', asked.optimizer_rank, 'of training'),
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
-            misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'))
+            misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
+            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))
         WHEN lower(asked.phase_id::VARCHAR) IN ('pretrain', 'full-finetune') THEN coalesce(
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
-            misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'))
+            misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
+            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))
     END,
     iif(lower(asked.phase_id::VARCHAR) IN (SELECT phase_id FROM phase WHERE phase_id <> 'inference'),
         coalesce(misplaced_reason('kv_dtype_id', asked.kv_dtype_id, 'of inference'),

@@ -28,10 +28,7 @@ CREATE OR REPLACE MACRO version_range(least, most) AS iif(least = most, least, l
 
 -- By phase. Of a program that is not asked for a version, its newest row.
 CREATE OR REPLACE TABLE program_row AS
-SELECT one.* EXCLUDE (phase_ids, other_names) REPLACE (
-        coalesce(unknown_reason, iif(lora_dropout > 0 AND phase_id IN ('lora', 'qlora'), name || ' drops '
-            || lora_dropout::VARCHAR || ' of what adapters read (lora_dropout), and the copies that this keeps are not '
-            || 'counted yet', NULL)) AS unknown_reason),
+SELECT one.* EXCLUDE (phase_ids, other_names),
     version_number(min_version) AS from_number,
     version_after(max_version) AS below_number,
     coalesce(version_number(max_version) = max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id),
@@ -116,7 +113,7 @@ SELECT
             WHEN usual.context_tokens IS NOT NULL THEN least(usual.context_tokens, model.max_context_tokens)
         END,
         'sequences': usual.sequences, 'lora_rank': usual.lora_rank,
-        'gradient_accumulation': usual.gradient_accumulation
+        'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
     program_reason(asked, known, usual, constants) AS program_reason, usual.holds_for AS program_holds_for,
     usual.card_share AS program_share

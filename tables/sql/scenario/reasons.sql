@@ -52,21 +52,46 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
-        THEN 'QLoRA needs a base in nf4, nf4-double or int8'
+        AND NOT scenario.has_packed_experts
+        THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
-    WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts') THEN
-        'lora_targets is attention, query-value, all-linear or experts'
+    WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts',
+        'attention-experts') THEN
+        'lora_targets is attention, query-value, all-linear, experts or attention-experts'
     WHEN scenario.lora_targets = 'query-value' AND model.lora_query_value_elements = 0 THEN
         'lora_targets := query-value: this model has no projections of queries and values; attention or all-linear'
-    WHEN scenario.lora_targets = 'experts' AND model.lora_routed_elements = 0 THEN
-        'lora_targets := experts: this model has no routed experts; attention, query-value or all-linear'
-    WHEN scenario.lora_targets = 'experts' AND scenario.phase_id = 'qlora'
-        THEN 'adapters of quantised routed experts are not established yet'
-    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'dora') THEN 'adapter is lora or dora'
+    WHEN adapts_routed(scenario) AND model.lora_routed_elements = 0 THEN
+        'lora_targets := ' || scenario.lora_targets || ': this model has no routed experts; attention, query-value '
+            || 'or all-linear'
+    WHEN adapts_routed(scenario) AND scenario.phase_id = 'qlora' AND NOT scenario.has_packed_experts
+        THEN 'adapters of quantised routed experts are not established yet: experts are packed in nf4-experts and '
+            || 'nf4-double-experts'
+    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'rslora', 'dora')
+        THEN 'adapter is lora, rslora or dora'
+    WHEN scenario.adapter = 'dora' AND scenario.has_adapter_dropout
+        THEN 'what DoRA keeps with lora_dropout is not established yet'
+    WHEN scenario.has_adapter_dropout AND scenario.has_adapted_experts THEN
+        'lora_dropout: peft has none of fused routed experts; lora_targets := attention or query-value'
     WHEN scenario.adapter = 'dora' AND scenario.has_adapted_experts
         THEN 'peft has no DoRA of routed experts: lora_targets := attention or query-value'
     WHEN NOT scenario.is_adapter AND scenario.adapter_asked IS NOT NULL
         THEN 'adapter belongs to the phases lora and qlora'
+END;
+
+-- Routed experts in the packed format of a base.
+CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
+    WHEN NOT scenario.has_packed_experts THEN NULL
+    WHEN scenario.phase_id <> 'qlora' THEN scenario.dtype_id || ' is a base of QLoRA: phase_id := qlora'
+    WHEN model.expert_elements = 0
+        THEN scenario.dtype_id || ' packs routed experts, and the model has none: nf4 or nf4-double'
+    WHEN is_prepared(scenario) THEN 'packed experts multiply in 16 bits, which a base that is prepared in fp32 '
+        || 'does not give them: precision := pure'
+    WHEN scenario.lora_targets = 'all-linear' THEN 'lora_targets := all-linear takes packed experts for linear layers: '
+        || 'attention, experts or attention-experts'
+    WHEN scenario.checkpointing = 'selective'
+        THEN 'checkpointing := selective of packed experts is not established yet'
+    WHEN scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp')
+        THEN 'how packed experts are divided among GPUs is not established yet: sharding := ddp'
 END;
 
 -- Optimizer, loss, precision and checkpointing.
@@ -113,6 +138,8 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
         WHERE starts_with(parallelism, 'zero'))
         THEN scenario.engine_id || ' only trains'
+    WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter THEN
+        scenario.engine_id || ' is answered for with adapters only: phase_id := qlora or lora'
     WHEN scenario.engine_id = 'transformers-4.44' AND model.max_context_tokens IS NULL
         AND NOT model.has_position_embedding THEN
         scenario.engine_id || ' keeps rotations for all positions of a model, and how many this one has is not known'
@@ -124,10 +151,10 @@ CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
     WHEN model.recurrences IS NOT NULL AND scenario.phase_id <> 'inference' AND (scenario.checkpointing = 'selective'
         OR scenario.attention = 'masked') THEN
         'what recurrent layers keep under selective checkpointing or a padding mask is not established yet'
-    WHEN model.runs_all_experts AND (scenario.phase_id = 'qlora' OR scenario.lora_targets = 'experts') THEN
+    WHEN model.runs_all_experts AND (scenario.phase_id = 'qlora' OR adapts_routed(scenario)) THEN
         'what experts that every token runs through keep beside a quantised base, or under adapters of their own, '
         || 'is not established yet'
-    WHEN scenario.checkpointing = 'selective' AND scenario.has_adapted_experts AND scenario.lora_targets = 'experts'
+    WHEN scenario.checkpointing = 'selective' AND scenario.has_adapted_experts AND adapts_routed(scenario)
         THEN
         'checkpointing := selective with adapters of routed experts alone is not established yet'
     WHEN scenario.checkpointing = 'selective' AND model.cross_layer_count > 0
@@ -143,7 +170,8 @@ END;
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), adapter_reason(model, dtype, scenario),
-    recipe_reason(scenario, optimizer), way_reason(model, weight, scenario), unestablished_reason(model, scenario));
+    packed_experts_reason(model, scenario), recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
+    unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
 CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens) AS CASE

@@ -47,7 +47,7 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
 -- Bytes of an element that is computed with, and of a trained parameter.
 CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
     iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp'
-        OR scenario.phase_id = 'qlora' AND scenario.precision = 'mixed', 4, 2);
+        OR is_prepared(scenario) AND scenario.precision = 'mixed', 4, 2);
 CREATE OR REPLACE MACRO asked_trained_bytes_each(scenario) AS CASE
     WHEN scenario.phase_id IN ('lora', 'qlora')
         THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
@@ -82,12 +82,14 @@ typed AS (
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
         iif(argument_reason IS NULL, NULL, asked_numbers(asked)) AS refused,
         iif(argument_reason IS NULL, try_cast(asked.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
+        iif(argument_reason IS NULL, try_cast(asked.lora_dropout AS DOUBLE), NULL) AS lora_dropout,
         argument_reason
     FROM checked
 ),
 asked AS (
     SELECT
-        typed.* EXCLUDE (model_asked, numbers, program_numbers),
+        typed.* EXCLUDE (model_asked, numbers, program_numbers, lora_dropout),
+        coalesce(typed.lora_dropout, program_numbers.lora_dropout) AS lora_dropout,
         coalesce(typed.phase_id, 'inference') = 'inference' AS is_inference,
         coalesce(typed.phase_id IN ('lora', 'qlora'), false) AS is_adapter, coalesce(named.model_id, typed.model_asked)
             AS model_id,
@@ -106,28 +108,29 @@ asked AS (
 ),
 scenario AS (
     SELECT
-        asked.model_id, usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id,
+        asked.model_id, usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id, asked.argument_reason, asked.refused,
         coalesce(asked.phase_id, 'inference') AS phase_id,
         coalesce(asked.engine_id, iif(asked.is_inference, dtype.engine_id, 'transformers')) AS engine_id,
         coalesce(asked.context_tokens, default_context_tokens(model, asked.phase_id))::BIGINT AS context_tokens,
         asked.max_context_tokens::BIGINT AS max_context_tokens, coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(asked.is_inference, images_of(model, asked.images), asked.images)::BIGINT AS images,
-        asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height,
-        asked.audio_seconds::DOUBLE AS audio_seconds,
+        asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height, asked.audio_seconds,
         iif(asked.is_inference, coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
-        iif(asked.is_inference, NULL, coalesce(asked.precision, usual_precision(asked.phase_id, asked.dtype_id)))
-            AS precision,
+        iif(asked.is_inference, NULL, coalesce(asked.precision, iif(dtype.has_packed_experts
+            AND coalesce(engine.prepares_base, true), 'pure', usual_precision(asked.phase_id, asked.dtype_id))))
+            AS precision, coalesce(engine.prepares_base, true) AS prepares_base,
         iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
-        iif(asked.is_adapter, coalesce(asked.lora_targets, 'all-linear'), NULL) AS lora_targets,
+        iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
+            'all-linear')), NULL) AS lora_targets, coalesce(dtype.has_packed_experts, false) AS has_packed_experts,
+        iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout,
         asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
-        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
-        coalesce(asked.attention, 'flash') AS attention,
+        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
         CASE
             WHEN asked.gpu_count = 1 THEN 'none'
             WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
@@ -142,7 +145,7 @@ scenario AS (
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.micro_batches_in_flight) AS least_degree,
-        coalesce(asked.offload, 'none') AS offload, asked.argument_reason, asked.refused, asked.program,
+        coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
         asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
     LEFT JOIN dtype ON dtype.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
@@ -209,12 +212,14 @@ resolved AS (
         expert_padding(rule, model, scenario) AS expert_padding, coalesce(rule.has_fused_kernels, false)
             AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
-        scenario.phase_id IN ('lora', 'qlora') AS is_adapter,
-        computed_bytes_each(scenario) AS compute_bytes, asked_trained_bytes_each(scenario) AS trained_bytes_each,
+        scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
+        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
+        asked_trained_bytes_each(scenario) AS trained_bytes_each,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
-        coalesce(run.chunks_logits, false) AS chunks_logits,
+        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss,
+        coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
         run.inference_error_band, kernel.block_tensors AS kernel_block_tensors,
@@ -229,7 +234,9 @@ resolved AS (
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
             AS holds_for,
         has_adapted_experts(model, scenario) AS has_adapted_experts,
-        constants.loss_chunks, iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
+        constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
+        constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
+        iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
             scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)

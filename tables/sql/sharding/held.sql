@@ -89,9 +89,10 @@ CREATE OR REPLACE MACRO optimizer_of(scenario, stage) AS
     ceil(iif(scenario.offload <> 'none', 0, scenario.whole_optimizer * held_of_trained(scenario, stage,
         scenario.optimizer_shards)));
 
--- In the host's memory: states and masters with fp32 gradients of the same share; all the weights besides where they
--- leave too.
-CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(iif(scenario.offload = 'none', 0,
+-- In the host's memory: inputs of layers that wait there; states and masters with fp32 gradients of the same share;
+-- all the weights besides where they leave too.
+CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(
+    step_tokens(scenario) * inputs_in_host(model, scenario, scenario.sums) + iif(scenario.offload = 'none', 0,
     (scenario.whole_optimizer + 4 * scenario.trained_elements) * held_of_trained(scenario, stage,
         scenario.optimizer_shards)
     + iif(scenario.offload = 'all', scenario.whole_weights * held(scenario, stage, scenario.weight_shards)

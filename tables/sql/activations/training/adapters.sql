@@ -3,23 +3,26 @@
 --   kept = bytes × (inputs of the adapted layers + rank × adapted layers)
 --
 -- Units: bytes per GPU, or per token of one layer. Source: transformers-step-oracle, read as kept.sql says.
--- Not covered: adapters of quantised routed experts.
+-- Not covered: kernels that multiply packed experts without unpacking all of a layer (Unsloth's, scattermoe): less.
 
 -- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy,
--- but where the input has that precision already: then layers that read the same norm share it.
+-- but where the input has that precision already: then layers that read the same norm share it. Dropout gives each
+-- layer an input of its own in any precision, and a mask of a byte an element.
 CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
     WHEN NOT scenario.is_adapter THEN 0
     ELSE adapter_compute_bytes(scenario) * (adapted_inputs(model, scenario) + scenario.lora_rank
         * adapted_modules(model, scenario)
-        + iif(scenario.has_adapted_experts AND scenario.lora_targets <> 'experts', model.lora_beside_input_sum
+        + iif(scenario.has_adapted_experts AND NOT adapts_routed(scenario), model.lora_beside_input_sum
             + scenario.lora_rank * model.lora_beside_module_count, 0)
         - CASE
+            WHEN scenario.has_adapter_dropout THEN 0
             WHEN scenario.compute_bytes < 4 AND scenario.precision <> 'pure' OR scenario.lora_targets = 'experts' THEN 0
             WHEN scenario.lora_targets IN ('attention', 'query-value') OR scenario.has_adapted_experts THEN
                 iif(model.has_fused_qkv, 0, iif(scenario.lora_targets = 'query-value', 1, 2) * model.layer_count
                     * model.hidden_size)
             ELSE model.hidden_input_sum - model.norm_output_sum
         END)
+        + iif(scenario.has_adapter_dropout, adapted_inputs(model, scenario), 0)
         -- dora: what the base layer and the adapter give, for the magnitude's gradient
         + iif(scenario.adapter = 'dora', (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
             * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)
@@ -32,7 +35,9 @@ CREATE OR REPLACE MACRO adapter_compute_bytes(scenario) AS
 -- own, which autograd keeps for the gradient of its input, beside copies of A and B in the weights' precision. Where
 -- experts alone are adapted nothing before the first of them is trained: its gate and up, which need no gradient of
 -- their input, are not kept (unless checkpointing makes the embeddings' output need one). Selective checkpointing keeps
--- the products of the adapters, in their own precision.
+-- the products of the adapters, in their own precision. Experts that are packed are unpacked whole as a layer reads
+-- them, and what is unpacked is kept for the gradient of its input in the same way, adapted or not.
+CREATE OR REPLACE MACRO has_made_experts(scenario) AS scenario.has_adapted_experts OR scenario.has_packed_experts;
 CREATE OR REPLACE MACRO moe_layer_expert_elements(model) AS model.expert_elements / greatest(model.moe_layer_count, 1);
 CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
     scenario.is_adapter AND scenario.lora_targets = 'experts' AND scenario.checkpointing = 'none'
@@ -42,12 +47,12 @@ CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
 CREATE OR REPLACE MACRO down_expert_elements(model, sums) AS least(sums.down, moe_layer_expert_elements(model) / 2);
 
 CREATE OR REPLACE MACRO merged_factor_bytes(model, scenario) AS
-    iif(adapter_bytes_each(scenario) = scenario.compute_bytes, 0,
-        scenario.compute_bytes * scenario.lora_rank * iif(scenario.lora_targets = 'experts', model.lora_routed_elements,
+    iif(adapter_bytes_each(scenario) = scenario.compute_bytes OR NOT scenario.has_adapted_experts, 0,
+        scenario.compute_bytes * scenario.lora_rank * iif(adapts_routed(scenario), model.lora_routed_elements,
             model.lora_expert_elements));
 
 CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
-    iif(scenario.has_adapted_experts, CASE scenario.checkpointing
+    iif(has_made_experts(scenario), CASE scenario.checkpointing
         WHEN 'none' THEN merged_factor_bytes(model, scenario) + scenario.compute_bytes * (model.expert_elements
             - iif(is_first_untrained(scenario), moe_layer_expert_elements(model) - down_expert_elements(model, sums),
                 0))
@@ -56,12 +61,12 @@ CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
     END, 0);
 
 -- While a layer is differentiated: what is kept, the layer's own where it is recomputed, and the gradient of its matrix
--- down. (That of gate and up comes when the matrix down and its gradient are gone.)
+-- down where that has an adapter. (That of gate and up comes when the matrix down and its gradient are gone.)
 CREATE OR REPLACE MACRO merged_experts_work(model, scenario, sums) AS
-    iif(scenario.has_adapted_experts, merged_experts_kept(model, scenario, sums)
+    iif(has_made_experts(scenario), merged_experts_kept(model, scenario, sums)
         + iif(scenario.checkpointing = 'full', scenario.compute_bytes * moe_layer_expert_elements(model)
             + merged_factor_bytes(model, scenario) / greatest(model.moe_layer_count, 1), 0)
-        + scenario.compute_bytes * down_expert_elements(model, sums), 0);
+        + iif(scenario.has_adapted_experts, scenario.compute_bytes * down_expert_elements(model, sums), 0), 0);
 
 -- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out,
 -- its scaled copy, the fp32 weight and their sum.

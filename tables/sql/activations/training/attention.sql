@@ -80,7 +80,8 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
     -- (an adapter in the same precision reads the kernel's own output, not a copy)
     - iif(layer.kernel IN ('fused', 'repeated', 'masked', 'wide') AND layer.gate_width = 0
         AND model.rotary_form <> 'concatenated' AND scenario.precision = 'pure' AND scenario.is_adapter
-        AND scenario.lora_targets IN ('attention', 'all-linear'),
+        AND NOT scenario.has_adapter_dropout
+        AND scenario.lora_targets IN ('attention', 'attention-experts', 'all-linear'),
         scenario.compute_bytes * layer.context_width, 0)
     + model.value_norm_bytes * layer.value_width
     + CASE

@@ -96,10 +96,19 @@ CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
         / scenario.tensor_parallel
 };
 
+-- Inputs of layers that are recomputed, where they wait in the host's memory: small ones stay, of others those of a few
+-- layers are on the card at a time.
+CREATE OR REPLACE MACRO inputs_in_host(model, scenario, sums) AS
+    iif(scenario.offloads_checkpoints AND scenario.checkpointing = 'full'
+        AND step_tokens(scenario) * model.hidden_size * scenario.residual_bytes > scenario.unsloth_input_bytes_least,
+        greatest(sums.inputs - scenario.unsloth_inputs_on_card * model.hidden_size * scenario.residual_bytes, 0), 0);
+CREATE OR REPLACE MACRO inputs_on_card(model, scenario, sums) AS
+    sums.inputs - inputs_in_host(model, scenario, sums);
+
 -- sums: kept_sums. Bytes per token that the layers keep; the first norm's input needs no gradient where the base is
 -- frozen.
 CREATE OR REPLACE MACRO kept_by_layers(model, scenario, sums) AS CASE scenario.checkpointing
-    WHEN 'full' THEN sums.inputs + sums.mask + sums.window_mask / scenario.sequences
+    WHEN 'full' THEN inputs_on_card(model, scenario, sums) + sums.mask + sums.window_mask / scenario.sequences
     WHEN 'selective' THEN sums.selective + sums.mask + sums.window_mask / scenario.sequences
     ELSE sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention

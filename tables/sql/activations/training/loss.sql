@@ -11,7 +11,7 @@
 --   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled), with chunks_logits its
 --   CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over
---   an fp32 product.
+--   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
 -- tokens of one micro-batch on one GPU
@@ -44,9 +44,20 @@ CREATE OR REPLACE MACRO held_logits(model, scenario) AS
     iif(scenario.keeps_logits AND scenario.loss = 'full', scenario.compute_bytes * logit_width(model, scenario)
         * step_tokens(scenario), 0);
 
--- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk
-CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS
-    pow(2, ceil(log2(ceil(step_tokens(scenario) / ceil(logit_width(model, scenario) / model.hidden_size)))));
+-- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk; Unsloth takes
+-- the one below, but as many as make a number of logits, and neither too few nor too many
+CREATE OR REPLACE MACRO power_of_two_below(number) AS pow(2, floor(log2(greatest(number, 1))));
+CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE scenario.fused_loss
+    WHEN 'unsloth' THEN least(step_tokens(scenario), scenario.unsloth_chunk_rows_most, greatest(
+        power_of_two_below(step_tokens(scenario) * model.hidden_size / logit_width(model, scenario)),
+        power_of_two_below(scenario.unsloth_chunk_logits / logit_width(model, scenario)),
+        scenario.unsloth_chunk_rows_least))
+    ELSE pow(2, ceil(log2(ceil(step_tokens(scenario) / ceil(logit_width(model, scenario) / model.hidden_size)))))
+END;
+
+-- bytes of a logit in such a chunk, over which its gradient is written
+CREATE OR REPLACE MACRO fused_logit_bytes(scenario) AS
+    iif(coalesce(scenario.fused_loss = 'unsloth', false), 4, scenario.compute_bytes);
 
 -- what a fused loss holds from the forward pass on: gradients of the hidden states and of a head that is trained
 CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
@@ -60,7 +71,7 @@ CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
 CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN logit_width(model, scenario) = 0 THEN 0
     WHEN scenario.loss = 'fused' THEN
-        fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * scenario.compute_bytes
+        fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * model.vocab_size * model.hidden_size)
     WHEN scenario.loss = 'chunked' THEN logit_width(model, scenario) * step_tokens(scenario)
         * greatest(gradients_per_logit(model, scenario) / scenario.loss_chunks,

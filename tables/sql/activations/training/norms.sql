@@ -14,7 +14,8 @@ CREATE OR REPLACE MACRO is_autocast(scenario) AS scenario.precision = 'amp' AND 
 -- between the layers, and into their activations)
 CREATE OR REPLACE MACRO residual_bytes(scenario) AS
     iif(scenario.is_autocast OR is_prepared(scenario), 4, scenario.compute_bytes);
-CREATE OR REPLACE MACRO is_prepared(scenario) AS scenario.phase_id = 'qlora' AND scenario.precision <> 'pure';
+CREATE OR REPLACE MACRO is_prepared(scenario) AS
+    scenario.phase_id = 'qlora' AND scenario.precision <> 'pure' AND scenario.prepares_base;
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the
 -- weight's gradient, the normalised tensor in 16 bits (rms, and rms-copy with the input in 16 bits too) or in fp32
