@@ -1,7 +1,7 @@
 -- How far a total may be off: a share of it, by what was measured of its kind.
 --
--- Units: shares of the total. Source: constant.csv (error_band_*; engine_memory names that of each engine), each from measurements beyond those that set a
--- constant.
+-- Units: shares of the total. Source: constant.csv (error_band_*; engine_memory names that of each engine), each from
+-- measurements beyond those that set a constant.
 -- Not covered: engines' versions other than those of the table engine.
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.

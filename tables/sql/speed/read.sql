@@ -44,6 +44,6 @@ CREATE OR REPLACE MACRO read_share(tensor_class, component, is_tied_embedding, e
     WHEN tensor_class = 'expert' THEN expert_share
     ELSE 1
 END;
--- null where one of them is not known
+-- null where one of them is not known; whole numbers, whose sum is the same in any order
 CREATE OR REPLACE MACRO read_sum(bytes, share) AS
-    iif(bool_or(share IS NULL), NULL, floor(sum(bytes * share)))::BIGINT;
+    iif(bool_or(share IS NULL), NULL, sum(floor(bytes * share)))::BIGINT;

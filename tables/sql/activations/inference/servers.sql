@@ -22,7 +22,8 @@ CREATE OR REPLACE MACRO rotation_table_bytes(model, scenario) AS
 
 -- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
 CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS greatest(
-    iif(scenario.reads_prompt = 'profile-of-prompts' AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
+    iif(scenario.reads_prompt = 'profile-of-prompts'
+            AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
         constants.vllm_sampler_bytes_per_logit * greatest(scenario.sequences, constants.vllm_default_sequences)
             * head_columns(model, scenario) * scenario.tensor_parallel),
     profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel)
