@@ -37,7 +37,30 @@ export class Mine {
       }
     }
     show(a.h("a", { href: this.which() }, "Which card for this?"));
-    if (turn === this.turn) this.box.replaceChildren(...notes);
+    if (turn !== this.turn) return;
+    this.box.replaceChildren(...notes);
+    await this.train(g, turn);
+  }
+
+  // In the table of training, once it is open: how many of the card a training takes that no published number of them holds.
+  async train(g, turn) {
+    const table = article.querySelector('[data-matrix="training"]'), fold = table?.closest("details");
+    if (!g || !table) return;
+    if (!fold.open) return void fold.addEventListener("toggle", () => { if (turn === this.turn) this.train(g, turn); }, { once: true });
+    const rows = [...table.tBodies[0].rows].filter((row) => row.scenario && row.cells[2]?.matches(".v-no")); // one's own card is the first
+    if (!rows.length) return;
+    this.reckoning ??= import(`./reckon.js${search}`);
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    for (const row of rows) {
+      const { phase, dtypeId, engine, context, sequences, optimizer, checkpointing } = row.scenario;
+      const found = r.fewest(own, { model_id: this.page.model, phase_id: phase, dtype_id: dtypeId, engine_id: engine, context_tokens: context, sequences, optimizer_id: optimizer, checkpointing, sharding: "zero3" }, g.bytes);
+      if (turn !== this.turn) return;
+      if (!found || found.gpu_count > CARDS) continue;
+      const cell = row.cells[2];
+      cell.textContent = `${found.gpu_count} × ${Math.ceil((100 * found.total_bytes) / g.bytes)}\u00a0%`;
+      cell.className = "v v-multi-gpu";
+      cell.title = `${found.gpu_count} × ${g.name}, shared by ZeRO-3: ${a.gib(found.total_bytes / 1024)} GiB on each`;
+    }
   }
 
   // The page that lists the cards that hold it, asked the same.

@@ -91,6 +91,7 @@ export class Matrix extends CardTable {
       ? a.h("th", { scope: "row" }, link(name("phases", s.phase)), a.h("small", {}, s.dtypeId))
       : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, link(s.dtypeId), a.h("small", {}, s.engine));
     const row = a.h("tr", { class: this.page.isAsked(s) && "asked" }, head);
+    row.scenario = s;
     if (!known) {
       row.append(this.unknown(list, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
       return row;

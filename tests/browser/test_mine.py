@@ -67,3 +67,16 @@ def test_the_way_to_the_cards_that_hold_it_asks_the_same(open_page):
     page.wait_for_selector('html[data-almanac="ready"]')
     assert "model=acme%2FAlpha-7B-Instruct" in page.url and "system=windows" in page.url
     expect(page.locator("#which")).to_contain_text("Alpha-7B-Instruct")
+
+
+def test_a_training_that_no_published_number_of_cards_holds_says_how_many_do(open_page):
+    page = open_page(f"{LARGE}?gpu=h100-sxm", unfold=False)
+    cells = page.locator("[data-matrix=training] tbody td:nth-child(3)")
+    no = cells.locator("xpath=self::*[contains(@class, 'v-no')]")
+    before = no.count()
+    page.locator("summary", has_text="Training by all cards").click()
+    told = page.locator("[data-matrix=training] tbody td:nth-child(3)[title*='shared by ZeRO-3']")
+    expect(told.first).to_have_text(re.compile(r"^\d+ × \d+\s%$"))
+    assert before and no.count() < before
+    # of a card that is nobody's the published numbers stand
+    assert page.locator("[data-matrix=training] tbody td:not(:nth-child(3))[title*='shared by ZeRO-3']").count() == 0
