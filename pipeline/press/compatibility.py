@@ -1,7 +1,8 @@
 """The one big product, scenario × GPU, as a Parquet file: the rows of the view `compatibility`, streamed.
 
 polars writes it several times faster than COPY and in flat memory. The verdicts are by the same text as the view's, translated to columns of
-polars; a test holds file and view equal.
+polars; a test holds file and view equal. Cards that give the same, or that do not run it for the same reason, are judged once: a card that is only
+another chip with the same memory costs a line and no verdict.
 """
 
 from __future__ import annotations
@@ -36,29 +37,38 @@ _REPEATED = (
 )
 # What decides whether a card runs a scenario, as one word: engine, format as it runs, phase, kind of attention.
 _RUNNING = "concat_ws(' ', engine_id, running_format(m, dtype_id), phase_id, attention)"
-# Every card for every such word, with the reason why it does not run there.
+# For every such word the cards that share a verdict: those that give the same, and those that do not run it for one reason.
 _CARDS = f"""
 WITH asked AS (
     SELECT DISTINCT f.engine_id, running_format(m, f.dtype_id) AS dtype_id, f.phase_id, f.attention, {_RUNNING} AS running
     FROM footprint AS f JOIN model AS m USING (model_id)
+),
+judged AS (
+    SELECT running, gpu.gpu_id, card_reason(r) AS card_reason, iif(card_reason IS NULL, gpu.capacity_bytes, NULL) AS capacity_bytes
+    FROM asked JOIN gpu ON true
+    LEFT JOIN runs_on AS r
+        ON r.engine_id = asked.engine_id AND r.dtype_id = asked.dtype_id AND r.phase_id = asked.phase_id
+        AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
 )
-SELECT running, gpu.gpu_id, gpu.capacity_bytes, card_reason(r) AS card_reason
-FROM asked JOIN gpu ON true
-LEFT JOIN runs_on AS r
-    ON r.engine_id = asked.engine_id AND r.dtype_id = asked.dtype_id AND r.phase_id = asked.phase_id
-    AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
-ORDER BY running, gpu_id
+SELECT running, capacity_bytes, card_reason, list(gpu_id ORDER BY gpu_id) AS gpu_id
+FROM judged GROUP BY ALL ORDER BY running, capacity_bytes NULLS LAST, card_reason
 """
 
 
 def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """Writes the file, sorted by scenario and then by GPU. Returns its rows."""
+    """Writes the file, sorted by scenario and then by what the card gives: rows that say the same stand together. Returns its rows."""
     scenarios = _scenarios(connection)
-    cards = connection.sql(_CARDS).pl().with_columns(pl.col("running", "gpu_id", "card_reason").cast(pl.Categorical))
+    cards = (
+        connection.sql(_CARDS)
+        .pl()
+        .with_columns(
+            pl.col("running", "card_reason").cast(pl.Categorical), pl.col("gpu_id").cast(pl.List(pl.Categorical))
+        )
+    )
     slots = sum(name.startswith("total_") for name in scenarios.columns)
     rows = scenarios.lazy().join(cards.lazy(), on="running", how="inner", maintain_order="left_right")
-    _verdict_rows(rows, slots).sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-    return scenarios.height * cards["gpu_id"].n_unique()
+    _verdict_rows(rows, slots).explode("gpu_id").sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
+    return scenarios.height * cards["gpu_id"].explode().n_unique()
 
 
 def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:

@@ -181,6 +181,14 @@ export const memory = {
   },
 };
 
+// What a card gives one program under another system than Linux: under Windows a share of what it is sold as (wddm_share of the book, of low
+// confidence); with a desktop on the card nobody knows, so that what is free has to be typed. Cards of servers and Macs have no such thing.
+export const SYSTEMS = [["linux", "Linux, nothing else on the card"], ["windows", "Windows"], ["desktop", "a desktop on the card"]];
+export function under(share, system, gpu) {
+  if (system === "linux" || !["consumer", "workstation"].includes(gpu.segment)) return gpu.bytes;
+  return system === "windows" && share ? Math.min(gpu.bytes, Math.floor(share * gpu.nominal * 2 ** 30)) : null;
+}
+
 // Cards: which of them a table shows. `mine` comes first wherever it is known.
 const SETS = [
   ["common", "common"], ["mine", "only mine"], ["consumer", "consumer"], ["workstation", "workstation"],

@@ -139,6 +139,8 @@ export function limit(part, qualities) {
 // ---- the header's search: models, organisations, cards and pages in one list
 const MISTYPED = 3;
 const [IN_TEXT, TOLD] = [4, 0.6]; // found in a page's text alone, which is more than half of not found
+// The shorter name first; of one name the larger memory, which is what people mean who name none.
+const byName = (plain, memory, order) => fold(plain).bare.length * 1e6 + (1000 - memory) * 1000 + order;
 const CARD = "GPU graphics video card memory VRAM"; // what every card is, and may be called
 const MOST = 60;
 export class Finder {
@@ -148,7 +150,7 @@ export class Finder {
     const { models, levels, paths, organisations, cards, pages } = index;
     this.entries = [
       ...cards.map(([path, name, plain, about, architecture, common], order) => ({
-        path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${architecture} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: fold(plain).bare.length * 1000 + order,
+        path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${architecture} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: byName(plain, parseFloat(about) || 0, order),
       })),
       ...pages.map(([path, title, text], order) => ({
         path, title, note: "", text, kind: 0, name: fold(title), plain: fold(title).bare, body: fold(text), level: path.includes("#") ? 1 : 0, order,

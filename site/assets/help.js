@@ -3,7 +3,7 @@ const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
 const MULTIPLE = 256; // tokens that llama.cpp allocates at a time
 const GGUF = ["gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-q4_k_m", "gguf-q3_k_m"];
-const CARDS = [...Array(15).keys()].map((n) => n + 2), MANY = [2, 4, 8, 16, 24, 32, 48, 64, 96, 128];
+const CARDS = [...Array(15).keys()].map((n) => n + 2).concat(24, 32, 40, 48, 56, 64), MANY = [2, 4, 8, 16, 24, 32, 48, 64, 96, 128];
 
 export class Help {
   constructor(page, box, article) {
@@ -12,9 +12,9 @@ export class Help {
   }
 
   async draw() {
-    const gpu = this.page.world.gpus.find((g) => g.id === this.page.state.gpu);
-    if (!this.box.closest("details").open || this.drawn === gpu?.id) return;
-    this.drawn = gpu?.id;
+    const gpu = this.page.card(), asked = gpu && `${gpu.id} ${gpu.bytes}`;
+    if (!this.box.closest("details").open || this.drawn === asked) return;
+    this.drawn = asked;
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
     this.formulas ??= Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json")]);
     const [{ footprints }, shared] = await this.formulas, own = a.rowsOf(this.page.file, this.page.rows);

@@ -291,6 +291,7 @@ function build() {
   headPart();
   wrap.replaceChildren(table);
   headHeight = table.tHead.offsetHeight;
+  table.takeRows = takeRows;
 }
 function grow() {
   const link = a.h("a");
@@ -358,6 +359,14 @@ function fill(p, model, position) {
     p.cells[j].firstChild.data = text;
     p.cells[j].className = `v v-${verdict.verdict}${g.id === state.gpu ? " mine" : ""}`;
   });
+}
+// All that is listed, not only what is in sight: every model that the filters leave, on every card of the set.
+function takeRows() {
+  return [[...ORDER.map(([, text]) => text), ...list.map((g) => g.short)], ...Array.from(view, (model) => {
+    const at = placeOf(model), facts = [models.id[model], a.short(models.size[model])];
+    if (totals[at] === UNKNOWN) return [...facts, "unknown", a.short(models.downloads[model]), ...list.map(() => "")];
+    return [...facts, a.gib(totals[at]), a.short(models.downloads[model]), ...list.map((g) => a.verdictText(a.judgeOn(world, scenario, held(model), g, totals, at), state.figure, g.capacity))];
+  })];
 }
 wrap.addEventListener("pointerover", ({ target }) => {
   const cell = target.closest?.("td.v");

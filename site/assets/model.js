@@ -9,8 +9,10 @@ const PAPER = 13; // cards beside each other on a printed page
 // ---- the address: the front page's keys. Context, sequences, optimizer and checkpointing are those of the phase that it names; what is
 // chosen for the other table stands under the same key with its name before it (`training.context`).
 const KINDS = { inference: ["context", "sequences"], training: ["context", "sequences", "optimizer", "checkpointing"] };
-const KEYS = ["gpu", "phase", "dtype", "engine", "cards", "figure", ...Object.entries(KINDS).flatMap(([kind, keys]) => [...keys, ...keys.map((key) => `${kind}.${key}`)])];
+const KEYS = ["gpu", "system", "phase", "dtype", "engine", "cards", "figure", ...Object.entries(KINDS).flatMap(([kind, keys]) => [...keys, ...keys.map((key) => `${kind}.${key}`)])];
 const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
+
+const SYSTEMS = a.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves nobody knows: the calculator asks for it
 
 class Page {
   // `told` is the model's file for programs; all else is what its shape's file holds
@@ -26,7 +28,13 @@ class Page {
     }
     for (const table of article.querySelectorAll("[data-reach]")) this.tables.push(new tables.Reach(this, table.dataset.reach));
     const byCard = article.querySelector("[data-cards]"), run = article.querySelector("[data-run]");
-    if (byCard) this.tables.push(new tables.ByCard(this, byCard));
+    if (byCard) this.tables.push(this.byCard = new tables.ByCard(this, byCard));
+    const mine = article.querySelector("[data-mine]");
+    if (mine && byCard) this.notes = async () => {
+      const { Mine } = this.state.gpu || this.state.system !== "linux" ? await import(`./mine.js${search}`) : {};
+      if (Mine) (this.mine ??= new Mine(this, mine, this.byCard)).draw();
+      else this.mine?.clear();
+    };
     if (run) this.run = new Run(this, run);
     const help = article.querySelector("[data-help]");
     if (help) {
@@ -64,7 +72,19 @@ class Page {
   }
 
   cards() {
-    return a.cards(this.world, this.state.cards, this.state.gpu);
+    return a.cards(this.world, this.state.cards, this.state.gpu).map((g) => this.given(g));
+  }
+
+  // A card as the chosen system leaves it.
+  given(g) {
+    const bytes = a.under(this.world.windows_share, this.state.system, g);
+    return bytes == null || bytes === g.bytes ? g : { ...g, bytes, capacity: Math.floor(bytes / 1024) };
+  }
+
+  // The reader's own.
+  card() {
+    const found = this.world.gpus.find((g) => g.id === this.state.gpu);
+    return found && this.given(found);
   }
 
   values(kind, key) {
@@ -93,6 +113,7 @@ class Page {
     const state = {
       gpu: one("gpu", cards, remembered("gpu", cards, "")),
       cards: one("cards", sets, remembered("cards", sets, "common")),
+      system: one("system", SYSTEMS.map(([id]) => id), "linux"),
       figure: one("figure", figures, remembered("figure", figures, "full")),
       phase: one("phase", phases, "inference"),
     };
@@ -132,6 +153,7 @@ class Page {
     const query = new URLSearchParams();
     const put = (key, value, otherwise) => { if (value !== otherwise) query.set(key, value); };
     put("gpu", state.gpu, "");
+    put("system", state.system, "linux");
     put("phase", state.isPhaseAsked ? state.phase : "inference", "inference");
     put("dtype", state.dtype, "");
     put("engine", state.engine, "");
@@ -158,6 +180,7 @@ class Page {
           ...(kind === "training" ? [...pick("optimizer", "Optimizer"), ...pick("checkpointing", "Checkpointing")] : []),
         ] : []),
         this.box(null, "gpu", "My card", a.gpuOptions(this.world)),
+        ...(this.world.windows_share ? [this.box(null, "system", "System", SYSTEMS)] : []),
         ...(kind === "reach" || kind === "mine" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
         this.box(null, "cards", "Cards", a.sets(this.world)),
       );
@@ -170,7 +193,7 @@ class Page {
     const of = () => (kind ? this.state[kind] : this.state);
     const found = a.select(key, label, options, of()[key], (value) => {
       of()[key] = typeof of()[key] === "number" ? +value : value;
-      if (!kind) a.memory.set(key, value);
+      if (!kind && key !== "system") a.memory.set(key, value);
       this.say([]);
       this.tell();
       this.draw();
@@ -200,6 +223,7 @@ class Page {
       for (const code of document.querySelectorAll("[data-sql]"))
         code.textContent = code.textContent.replace(/context_tokens( :?= )\d+/g, `context_tokens$1${state.inference.context}`).replace(/sequences( :?= )\d+/g, `sequences$1${state.inference.sequences}`);
     this.run?.draw();
+    this.notes?.();
     this.helpOut?.(); // an address may have opened it before this script was there
     for (const code of document.querySelectorAll("[data-layers]")) code.textContent = code.textContent.replace(/'[^']*'/, `'${state.gpu || "rtx-3060-12gb"}'`);
   }

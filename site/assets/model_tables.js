@@ -73,7 +73,11 @@ export class Matrix extends CardTable {
     for (const s of unknown) add(s, `unknown: ${a.reasonText(world, totals, s.index * world.width, s.context, +article.dataset.limit)}`);
     for (const s of refused) add(s, a.refusal(world, s, article.dataset.held, list[0])?.why ?? "runs on none of these");
     let note = article.querySelector(`[data-left="${this.kind}"]`);
-    if (!note) { note = a.h("p", { class: "fine", "data-left": this.kind }); this.table.parentNode.after(note); }
+    if (!note) {
+      const box = this.table.parentNode, next = box.nextElementSibling;
+      note = a.h("p", { class: "fine", "data-left": this.kind });
+      (next?.matches(".take") ? next : box).after(note); // what is taken from a table stands at its foot
+    }
     note.textContent = found.size ? `Left out: ${[...found].map(([why, names]) => `${names.join(", ")}, ${why}`).join("; ")}.` : "";
   }
 
@@ -87,6 +91,7 @@ export class Matrix extends CardTable {
       ? a.h("th", { scope: "row" }, link(name("phases", s.phase)), a.h("small", {}, s.dtypeId))
       : a.h("th", { scope: "row", title: name("dtypes", s.dtypeId) }, link(s.dtypeId), a.h("small", {}, s.engine));
     const row = a.h("tr", { class: this.page.isAsked(s) && "asked" }, head);
+    row.scenario = s;
     if (!known) {
       row.append(this.unknown(list, `unknown: ${a.reasonText(world, totals, at, s.context, +article.dataset.limit)}`));
       return row;
@@ -166,14 +171,16 @@ export class ByCard extends CardTable {
     return this.page.points.find((row) => row.phase === phase && row.dtypeId === dtypeId && (!engine || row.engine === engine));
   }
 
+  // The formats that a card runs, the best first.
+  runs(g) {
+    return this.formats.map(([dtypeId, engine]) => this.find("inference", dtypeId, engine)).filter((row) => row && !a.refusal(this.page.world, row, article.dataset.held, g));
+  }
+
   row(g) {
     const { world, state } = this.page, whole = +article.dataset.limit;
     const mine = g.id === state.gpu;
     const td = (kind, text, extra = {}) => a.h("td", { class: kind, ...extra }, text);
-    const runs = this.formats.map(([dtypeId, engine]) => this.find("inference", dtypeId, engine)).filter((row) => row && !a.refusal(world, row, article.dataset.held, g));
-    const far = runs.map((row) => [row, ...limits.reach(world.limits, row, g.bytes)]);
-    const most = far.reduce((x, y) => (x && x[1] >= y[1] ? x : y), null);
-    const best = far.find(([, longest]) => longest >= this.context) ?? (most?.[1] ? most : null);
+    const runs = this.runs(g), best = bestOf(world, runs, g.bytes, this.context);
     const cells = [];
     if (best) {
       const [row, longest, users] = best;
@@ -203,8 +210,14 @@ export class ByCard extends CardTable {
     return td("v-no", `no, not on ${this.table.dataset.most} cards`, { colSpan: 3 });
   }
 }
+// The best format that holds a context, or the one that goes farthest, with how far and how many at once; null where none fits.
+export function bestOf(world, runs, bytes, context) {
+  const far = runs.map((row) => [row, ...limits.reach(world.limits, row, bytes)]);
+  const most = far.reduce((x, y) => (x && x[1] >= y[1] ? x : y), null);
+  return far.find(([, longest]) => longest >= context) ?? (most?.[1] ? most : null);
+}
 // As format_name in pipeline/render/words.py.
-const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.held ? `as published, ${article.dataset.held}` : dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
+export const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.held ? `as published, ${article.dataset.held}` : dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
 
 // A pipeline as a whole, by where its parts are: totals are those of the page.
 export class Pipeline extends CardTable {

@@ -56,4 +56,5 @@ if (document.getElementById("which")) await import(`./which.js${version}`);
 if (document.getElementById("compare")) await import(`./compare.js${version}`);
 if (document.getElementById("missing")) await import(`./missing.js${version}`);
 if (document.querySelector("article.gpu")) await import(`./gpu.js${version}`);
+if (document.querySelector(".md-content table:is(.mx, .bd)")) (await import(`./take.js${version}`)).everywhere();
 document.documentElement.dataset.almanac = "ready";

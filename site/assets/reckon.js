@@ -22,14 +22,8 @@ export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
 const rows = new Map(facts.rows.map((row) => [row[0], Object.fromEntries(facts.columns.map((name, i) => [name, row[i]]))]));
 export const card = (id) => rows.get(id);
 
-// What a card gives one program under another system than Linux: under Windows a share of what it is sold as (wddm_share of the book, of low
-// confidence); with a desktop on the card nobody knows, so that what is free has to be typed. Cards of servers and Macs have no such thing.
-export const SYSTEMS = [["linux", "Linux, nothing else on the card"], ["windows", "Windows"], ["desktop", "a desktop on the card"]];
-export function under(system, gpu) {
-  if (system === "linux" || !["consumer", "workstation"].includes(gpu.segment)) return gpu.bytes;
-  const share = shared.constants?.[0]?.wddm_share;
-  return system === "windows" && share ? Math.min(gpu.bytes, Math.floor(share * gpu.nominal * 2 ** 30)) : null;
-}
+export const { SYSTEMS } = a;
+export const under = (system, gpu) => a.under(shared.constants?.[0]?.wddm_share, system, gpu);
 export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row.total_bytes, row.error_band, bytes) === true;
 // The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
 export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);

@@ -14,7 +14,7 @@ export class Run {
 
   async draw() {
     if (this.page.state.gpu) this.lines ??= await a.load("data/commands.json");
-    const gpu = this.page.world.gpus.find((g) => g.id === this.page.state.gpu);
+    const gpu = this.page.card();
     const context = this.page.start.inference?.context ?? 8192;
     for (const each of this.items) {
       const code = each.item.querySelector("code"), note = each.item.querySelector("small");

@@ -63,7 +63,9 @@ def tab(alone):
 def test_a_shell_completes_commands_cards_and_models(tab, shell):
     assert tab(shell, "vram-almanac fi") == ["fits"]
     assert tab(shell, "vram-almanac fits Qwen/Qwen3-0") == ["Qwen/Qwen3-0.6B"]
-    assert {"rtx-4090", "rtx-4090-laptop"} == set(tab(shell, "vram-almanac fits Qwen/Qwen3-8B --gpu rtx-4090"))
+    assert {"rtx-4090", "rtx-4090-d", "rtx-4090-laptop"} == set(
+        tab(shell, "vram-almanac fits Qwen/Qwen3-8B --gpu rtx-4090")
+    )
 
 
 @pytest.mark.parametrize(

@@ -50,16 +50,18 @@ def test_what_cuda_keeps_of_a_reported_total_is_the_gap_of_the_book(cards, const
 
 
 SIZES = {
-    "reported_ratio_apple_16_gib": (8, 16, 18, 24),
-    "reported_ratio_apple_32_gib": (32, 36),
-    "reported_ratio_apple_64_gib": (48, 64),
-    "reported_ratio_apple_128_gib": (96, 128, 192, 256, 512),
+    "reported_ratio_apple_8_gib": (8,),
+    "reported_ratio_apple_16_gib": (16, 18, 24),
+    "reported_ratio_apple_32_gib": (32, 36, 48),
+    "reported_ratio_apple_64_gib": (64, 96),
+    "reported_ratio_apple_128_gib": (128, 192),
+    "reported_ratio_apple_256_gib": (256, 512),
 }
 
 
 @pytest.mark.parametrize(("ratio", "size"), [(ratio, size) for ratio, sizes in SIZES.items() for size in sizes])
 def test_every_size_of_mac_that_is_sold_gives_the_share_that_was_read_nearest_to_it(book, constants, ratio, size):
-    """Metal's limit was read at 16 to 24, 32 and 36, 64, and 128 GiB (constant.csv names where)."""
+    """Metal's limit was read at 8, 16 to 24, 32 to 48, 64, 128 and 256 GiB (constant.csv names where); between them the share of the smaller holds."""
     card = f"{{'vendor': 'apple', 'memory_gib_nominal': {size}::DOUBLE, 'architecture': 'm4', 'segment': 'unified', 'memory_type': 'LPDDR5X'}}"
     ((share,),) = book.execute(
         f"SELECT reported_ratio({card}, k) FROM (SELECT constants AS k FROM constants)"
@@ -77,3 +79,34 @@ def test_datacenter_cards_with_gddr_lose_a_sixteenth_to_their_error_correction(b
     ).fetchall()
     plain = constants["reported_ratio_default"]
     assert share == pytest.approx(plain * constants["reported_ratio_gddr_ecc"] if has_ecc else plain)
+
+
+# What Metal was read to give, by size: no chip, whatever its name, may be told to give more.
+READ_MIB = {
+    8: 5461,
+    16: 12124,
+    18: 13639,
+    24: 18186,
+    32: 25559,
+    36: 28754,
+    48: 38338,
+    64: 53084,
+    128: 110100,
+    256: 228065,
+}
+
+
+def test_every_mac_of_a_size_gives_the_same_and_never_more_than_was_read(cards):
+    macs = [c for c in cards if c["vendor"] == "apple"]
+    assert len(macs) > 50
+    by_size = {}
+    for mac in macs:
+        by_size.setdefault(mac["memory_gib_nominal"], set()).add(mac["capacity_bytes"])
+        read = READ_MIB.get(mac["memory_gib_nominal"])
+        if read:
+            assert (mac["capacity_bytes"], mac["capacity_basis"]) == (read * MIB, "measured"), mac["gpu_id"]
+        else:
+            assert mac["capacity_basis"] == "imputed", mac["gpu_id"]
+    assert all(len(gives) == 1 for gives in by_size.values()), by_size
+    shares = [round(gives.pop() / size / 2**30, 3) for size, gives in sorted(by_size.items())]
+    assert shares == sorted(shares), "a larger Mac gives a larger share"

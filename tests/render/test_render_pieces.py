@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 import zlib
 from types import SimpleNamespace
@@ -15,8 +16,10 @@ from pipeline.book.schema import NOW_NAMED
 from pipeline.render import paths, words
 from pipeline.render.data import badges, relatives, shapes
 from pipeline.render.data import tables as tables_module
+from pipeline.render.data.support import Refusal
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, pipelines, redirects
+from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.rules import RULES, Rules
 from tests.render.tiny_tables import build
@@ -259,3 +262,60 @@ def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
     assert name == "all parts on the card" and "v-fits" in cells
     assert pipelines.sentence(found["b/Other"]) == "" and pipelines.told(found["b/Other"])["reason"] == "not read"
     assert pipelines.sentence(None) == ""
+
+
+def _columns(html: str) -> list[str]:
+    head = html[html.index('id="fits-table"') :]
+    return re.findall(r'<th scope="col" class="g">(.*?)<small>', head[: head.index("</thead>")])
+
+
+def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(pages, monkeypatch):
+    card = next(g for g in pages.book.gpus if g["gpu_id"] == "rtx-3060-12gb")
+    told = GpuPages(pages.book, pages)
+    html = told.render(card)
+    assert _columns(html) == [
+        "bf16",
+        "fp8",
+        "Q8_0",
+        "awq-int4",
+        "Q4_K_M",
+        "LoRA bf16",
+        "QLoRA nf4",
+        "Full fine-tune bf16",
+        "Longest context",
+    ]
+    answer = re.sub(
+        r"<[^>]+>|\s+",
+        " ",
+        html[html.index('<p class="answer">') : html.index("</p>", html.index('<p class="answer">'))],
+    )
+    assert re.search(r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user, up to .*8B", answer), answer
+    assert "list price <b>$329</b>" in html and html.index('id="fits"') < html.index('id="gives"')
+    no = Refusal(True, "no kernels")
+    runs = pages.support.refusal
+    monkeypatch.setattr(
+        pages.support,
+        "refusal",
+        lambda s, dtype, gpu: no if not (dtype or "").startswith("gguf-") else runs(s, dtype, gpu),
+    )
+    assert _columns(GpuPages(pages.book, pages).render(card)) == ["Q8_0", "Q4_K_M", "Longest context"]
+    monkeypatch.setattr(pages.support, "refusal", lambda *_asked: no)
+    nothing = GpuPages(pages.book, pages).render(card)
+    assert 'id="fits-table"' not in nothing and "Nobody says that one of these formats runs on it" in nothing
+    assert "won’t run" not in nothing.partition('id="refused"')[0]
+
+
+def test_what_runs_on_apple_s_chips_alone_stands_first():
+    assert next(engine for _phase, dtype, engine in COLUMNS if dtype == "bf16") == "mlx-lm"
+    assert [dtype for _phase, dtype, _engine in COLUMNS[1:4]] == ["mlx-8bit", "mlx-6bit", "mlx-4bit"]
+    assert FAR[0] == "mlx-4bit"
+
+
+def test_smaller_siblings_are_of_the_same_maker_and_come_largest_first(pages):
+    names = {m["model_id"]: i for i, m in enumerate(pages.book.models)}
+    found = pages.smaller(names["acme/CamelCoder.2-405B"])
+    assert [(path, size) for path, _name, size in found] == [
+        ("acme/Beta-MoE-30B-A3B", "30B"),
+        ("acme/Alpha-7B-Instruct", "7B"),
+    ]
+    assert pages.smaller(names["acme/Alpha-7B-Instruct"]) == []

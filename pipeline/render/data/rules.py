@@ -18,7 +18,7 @@ from pipeline.render.data import column_words, scalar_words
 from pipeline.render.data.mirror import Mirror, Scope, Untranslatable
 
 # files whose macros the rules are, or are made of
-FILES = ("words", "capacity/verdict", "capacity/limits", "capacity/support", "ask/engine_setting")
+FILES = ("words", "capacity/verdict", "capacity/limits", "capacity/support", "ask/engine_setting", "speed/speed")
 NAMES = (
     "needed",
     "takes",
@@ -34,16 +34,19 @@ NAMES = (
     "context_multiple",
     "card_reason",
     "share_needed",
+    "decode_reason",
+    "decode_most",
 )
 _MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO ")
+_TABLE = re.compile(r"\) AS TABLE\b")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the macros of FILES in a database."""
+    """Makes the macros of FILES in a database; what is asked as a table needs the tables."""
     for name in FILES:
         text = (TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8")
         for statement in connection.extract_statements(text):
-            if _MACRO.match(statement.query):
+            if _MACRO.match(statement.query) and not _TABLE.search(statement.query):
                 connection.execute(statement.query)
 
 

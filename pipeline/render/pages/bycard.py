@@ -19,13 +19,16 @@ from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import WHOLE
 from pipeline.render.pages.reach import capacities
 
-# The best quality first: what a reader is offered, by format and engine.
+# The best quality first: what a reader is offered, by format and engine; of two alike MLX's, which runs on Apple's chips alone.
 QUALITY = (
     ("bf16", "transformers"),
     ("bf16", "mlx-lm"),
+    ("mlx-8bit", "mlx-lm"),
     ("gguf-q8_0", "llama.cpp"),
+    ("mlx-6bit", "mlx-lm"),
     ("gguf-q6_k", "llama.cpp"),
     ("gguf-q5_k_m", "llama.cpp"),
+    ("mlx-4bit", "mlx-lm"),
     ("gguf-q4_k_m", "llama.cpp"),
     ("gguf-q3_k_m", "llama.cpp"),
     ("gguf-q2_k", "llama.cpp"),

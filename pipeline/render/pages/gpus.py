@@ -16,26 +16,36 @@ from pipeline.render.pages.models import ModelPages
 
 LISTED = 30  # models by format; all that fit are in the card's file for programs, which the page reads
 TASKS = 10
-# Columns of "what fits", in order, where the tables have them.
+# Columns of "what fits", in order, where the tables have them and the card runs them: phase, format, and the engine where it is not the
+# format's own. What runs on Apple's chips alone stands first, so that their pages begin with it.
 COLUMNS = (
-    ("inference", "bf16"),
-    ("inference", "fp8"),
-    ("inference", "gguf-q8_0"),
-    ("inference", "awq-int4"),
-    ("inference", "gguf-q4_k_m"),
-    ("lora", "bf16"),
-    ("qlora", "nf4"),
-    ("full-finetune", "bf16"),
+    ("inference", "bf16", "mlx-lm"),
+    ("inference", "mlx-8bit", None),
+    ("inference", "mlx-6bit", None),
+    ("inference", "mlx-4bit", None),
+    ("inference", "bf16", None),
+    ("inference", "fp8", None),
+    ("inference", "gguf-q8_0", None),
+    ("inference", "awq-int4", None),
+    ("inference", "gguf-q4_k_m", None),
+    ("lora", "bf16", None),
+    ("qlora", "nf4", None),
+    ("full-finetune", "bf16", None),
 )
-FAR = "gguf-q4_k_m"  # the format that the longest context is told in
+FAR = (
+    "mlx-4bit",
+    "gguf-q4_k_m",
+)  # the formats that answer and longest context are told in: the first that the card runs
+WHOLE = "bf16"  # said beside it: what most models are published in
 
 
 class GpuPages:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
         self.page = environment(book).get_template("gpu.html")
-        self.columns = [s for phase, dtype in COLUMNS if (s := self._scenario(phase, dtype))]
-        self.inference = book.rows(["inference"], **book.default("inference"))
+        self.columns = [s for asked in COLUMNS if (s := self._scenario(*asked))]
+        inference = book.rows(["inference"], **book.default("inference"))
+        self.inference = sorted(inference, key=lambda s: s.engine_id != "mlx-lm")  # as the columns: Apple's own first
         self.listed = [i for i in range(len(book.models)) if self._known(i)][:LISTED]
         self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
         self.counts = book.published_counts(["inference"])
@@ -44,31 +54,55 @@ class GpuPages:
         self._stored: dict[tuple, Ranked] = {}
         self._told: dict[tuple[Scenario, int], bool] = {}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
-        self.far = self._scenario("inference", FAR)
-        self.longest = self._longest()
+        self.fars = [s for dtype in FAR if (s := self._scenario("inference", dtype))]
+        self.longest = {far: self._longest(far) for far in self.fars}
 
-    def _scenario(self, phase: str, dtype: str) -> Scenario | None:
+    def _scenario(self, phase: str, dtype: str, engine: str | None = None) -> Scenario | None:
         rows = self.book.rows([phase], dtype_id=dtype, **self.book.default(phase))
-        return rows[0] if rows else None
+        return next((s for s in rows if engine in (None, s.engine_id)), None)
 
-    def _longest(self) -> dict[str, dict[str, int]]:
+    def _runs(self, scenario: Scenario, gpu: dict) -> bool:
+        return self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
+
+    def _shown(self, gpu: dict) -> list[tuple[Scenario, int]]:
+        """The columns that a card runs, each with its place: what it does not run is told once, with the reason."""
+        return [(s, place) for s, place in self.columns_totals if self._runs(s, gpu)]
+
+    def _far(self, gpu: dict) -> Scenario | None:
+        return next((far for far in self.fars if self._runs(far, gpu)), None)
+
+    def _longest(self, far: Scenario) -> dict[str, dict[str, int]]:
         """Of the listed models the longest context of one sequence by card, in one format: the limits of `compatibility`."""
-        if not self.far:
-            return {}
         cards = {g["gpu_id"]: g["capacity_bytes"] for g in self.book.gpus}
         listed = [self.book.models[i]["model_id"] for i in self.listed]
         known = limits.points(self.book.folder).filter(
-            pl.col("model_id").is_in(listed), dtype_id=self.far.dtype_id, engine_id=self.far.engine_id, sequences=1
+            pl.col("model_id").is_in(listed), dtype_id=far.dtype_id, engine_id=far.engine_id, sequences=1
         )
         rows = limits.longest(known, cards, self.book["constant"]).to_dicts()
         return {row["model_id"]: row for row in rows}
 
-    def _reach(self, model: int, gpu: dict) -> Markup:
+    def _reach(self, model: int, gpu: dict, far: Scenario) -> Markup:
         """How far the card goes with a model, as a cell."""
         row = self.book.models[model]
-        runs = self.pages.support.refusal(self.far, self.far.dtype_id, gpu["gpu_id"]) is None
-        found = self.longest.get(row["model_id"], {}).get(gpu["gpu_id"]) if runs else None
+        found = self.longest[far].get(row["model_id"], {}).get(gpu["gpu_id"])
         return words.limit_cell(found, None, row["max_context_tokens"])
+
+    def _answer(self, gpu: dict) -> list[dict]:
+        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest."""
+        told = []
+        whole = [s for s, _place in self._shown(gpu) if s.phase_id == "inference" and s.dtype_id == WHOLE]
+        for scenario in [s for s in (self._far(gpu), *whole[:1]) if s]:
+            ranked = self.ranked[scenario][0]
+            fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+            told.append(
+                {
+                    "format": self._name(scenario),
+                    "fit": fit,
+                    "known": len(ranked.rows),
+                    "largest": None if largest is None else self.entries[largest],
+                }
+            )
+        return told
 
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
@@ -131,23 +165,26 @@ class GpuPages:
     def render(self, gpu: dict) -> str:
         first = self.inference[0] if self.inference else None
         at = f"at {words.tokens(first.context_tokens)} tokens, one sequence" if first else ""
-        training = next((s for s in self.columns if s.phase_id != "inference"), None)
+        shown, far = self._shown(gpu), self._far(gpu)
+        training = next((s for s, _place in shown if s.phase_id != "inference"), None)
         then = f"; training at {words.tokens(training.context_tokens)} tokens, micro-batch 1" if training else ""
         return self.page.render(
             gpu=gpu,
             root="../../",
             steps=_steps(gpu),
-            rows=[self._row(i, gpu) for i in self.listed],
-            columns=[self._head(s, gpu) for s in self.columns],
-            far=self.far and self._head(self.far, gpu),
+            answer=self._answer(gpu),
+            rows=[self._row(i, gpu, shown, far) for i in self.listed],
+            columns=[self._head(s) for s, _place in shown],
+            far=far and self._head(far),
             caption=f"Inference {at}{then}",
             caption_tasks=at,
+            asked=f"at {words.tokens(first.context_tokens)} tokens for one user" if first else "",
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
             refused=self._refused(gpu),
-            formats=[self._format(s, gpu) for s in self.inference],
+            formats=[self._format(s, gpu) for s in self.inference if not self._word(s, gpu)],
             tasks=self._tasks(gpu),
-            task_formats=[self.book.formats[s] for s in self.columns if s.phase_id == "inference"],
+            task_formats=[self.book.formats[s] for s, _place in shown if s.phase_id == "inference"],
         )
 
     def _tasks(self, gpu: dict) -> list[dict]:
@@ -155,8 +192,9 @@ class GpuPages:
         for task, formats in self.by_task:
             cells = []
             for scenario, ranked in formats:
-                runs = self.pages.support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
-                fit, largest, popular = ranked.at(capacity) if runs else (0, None, None)
+                if not self._runs(scenario, gpu):
+                    continue
+                fit, largest, popular = ranked.at(capacity)
                 cells.append(
                     {
                         "fit": fit,
@@ -195,9 +233,17 @@ class GpuPages:
         order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
         return sorted(rows, key=lambda row: order[row[0]])
 
-    def _head(self, scenario: Scenario, gpu: dict) -> dict:
+    def _head(self, scenario: Scenario) -> dict:
         phase = "" if scenario.phase_id == "inference" else f"{self.pages.phases.get(scenario.phase_id)} "
-        return {"label": phase + scenario.dtype_id, "engine": scenario.engine_id, "refused": self._word(scenario, gpu)}
+        return {"label": phase + self._name(scenario), "engine": self._engine(scenario)}
+
+    def _name(self, scenario: Scenario) -> str:
+        """A format as people say it: MLX has no shorter names than those of the book."""
+        said = scenario.engine_id == "mlx-lm" and self.pages.dtypes.get(scenario.dtype_id)
+        return said or words.format_name(scenario.dtype_id)
+
+    def _engine(self, scenario: Scenario) -> str:
+        return self.pages.engines.get(scenario.engine_id, {}).get("name", scenario.engine_id)
 
     def _word(self, scenario: Scenario, gpu: dict) -> str:
         """What stands in place of a number where the card does not run the format; nothing where it does."""
@@ -206,17 +252,17 @@ class GpuPages:
             "" if no is None or scenario.dtype_id == "stored" else "won’t run" if no.is_certain else "not known to run"
         )
 
-    def _row(self, model: int, gpu: dict) -> dict:
+    def _row(self, model: int, gpu: dict, shown: list[tuple[Scenario, int]], far: Scenario | None) -> dict:
         book, support, capacity = self.book, self.pages.support, gpu["capacity_bytes"] // 1024
         cells = []
-        for scenario, place in self.columns_totals:
+        for scenario, place in shown:
             reason = "" if book.is_known(model, scenario) else book.reason(model, scenario)
             refusal = support.refusal(scenario, support.format(scenario, model), gpu["gpu_id"])
             cell = words.verdict_cell(book.totals(model, place), book.counts, capacity, reason, refusal)
             # the head of the column says why
             cells.append(words.refused_cell(refusal.is_certain, "") if refusal and "v-unknown" in cell else cell)
-        if self.far:
-            cells.append(self._reach(model, gpu))
+        if far:
+            cells.append(self._reach(model, gpu, far))
         return self.entries[model] | {"cells": Markup("".join(cells))}
 
     def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:
@@ -234,7 +280,6 @@ class GpuPages:
         found = [self._fit(gpu, scenario, place) for place in range(len(self.counts))]
         return {
             "label": self.book.formats[scenario],
-            "refused": self._word(scenario, gpu),
             "cells": [
                 {"fit": fit, "largest": None if largest is None else self.entries[largest]} for fit, largest in found
             ],

@@ -29,6 +29,7 @@ from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
 
 LISTED = 3  # models that make a page of their organisation
+SMALLER, SIBLINGS = 0.85, 4  # a sibling has at most such a share of the parameters; so many are offered
 
 
 class ModelPages:
@@ -117,6 +118,7 @@ class ModelPages:
             made_of=self._made_of(number),
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self._own_format(number))),
+            smaller=known and (smaller := self.smaller(number)) and htmlsafe_json_dumps(smaller),
             bars=bars,
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
@@ -154,6 +156,43 @@ class ModelPages:
             ld=Markup(self._described(number)),
             site_url=self.site_url,
         )
+
+    @cached_property
+    def _siblings(self) -> dict[tuple, list[int]]:
+        """By maker, family and task the works that stand for themselves, the largest first; a packing that its name says (X-FP8 beside X)
+        is none, however its parameters are counted."""
+        found: dict[tuple, list[int]] = defaultdict(list)
+        for i, leader in enumerate(self.leaders):
+            model = self.book.models[i]
+            if leader == i and model["parameter_count"] and model["anatomy_grade"] != "unknown":
+                found[self._kin(model)].append(i)
+        models = self.book.models
+        for kin, of in found.items():
+            names = {models[i]["model_id"] for i in of}
+            whole = [i for i in of if models[i]["model_id"].rpartition("-")[0] not in names]
+            found[kin] = sorted(whole, key=lambda i: -models[i]["parameter_count"])
+        return found
+
+    @staticmethod
+    def _kin(model: dict) -> tuple:
+        return model["model_id"].partition("/")[0], model["family"], model["pipeline_tag"]
+
+    def smaller(self, number: int) -> list[list[str]]:
+        """What is offered where a model does not fit: smaller ones of the same maker, family and task, the largest first; of about one size the
+        most downloaded. Address, name and size of each."""
+        leader = self.book.models[self.leaders[number]]
+        limit, chosen = (leader["parameter_count"] or 0) * SMALLER, []
+        for i in self._siblings.get(self._kin(leader), ()):
+            count = self.book.models[i]["parameter_count"]
+            near = chosen and count > SMALLER * self.book.models[chosen[-1]]["parameter_count"]
+            if count <= limit and near and i < chosen[-1]:
+                chosen[-1] = i
+            elif count <= limit and not near:
+                chosen.append(i)
+        return [
+            [self.paths[m["model_id"]], m["model_id"].rpartition("/")[2], words.count(m["parameter_count"])]
+            for m in (self.book.models[i] for i in chosen[:SIBLINGS])
+        ]
 
     def _points(self, number: int) -> dict[tuple, list]:
         return self.held["points"].get(self.book.models[number]["model_id"], {})

@@ -1,0 +1,115 @@
+// What a model's page says of the reader's own card below the table of cards: how fast it can be, and where it does not fit how many of the
+// card hold it and which smaller sibling does; the way to the page that lists all cards that hold it.
+const search = new URL(import.meta.url).search;
+const [a, tables, limits, rules] = await Promise.all([import(`./almanac.js${search}`), import(`./model_tables.js${search}`), import(`./limits.js${search}`), import(`../../data/rules.js${search}`)]);
+const article = document.querySelector("article.model");
+const CARDS = 64; // more of them nobody puts together for one answer
+const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
+
+export class Mine {
+  constructor(page, box, byCard) {
+    Object.assign(this, { page, box, byCard, turn: 0, smaller: JSON.parse(box.dataset.smaller ?? "[]") });
+  }
+
+  clear() {
+    this.turn++;
+    this.box.replaceChildren();
+  }
+
+  async draw() {
+    const turn = ++this.turn, { page } = this, g = page.card(), notes = [];
+    const show = (...parts) => notes.push(a.h("li", {}, ...parts));
+    if (page.state.system === "windows") show(`Under Windows a program gets about ${Math.round(100 * page.world.windows_share)} % of what a card is sold with; cards of servers and Macs are told as they are.`);
+    if (g) {
+      const runs = this.byCard.runs(g), best = tables.bestOf(page.world, runs, g.bytes, this.byCard.context);
+      if (best) {
+        const said = await this.speed(g, best);
+        if (said) show(said);
+      } else if (runs.length) {
+        const [cards, sibling] = await Promise.all([this.cards(g, runs), this.sibling(g)]);
+        if (cards) {
+          show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it in ${tables.formatName(cards.dtypeId)} at ${a.tokens(this.byCard.context)} tokens.`);
+          const no = this.byCard.table.querySelector("tr.mine td.v-no");
+          if (no && turn === this.turn) { no.textContent = `${cards.count} cards, in ${tables.formatName(cards.dtypeId)}`; no.className = "v-multi-gpu"; }
+        }
+        if (sibling) show("A smaller sibling fits: ", a.h("a", { href: a.address(`models/${sibling.path}/${location.search}`) }, a.shown(sibling.name)), ` (${sibling.size}) in ${sibling.format}, up to ${sibling.longest.toLocaleString("en")} tokens.`);
+        else if (this.smaller.length) show(`No smaller sibling fits either, down to ${this.smaller.at(-1)[1]} (${this.smaller.at(-1)[2]}).`);
+      }
+    }
+    show(a.h("a", { href: this.which() }, "Which card for this?"));
+    if (turn !== this.turn) return;
+    this.box.replaceChildren(...notes);
+    await this.train(g, turn);
+  }
+
+  // In the table of training, once it is open: how many of the card a training takes that no published number of them holds.
+  async train(g, turn) {
+    const table = article.querySelector('[data-matrix="training"]'), fold = table?.closest("details");
+    if (!g || !table) return;
+    if (!fold.open) return void fold.addEventListener("toggle", () => { if (turn === this.turn) this.train(g, turn); }, { once: true });
+    const rows = [...table.tBodies[0].rows].filter((row) => row.scenario && row.cells[2]?.matches(".v-no")); // one's own card is the first
+    if (!rows.length) return;
+    this.reckoning ??= import(`./reckon.js${search}`);
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    for (const row of rows) {
+      const { phase, dtypeId, engine, context, sequences, optimizer, checkpointing } = row.scenario;
+      const found = r.fewest(own, { model_id: this.page.model, phase_id: phase, dtype_id: dtypeId, engine_id: engine, context_tokens: context, sequences, optimizer_id: optimizer, checkpointing, sharding: "zero3" }, g.bytes);
+      if (turn !== this.turn) return;
+      if (!found || found.gpu_count > CARDS) continue;
+      const cell = row.cells[2];
+      cell.textContent = `${found.gpu_count} × ${Math.ceil((100 * found.total_bytes) / g.bytes)}\u00a0%`;
+      cell.className = "v v-multi-gpu";
+      cell.title = `${found.gpu_count} × ${g.name}, shared by ZeRO-3: ${a.gib(found.total_bytes / 1024)} GiB on each`;
+    }
+  }
+
+  // The page that lists the cards that hold it, asked the same.
+  which() {
+    const { state, start, model } = this.page, g = this.page.card(), best = g && tables.bestOf(this.page.world, this.byCard.runs(g), g.bytes, this.byCard.context);
+    const asked = { model, dtype: best?.[0].dtypeId ?? state.dtype, context: start.inference?.context, system: state.system === "linux" ? "" : state.system };
+    return `${a.address("which-card/")}?${new URLSearchParams(Object.entries(asked).filter(([, value]) => value))}`;
+  }
+
+  // At most so many tokens a second, by the rule of speed_on: translated from the SQL.
+  async speed(g, [row, longest]) {
+    this.facts ??= a.load("data/cards.json");
+    const facts = await this.facts, { file, rows } = this.page;
+    const of = facts.rows.find(([id]) => id === g.id), card = of && Object.fromEntries(facts.columns.map((name, i) => [name, of[i]]));
+    const told = file.footprints.find((f) => f.phase_id === "inference" && f.dtype_id === row.dtypeId && f.engine_id === row.engine);
+    const shape = rows.shape?.[0], weight = rows.weight?.find((each) => each.dtype_id === row.dtypeId);
+    if (!card || !told || !shape || !weight) return "";
+    const at = told.context_tokens.findLastIndex((n) => n <= Math.max(longest, told.context_tokens[0]) && n <= Math.max(this.byCard.context, told.context_tokens[0]));
+    const value = (name) => (Array.isArray(told[name]) ? told[name][at] : told[name]) ?? 0;
+    const footprint = { phase_id: "inference", sequences: 1, tensor_parallel: 1, pipeline_parallel: 1, kv_cache_bytes: value("kv_cache_bytes"), state_bytes: value("state_bytes") };
+    const fields = (from, names) => Object.fromEntries(names.map((name) => [name, from[name] ?? null])); // files leave nulls out
+    const most = rules.decode_most(fields(shape, ["is_encoder", "writes_otherwise", "is_sparsely_read"]), fields(weight, ["read_bytes"]), footprint, card);
+    if (most == null) return "";
+    const usual = facts.share ? `; ${Math.round(100 * facts.share.low)} to ${Math.round(100 * facts.share.high)} % of that is usual` : "";
+    return `${tables.formatName(row.dtypeId)} writes at most ${rate(most)} tokens a second with ${a.tokens(told.context_tokens[at])} in the cache: a bound from the ${Math.round(card.memory_bandwidth_gb_s).toLocaleString("en")} GB/s of the card, not a measurement${usual}.`;
+  }
+
+  // The fewest of the card that hold it, beyond those that are published; by the formulas themselves.
+  async cards(g, runs) {
+    this.reckoning ??= import(`./reckon.js${search}`);
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    let found = null;
+    for (const { dtypeId, engine } of runs) {
+      const row = r.fewest(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtypeId, engine_id: engine, context_tokens: this.byCard.context, sequences: 1 }, g.bytes);
+      if (row && row.gpu_count <= CARDS && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId };
+    }
+    return found;
+  }
+
+  // The largest of the smaller siblings that fits one of the card.
+  async sibling(g) {
+    for (const [path, name, size] of this.smaller) {
+      const told = await a.told(path).catch(() => null);
+      if (!told?.shape) continue;
+      const points = limits.rows((await a.shape(told.shape)).points);
+      const runs = this.byCard.formats.map(([dtypeId, engine]) => points.find((row) => row.phase === "inference" && row.dtypeId === dtypeId && row.engine === engine)).filter((row) => row && !a.refusal(this.page.world, row, told.model.stored_format ?? "", g));
+      const best = tables.bestOf(this.page.world, runs, g.bytes, Math.min(this.byCard.context, told.model.max_context_tokens ?? Infinity));
+      if (best) return { path, name, size, format: tables.formatName(best[0].dtypeId), longest: best[1] };
+    }
+    return null;
+  }
+}

@@ -1,0 +1,82 @@
+"""What a model's page says of the reader's own card: how fast at most, under which system, and what else where it does not fit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+MODEL = "models/acme/Alpha-7B-Instruct/"
+LARGE = "models/acme/CamelCoder.2-405B/"
+
+
+def test_how_fast_one_s_card_is_at_most_is_its_bandwidth_by_what_a_token_reads(open_page, tiny):
+    page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
+    said = page.locator("[data-mine] li", has_text="tokens a second")
+    expect(said).to_contain_text("Q8_0 writes at most")
+    card = next(g for g in tiny["gpu"] if g["gpu_id"] == "rtx-3060-12gb")
+    most = card["memory_bandwidth_gb_s"] * 1e9 / (7e9 * 8.5 / 8 + 131_072 * 8192)
+    assert int(re.search(r"at most ([\d,]+)", said.inner_text())[1].replace(",", "")) == round(most)
+    expect(said).to_contain_text("not a measurement")
+    assert open_page(MODEL).locator("[data-mine] li").count() == 0  # nobody said which card
+
+
+def test_windows_leaves_less_of_a_card_and_changes_every_verdict(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
+    mine = page.locator("[data-cards] tr.mine td")
+    expect(mine.first).to_have_text("Q8_0")
+    longest = mine.nth(1).inner_text()
+    needs = page.locator("[data-matrix=inference] th.mine small")
+    before = needs.inner_text()
+    page.locator("[data-controls=mine] select[name=system]").select_option("windows")
+    page.wait_for_url("**system=windows**")
+    expect(mine.nth(1)).not_to_have_text(longest)
+    expect(page.locator("[data-mine]")).to_contain_text("about 81 %")
+    assert needs.inner_text() != before
+    again = open_page(f"{MODEL}?gpu=rtx-3060-12gb&system=windows")
+    assert again.locator("[data-cards] tr.mine td").nth(1).inner_text() == mine.nth(1).inner_text()
+    assert again.locator("[data-controls=mine] select[name=system]").input_value() == "windows"
+    server = open_page(f"{MODEL}?gpu=h100-sxm&system=windows").locator("[data-cards] tr.mine td")
+    assert (
+        server.all_inner_texts()
+        == open_page(f"{MODEL}?gpu=h100-sxm").locator("[data-cards] tr.mine td").all_inner_texts()
+    )
+    wrong = open_page(f"{MODEL}?system=desktop")  # nobody knows what one leaves
+    expect(wrong.locator(".told")).to_contain_text("system=desktop")
+
+
+def test_where_no_published_number_of_cards_holds_it_the_page_says_how_many_do_and_which_sibling_fits(open_page):
+    page = open_page(f"{LARGE}?gpu=rtx-3060-12gb")
+    notes = page.locator("[data-mine]")
+    many = notes.locator("li", has_text="× RTX 3060 12GB")
+    expect(many).to_contain_text("hold it in Q2_K at 8k tokens")
+    count = int(many.locator("b").inner_text().split(" ")[0])
+    assert 8 < count <= 64
+    expect(page.locator("[data-cards] tr.mine td").first).to_have_text(f"{count} cards, in Q2_K")
+    sibling = notes.locator("li", has_text="A smaller sibling fits")
+    expect(sibling).to_contain_text("Alpha-7B-Instruct (7B) in Q8_0")
+    sibling.locator("a").click()
+    page.wait_for_selector("[data-cards] tr.mine td.v-fits")  # the card goes along
+
+
+def test_the_way_to_the_cards_that_hold_it_asks_the_same(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-3060-12gb&system=windows")
+    page.get_by_role("link", name="Which card for this?").click()
+    page.wait_for_selector('html[data-almanac="ready"]')
+    assert "model=acme%2FAlpha-7B-Instruct" in page.url and "system=windows" in page.url
+    expect(page.locator("#which")).to_contain_text("Alpha-7B-Instruct")
+
+
+def test_a_training_that_no_published_number_of_cards_holds_says_how_many_do(open_page):
+    page = open_page(f"{LARGE}?gpu=h100-sxm", unfold=False)
+    cells = page.locator("[data-matrix=training] tbody td:nth-child(3)")
+    no = cells.locator("xpath=self::*[contains(@class, 'v-no')]")
+    before = no.count()
+    page.locator("summary", has_text="Training by all cards").click()
+    told = page.locator("[data-matrix=training] tbody td:nth-child(3)[title*='shared by ZeRO-3']")
+    expect(told.first).to_have_text(re.compile(r"^\d+ × \d+\s%$"))
+    assert before and no.count() < before
+    # of a card that is nobody's the published numbers stand
+    assert page.locator("[data-matrix=training] tbody td:not(:nth-child(3))[title*='shared by ZeRO-3']").count() == 0
