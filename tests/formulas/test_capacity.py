@@ -77,3 +77,12 @@ def test_datacenter_cards_with_gddr_lose_a_sixteenth_to_their_error_correction(b
     ).fetchall()
     plain = constants["reported_ratio_default"]
     assert share == pytest.approx(plain * constants["reported_ratio_gddr_ecc"] if has_ecc else plain)
+
+
+def test_windows_leaves_a_share_of_what_is_sold_and_a_desktop_nobody_knows(book, constants):
+    asked = "SELECT {} FROM gpu, constants WHERE gpu_id IN ('rtx-3060-12gb', 'h100-sxm') ORDER BY segment"
+    told = ", ".join(f"system_bytes(gpu, '{system}', constants)" for system in ("linux", "windows", "desktop"))
+    consumer, server = book.execute(asked.format(f"capacity_bytes, {told}")).fetchall()
+    assert consumer[1] == consumer[0] > consumer[2] == int(constants["wddm_share"] * 12 * 2**30)
+    assert consumer[3] is None
+    assert server == (server[0],) * 4

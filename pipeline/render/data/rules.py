@@ -18,7 +18,15 @@ from pipeline.render.data import column_words, scalar_words
 from pipeline.render.data.mirror import Mirror, Scope, Untranslatable
 
 # files whose macros the rules are, or are made of
-FILES = ("words", "capacity/verdict", "capacity/limits", "capacity/support", "ask/engine_setting")
+FILES = (
+    "words",
+    "capacity/verdict",
+    "capacity/limits",
+    "capacity/support",
+    "capacity/system",
+    "ask/engine_setting",
+    "speed/speed",
+)
 NAMES = (
     "needed",
     "takes",
@@ -34,8 +42,11 @@ NAMES = (
     "context_multiple",
     "card_reason",
     "share_needed",
+    "system_bytes",
+    "decode_most",
 )
-_MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO ")
+# of values: one of tables asks others that a rule does not need
+_MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO \w+\([^()]*\) AS(?! TABLE)\b")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
