@@ -102,11 +102,13 @@ export function shareNeeded(world, engine, total, capacity) {
   return told ? `; start it with ${told}` : "";
 }
 
+// one for each number of digits: to make one takes longer than to use it a hundred times
+const forms = [0, 1, 2, 3].map((n) => new Intl.NumberFormat("en", { minimumFractionDigits: n, maximumFractionDigits: n }));
 export function gib(kib) {
   if (kib === UNKNOWN) return "unknown";
   const value = kib / 2 ** 20;
   const digits = value >= 100 ? 0 : value >= 1 ? 1 : value >= 0.095 ? 2 : 3;
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return forms[digits].format(value);
 }
 
 export function short(number) {

@@ -136,9 +136,14 @@ async function guessCard() {
 let current, result, shown = ROWS, missesShown = MISSES, isNamed = null;
 const wishNow = () => current.data.wishes.find((w) => w.name === state.want);
 // The card with what it gives as it is used; null where nobody knows, as with a desktop on it.
+let used = {};
 function gpuNow() {
-  const gpu = cardOf(state.gpu) ?? cardOf(EXAMPLE);
-  return { ...gpu, bytes: a.freeBytes(state.free) ?? a.under(world, state.system, gpu) };
+  const { gpu: id, system, free } = state;
+  if (used.id !== id || used.system !== system || used.free !== free) { // every cell asks
+    const gpu = cardOf(id) ?? cardOf(EXAMPLE);
+    used = { id, system, free, gpu: { ...gpu, bytes: a.freeBytes(free) ?? a.under(world, system, gpu) } };
+  }
+  return used.gpu;
 }
 const isLess = () => state.free !== "" || gpuNow().bytes !== cardOf(gpuNow().id).bytes; // than what pages and tables say of the card
 const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPicture() ? current.data.words[c] : phase === "inference" ? short(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
@@ -367,7 +372,7 @@ async function several() {
 const sort = a.h("select", { name: "sort", "aria-label": "Order" }, ...Object.entries(ORDERS).map(([key, { label }]) => a.h("option", { value: key }, label)));
 const find = a.h("input", { type: "search", name: "find", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
 sort.addEventListener("change", () => { state.sort = sort.value; draw(); });
-find.addEventListener("input", async () => { state.find = find.value; await naming(); draw(); });
+find.addEventListener("input", async () => { state.find = find.value; await naming(); isTyped = true; await draw(); });
 let names;
 async function naming() {
   if (!state.find.trim()) { isNamed = null; return; }
@@ -376,6 +381,7 @@ async function naming() {
   isNamed = (window) => finding.filter((window.folded ??= window.data.id.map(finding.fold)), text, spoken);
 }
 const copy = button("Copy link", async () => {
+  write();
   try { await navigator.clipboard.writeText(location.href); copy.textContent = "Copied"; } catch { copy.textContent = location.href; }
   setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
 });
@@ -397,7 +403,15 @@ function sql() {
   if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
   return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
+// A browser takes longer to change an address than to answer, so that letters wait for the last of them.
+let later, isTyped = false;
 function tell() {
+  clearTimeout(later);
+  if (isTyped) later = setTimeout(write, 200);
+  else write();
+  isTyped = false;
+}
+function write() {
   const address = new URLSearchParams();
   const common = { ...start, context: usual("context"), pixels: usual("pixels") };
   for (const key of KEYS) if (state[key] !== common[key]) address.set(key, state[key]);
