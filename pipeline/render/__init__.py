@@ -70,7 +70,7 @@ def render(
                 "words.json": search.said_of_names(),
                 "commands.json": commands.as_file(),
                 "rules.js": rules.javascript(),
-                **{f"window/{name}": text for name, text in prose.front.window.files().items()},
+                **{f"window/{name}": text for name, text in prose.front.files().items()},
             } | pages.calculator.files(book)
             slice_bytes = sliced.write(site_dir)
         common = {"ALMANAC-VERSION": _version(book, data), "ALMANAC-SNAPSHOT": _snapshot(book, _manifest(tables_dir))}

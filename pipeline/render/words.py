@@ -32,6 +32,11 @@ def gib(number: float | None, digits: int | None = None) -> str:
     return f"{value:,.{digits}f}"
 
 
+def rate(number: float) -> str:
+    """Tokens a second, as many figures as mean something: as almanac.js has it."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:#.2g}".rstrip(".")
+
+
 def count(number: int | float | None) -> str:
     """A count for people: 7.2B, 640M, 12k."""
     if number is None:

@@ -3,7 +3,7 @@ export const version = new URL(import.meta.url).search;
 const UNKNOWN = Infinity;
 // the rules of tables/sql/capacity, translated in the build
 const rules = await import(`../../data/rules.js${version}`);
-export const { needed, takes, card_verdict: cardVerdict } = rules;
+export const { needed, takes, card_verdict: cardVerdict, decode_most: decodeMost } = rules;
 
 export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 
@@ -102,11 +102,13 @@ export function shareNeeded(world, engine, total, capacity, share) {
   return told ? `; start it with ${told}` : "";
 }
 
+// one for each number of digits: to make one takes longer than to use it a hundred times
+const forms = [0, 1, 2, 3].map((n) => new Intl.NumberFormat("en", { minimumFractionDigits: n, maximumFractionDigits: n }));
 export function gib(kib) {
   if (kib === UNKNOWN) return "unknown";
   const value = kib / 2 ** 20;
   const digits = value >= 100 ? 0 : value >= 1 ? 1 : value >= 0.095 ? 2 : 3;
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return forms[digits].format(value);
 }
 
 export function short(number) {
@@ -118,6 +120,17 @@ export function short(number) {
     }
   return String(number);
 }
+
+// What a card gives one program under a system (tables/sql/capacity/system.sql); null where nobody can say, so that what is free has to be typed.
+export const SYSTEMS = [
+  ["linux", "Linux, nothing else on the card", "Linux, no desktop"], ["windows", "Windows", "Windows"], ["desktop", "a desktop on the card", "Linux with a desktop"],
+];
+export const under = (constants, system, { segment, nominal, bytes }) => rules.system_bytes({ segment, memory_gib_nominal: nominal, capacity_bytes: bytes }, system, constants);
+// Free memory as people type it, in GiB; null where it is no amount.
+export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);
+
+// Tokens a second, as many figures as mean something.
+export const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
 
 // A context rounded down to what people say: never more than there is.
 export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
@@ -180,14 +193,6 @@ export const memory = {
     try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
   },
 };
-
-// What a card gives one program under another system than Linux: under Windows a share of what it is sold as (wddm_share of the book, of low
-// confidence); with a desktop on the card nobody knows, so that what is free has to be typed. Cards of servers and Macs have no such thing.
-export const SYSTEMS = [["linux", "Linux, nothing else on the card"], ["windows", "Windows"], ["desktop", "a desktop on the card"]];
-export function under(share, system, gpu) {
-  if (system === "linux" || !["consumer", "workstation"].includes(gpu.segment)) return gpu.bytes;
-  return system === "windows" && share ? Math.min(gpu.bytes, Math.floor(share * gpu.nominal * 2 ** 30)) : null;
-}
 
 // Cards: which of them a table shows. `mine` comes first wherever it is known.
 const SETS = [

@@ -260,7 +260,7 @@ function toldOf(out) {
   const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes, row.card_share) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
-const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };
+const { SHARED } = r;
 function backwards({ s, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
   const one = isContext ? "token" : training ? "sequence" : "user", many = `${one}s`;

@@ -4,13 +4,13 @@ const a = await import(`./almanac.js${search}`);
 const box = document.getElementById("window");
 const { Window, ORDERS, needAt } = await import(`./window.js${search}`);
 const part = (name) => box.querySelector(`[data-part="${name}"]`);
-const [form, said, table, more, note, chips, guess, tools, query] = ["ask", "answer", "table", "more", "note", "chips", "guess", "tools", "sql"].map(part);
+const [form, said, about, table, more, note, chips, guess, tools, query] = ["ask", "answer", "about", "table", "more", "note", "chips", "guess", "tools", "sql"].map(part);
 
-const wishes = JSON.parse(box.dataset.wishes); // name, label, file, context
+const wishes = JSON.parse(box.dataset.wishes); // name, label, file, context, and what that is told in: "tokens", or "pixels" of a picture's side
 const EXAMPLE = box.dataset.card;
-const CONTEXTS = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144];
+const CONTEXTS = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144], SIDES = [512, 768, 1024, 1280, 1536, 2048];
 const MATRIX = ["phase", "dtype", "engine", "cards", "task", "licence", "family", "size", "only", "figure", "pins", "sequences", "optimizer", "checkpointing"];
-const KEYS = ["count", "gpu", "want", "context", "sort", "find"];
+const KEYS = ["count", "gpu", "want", "context", "pixels", "system", "free", "sort", "find"];
 const ROWS = 25, MISSES = 6;
 
 // ---- the address; what was the front page's of old is the matrix's
@@ -29,10 +29,17 @@ file(wishes[0][2]); // it is on its way already
 const [world] = await Promise.all([a.world(), file(wishes.find((w) => w[0] === asked.get("want"))?.[2] ?? wishes[0][2])]);
 const cardOf = (id) => world.gpus.find((g) => g.id === id);
 
-const start = { count: 1, gpu: "", want: wishes[0][0], context: null, sort: "current", find: "" };
+// A card's row of the table gpu, as far as speed and price go, once it is here.
+let sheets;
+const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
+
+const start = { count: 1, gpu: "", want: wishes[0][0], context: null, pixels: null, system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
 const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "" };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const contextOf = (want) => wishes.find((w) => w[0] === want)[3];
+const unitOf = (want) => (wishes.find((w) => w[0] === want)[4] === "pixels" ? "pixels" : "context"); // the key that holds it
+const isPicture = () => unitOf(state.want) === "pixels";
+const wanted = () => state[unitOf(state.want)];
 function read() {
   const one = (key, options) => {
     const value = asked.get(key);
@@ -45,35 +52,50 @@ function read() {
   one("want", wishes.map((w) => w[0]));
   one("count", world.counts.filter((n) => n <= 16));
   one("context", CONTEXTS);
+  one("pixels", SIDES);
+  one("system", a.SYSTEMS.map(([id]) => id));
   one("sort", Object.keys(ORDERS));
+  const free = asked.get("free") ?? "";
+  if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
+  else state.free = free;
   state.find = asked.get("find") ?? "";
-  state.context ??= contextOf(state.want);
+  for (const key of ["context", "pixels"]) state[key] ??= usual(key);
 }
+const usual = (key) => contextOf(unitOf(state.want) === key ? state.want : wishes.find(([want]) => unitOf(want) === key)?.[0] ?? wishes[0][0]);
 
 // ---- the sentence
 const options = {
   count: () => (current?.several?.counts ? [1, ...current.several.counts] : [...new Set([1, 2, 4, 8, state.count])]).map((n) => [n, n]),
   gpu: () => a.gpuOptions(world),
   want: () => wishes.map(([name, label]) => [name, label]),
-  context: () => CONTEXTS.map((n) => [n, `at least ${a.tokens(n)} tokens`]),
+  context: () => (isPicture() ? SIDES.map((n) => [n, `${n} × ${n} pixels`]) : CONTEXTS.map((n) => [n, `at least ${a.tokens(n)} tokens`])),
+  system: () => a.SYSTEMS.map(([id, , short]) => [id, short]),
 };
 function controls() {
   for (const [key, list] of Object.entries(options)) {
     const select = form.elements[key];
     const option = ([value, text]) => a.h("option", { value: String(value) }, text);
-    if (select.disabled || key === "count") // the others offer the same for good
+    if (select.disabled || key === "count" || (key === "context" && select.dataset.of !== unitOf(state.want))) // the others offer the same for good
       select.replaceChildren(...list().map((o) => (o.group ? a.h("optgroup", { label: o.group }, ...o.options.map((each) => option([each[0], cardOf(each[0]).short]))) : option(o))));
-    select.value = String(state[key]);
+    if (key === "context") select.dataset.of = unitOf(state.want);
+    select.value = String(key === "context" ? wanted() : state[key]);
     select.disabled = false;
   }
+  // what a desktop leaves has to be typed; what was typed is taken whatever the system
+  free.hidden = state.system !== "desktop" && state.free === "";
+  if (freeInput !== document.activeElement) freeInput.value = state.free;
 }
+const free = part("free"), freeInput = form.elements.free;
+freeInput.addEventListener("input", () => {
+  if (freeInput.value === "" || a.freeBytes(freeInput.value) !== null) change("free", freeInput.value);
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", ({ target }) => {
-  if (target.name === "find") return;
-  change(target.name, typeof start[target.name] === "number" || target.name === "context" ? +target.value : target.value);
+  if (target.name === "free") return; // heard while it is typed
+  change(target.name === "context" ? unitOf(state.want) : target.name, typeof start[target.name] === "number" || target.name === "context" ? +target.value : target.value);
 });
 function change(key, value) {
-  if (key === "want" && state.context === contextOf(state.want)) state.context = contextOf(value);
+  if (key === "want" && unitOf(value) === unitOf(state.want) && wanted() === contextOf(state.want)) state[unitOf(value)] = contextOf(value);
   state[key] = value;
   if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
   refused = [];
@@ -113,21 +135,32 @@ async function guessCard() {
 // ---- the table
 let current, result, shown = ROWS, missesShown = MISSES, isNamed = null;
 const wishNow = () => current.data.wishes.find((w) => w.name === state.want);
-const gpuNow = () => cardOf(state.gpu) ?? cardOf(EXAMPLE);
-const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return phase === "inference" ? short(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
+// The card with what it gives as it is used; null where nobody knows, as with a desktop on it.
+let used = {};
+function gpuNow() {
+  const { gpu: id, system, free } = state;
+  if (used.id !== id || used.system !== system || used.free !== free) { // every cell asks
+    const gpu = cardOf(id) ?? cardOf(EXAMPLE);
+    used = { id, system, free, gpu: { ...gpu, bytes: a.freeBytes(free) ?? a.under(world, system, gpu) } };
+  }
+  return used.gpu;
+}
+const isLess = () => state.free !== "" || gpuNow().bytes !== cardOf(gpuNow().id).bytes; // than what pages and tables say of the card
+const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPicture() ? current.data.words[c] : phase === "inference" ? short(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
 const short = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const hardware = (n = state.count) => `${n > 1 ? `${n} × ` : ""}${gpuNow().short}`;
-const link = (work, inner, place = "") => a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
+const link = (work, inner, place = "") => current.data.pages && !current.data.pages[work] ? inner : a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
 const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
-  const given = { ...(state.gpu && { gpu: state.gpu }), ...(wishNow().asked.length === 1 && { phase: current.data.columns[wishNow().asked[0]][0] }), ...(state.context !== contextOf(state.want) && { context: state.context }) };
+  const given = { ...(state.gpu && { gpu: state.gpu }), ...(wishNow().asked.length === 1 && { phase: current.data.columns[wishNow().asked[0]][0] }), ...(!isPicture() && wanted() !== contextOf(state.want) && { context: wanted() }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
 // How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further.
 function reach(cell, work) {
   const whole = current.data.context[work], { longest, line } = cell;
+  if (isPicture()) return `${longest >= line.at.at(-1) ? "≥ " : ""}${longest.toLocaleString("en")} px`;
   const text = a.roundedTokens(longest);
   return whole && longest >= whole ? `all ${text}` : longest >= line.at.at(-1) ? `≥ ${text}` : text;
 }
@@ -137,7 +170,7 @@ const svg = (name, attributes) => {
   return element;
 };
 function bar(line, gpu) {
-  const need = needAt(line, state.context), picture = svg("svg", { class: "bar need", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const need = needAt(line, wanted()), picture = svg("svg", { class: "bar need", viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" });
   let x = 0;
   for (const [kind, bytes] of [["weights", need.weights], [current.data.columns[0][0] === "inference" ? "kv_cache" : "optimizer", need.cache], ["activations", need.rest]]) {
     const wide = (1000 * bytes) / gpu.bytes;
@@ -151,23 +184,36 @@ function cellOf(cell, c, row, gpu) {
   if (!cell) return td("none", "", "nothing is published");
   if (cell.refusal) return td("none", cell.refusal.certain ? "won’t run" : "unknown", cell.refusal.why);
   const { longest, line } = cell;
-  const need = needAt(line, state.context);
-  const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} at ${a.tokens(need.at)} tokens, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
+  const need = needAt(line, wanted());
+  const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
-  return td(c === row.best ? "best" : longest >= state.context ? "fits" : "less", reach(cell, row.work), told);
+  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), told);
 }
 function rowOf(row) {
   const { data } = current, { work, cells, best } = row, gpu = gpuNow(), { main } = data;
-  const line = cells[best].line, need = needAt(line, state.context);
+  const line = cells[best].line, need = needAt(line, wanted());
   const facts = [a.short(data.size[work] && data.size[work] * 1e6), data.made[work], data.more[work] ? `${data.more[work]} more` : ""].filter(Boolean);
   const own = best >= main
     ? [a.h("td", { class: "cell best wide", role: "cell", colSpan: main, title: "It is published in this format: others are packed from it and need more" }, `as published, ${formatOf(best)}: ${reach(cells[best], work)}`)]
     : cells.slice(0, main).map((cell, c) => cellOf(cell, c, row, gpu));
   return a.h("tr", { role: "row" },
-    a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "))),
+    a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "), ...(isRun() ? [" · ", whichCard(work, best)] : []))),
     a.h("td", { class: "barcell", role: "cell" }, bar(line, gpu)),
     a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, formatOf(best)), ` ${a.gib(need.total / 1024)} of ${a.gib(gpu.bytes / 1024)}\u00a0GiB${each()}`),
-    ...own);
+    ...own, ...speedOf(row, line));
+}
+const isRun = () => current.data.columns[0][0] === "inference" && !isPicture();
+const hasSpeed = () => current.data.hasSpeed === true;
+function speedOf({ work, best }, line) {
+  if (!hasSpeed()) return [];
+  if (!current.several || !sheets) return [a.h("td", { class: "n speed", role: "cell" }, "…")]; // it comes after the answer
+  const why = current.several.reads[current.data.shape[work]], most = current.speed(work, best, state.count, line, wanted(), sheet(gpuNow().id));
+  return [a.h("td", { class: "n speed", role: "cell", title: most == null ? (typeof why === "string" && why) || "not known" : `a bound: in ${formatOf(best)} with ${a.tokens(needAt(line, wanted()).at)} tokens in the cache` }, most == null ? "–" : `≤ ${a.rate(most)}`)];
+}
+// The page that has every card for a model, asked as it is here.
+function whichCard(work, c, words = "which card?") {
+  const query = new URLSearchParams({ model: current.data.id[work], dtype: current.data.columns[c][1], context: wanted(), ...(state.system === "windows" && { system: state.system }) });
+  return a.h("a", { href: `${a.address("which-card/")}?${query}`, "aria-label": `Which card for ${leaf(work)}?` }, words);
 }
 function missOf({ work, cells, deciding }) {
   const { data } = current, gpu = gpuNow(), last = deciding.at(-1);
@@ -175,33 +221,50 @@ function missOf({ work, cells, deciding }) {
   const words = [];
   const refusal = deciding.map((c) => cells[c].refusal).find(Boolean);
   const whole = data.context[work];
-  if (whole && whole < state.context) words.push(a.h("i", {}, `reads ${a.tokens(whole)} tokens at most`), ".");
+  const why = data.why?.[work];
+  if (why) words.push(a.h("i", {}, "unknown"), `: ${why}.`);
+  else if (whole && whole < wanted()) words.push(a.h("i", {}, `reads ${a.tokens(whole)} tokens at most`), ".");
   else if (refusal) words.push(a.h("i", {}, refusal.certain ? "does not run here" : "not known to run here"), `: ${refusal.why}.`);
   else if (last === undefined) words.push(a.h("i", {}, "unknown in this format"), ".");
-  else if (cells[last].longest >= cells[last].line.at.at(-1)) {
+  else if (!isPicture() && cells[last].longest >= cells[last].line.at.at(-1)) {
     const far = deciding.find((c) => cells[c].longest >= cells[c].line.at.at(-1));
-    words.push(a.h("i", {}, `worked out up to ${a.tokens(cells[far].line.at.at(-1))} tokens`), `, which fit in ${formatOf(far)}${each()}. Longer: `, a.h("a", { href: `${a.address("calculator/")}?model=${encodeURIComponent(data.id[work])}${state.gpu && `&gpu=${state.gpu}`}&gpu_count=${state.count}&context_tokens=${state.context}&dtype_id=${data.columns[far][1]}` }, "calculate it ›"));
+    words.push(a.h("i", {}, `worked out up to ${a.tokens(cells[far].line.at.at(-1))} tokens`), `, which fit in ${formatOf(far)}${each()}. Longer: `, a.h("a", { href: `${a.address("calculator/")}?model=${encodeURIComponent(data.id[work])}${state.gpu && `&gpu=${state.gpu}`}&gpu_count=${state.count}&context_tokens=${wanted()}&dtype_id=${data.columns[far][1]}${state.system === start.system ? "" : `&system=${state.system}`}${state.free && `&free=${state.free}`}` }, "calculate it ›"));
   } else {
-    const { line, longest } = cells[last], need = needAt(line, state.context), gib = need.total / 1024;
+    const { line, longest } = cells[last], need = needAt(line, wanted()), gib = need.total / 1024;
     const over = need.total - gpu.bytes;
-    words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` in ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
+    words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` ${isPicture() ? "with" : "in"} ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
     const ways = [];
-    if (longest > 0) ways.push(a.h("b", {}, `Runs with ${a.roundedTokens(longest)} tokens`));
-    const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, state.context);
+    if (longest > 0) ways.push(a.h("b", {}, isPicture() ? `Makes pictures of ${longest.toLocaleString("en")} × ${longest.toLocaleString("en")} pixels` : `Runs with ${a.roundedTokens(longest)} tokens`));
+    const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, wanted());
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}`);
+    if (!joined && state.count === 1 && data.columns[last][0] !== "inference" && current.several) ways.push(manyCards(work, last));
     if (current.data.columns[last][2] === "llama.cpp") ways.push(link(work, `${ways.length ? "or with" : "With"} a part of it on the CPU ›`, "#now-what"));
     words.push(...ways.flatMap((way) => [" ", way]));
+    if (isRun()) words.push(" ", whichCard(work, last, "Which card holds it? ›"));
   }
-  return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 }, ...words));
+  return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 + hasSpeed() }, ...words));
+}
+
+// A training that no published number of cards holds: the formulas say how many do, fetched for the rows that are shown.
+function manyCards(work, c) {
+  const place = a.h("span", {}), { data, several } = current, gpu = gpuNow(), [phase_id, dtype_id, engine_id] = data.columns[c], context_tokens = wanted();
+  import(`./reckon.js${search}`).then(async (r) => {
+    const own = await r.ofModel(data.paths[work] ?? data.id[work]);
+    const row = r.fewest(own, { ...r.shared.opening?.[phase_id], model_id: data.id[work], phase_id, dtype_id, engine_id, context_tokens, sequences: 1 }, gpu.bytes, several.counts.at(-1));
+    if (row) place.append(a.h("b", {}, `Fits on ${row.gpu_count.toLocaleString("en")} × ${gpu.short}`), `, shared by ${r.SHARED[row.sharding] ?? row.sharding ?? "all of them"}.`);
+    else place.append(`Not even ${r.COUNTS.at(-1).toLocaleString("en")} of this card hold it.`);
+  });
+  return place;
 }
 
 function head() {
-  const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference";
+  const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference", isPictured = isPicture();
   const th = (kind, ...inner) => a.h("th", { scope: "col", role: "columnheader", class: kind }, ...inner);
-  return a.h("tr", { role: "row" }, th("", "Model", a.h("small", {}, "copies and quantisations folded in")),
-    th("barcell", `Memory at ${a.tokens(state.context)} tokens`, a.h("small", {}, a.h("i", { class: "t-weights" }, "weights"), " ", a.h("i", { class: isRun ? "t-cache" : "t-optimizer" }, isRun ? "cache" : "training state"), " ", a.h("i", { class: "t-rest" }, "rest"))),
-    th("rec", wish.asked.length > 1 ? "Best quality that fits" : "What it needs"),
-    ...data.columns.slice(0, data.main).map((_, c) => th("n", formatOf(c), a.h("small", {}, isRun ? "longest context" : "longest sequence"))));
+  return a.h("tr", { role: "row" }, th("", "Model", a.h("small", {}, isPictured ? "in 16 bits (bf16), with diffusers" : "copies and quantisations folded in")),
+    th("barcell", `Memory ${size(wanted())}`, a.h("small", {}, a.h("i", { class: "t-weights" }, "weights"), " ", isPictured ? "" : a.h("i", { class: isRun ? "t-cache" : "t-optimizer" }, isRun ? "cache" : "training state"), " ", a.h("i", { class: "t-rest" }, "rest"))),
+    th("rec", isPictured ? "How it runs, the fastest way" : wish.asked.length > 1 ? "Best quality that fits" : "What it needs"),
+    ...data.columns.slice(0, data.main).map((_, c) => th("n", formatOf(c), a.h("small", {}, isPictured ? "largest picture" : isRun ? "longest context" : "longest sequence"))),
+    ...(hasSpeed() ? [th("n speed", "Tokens/s", a.h("small", {}, "at most"))] : []));
 }
 // Popular is one of the most downloaded works of the file. Of sizes that hardly differ the newer comes first.
 const POPULAR = 60;
@@ -210,8 +273,10 @@ const LARGE = (x, y) => step(y) - step(x) || current.years[x.work] - current.yea
 function sentence() {
   const { rows } = result, { data } = current;
   const many = count(rows.length, "model");
-  const start = `${state.gpu ? "On" : "For example on"} ${hardware()}: `;
-  if (!rows.length) return [`${start}none of ${count(result.misses.length, "model")}${state.find ? " of that name" : ""} at ${a.tokens(state.context)} tokens. What is missing, and what helps, stands below.`];
+  if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
+  const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
+  if (!rows.length) return [`${start}none of ${count(result.misses.length, "model")}${state.find ? " of that name" : ""} ${size(wanted())}. What is missing, and what helps, stands below.`];
+  if (isPicture()) return pictured(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
@@ -221,16 +286,40 @@ function sentence() {
   return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."])];
 }
+// What is made, in words: so many tokens, or a picture of so many pixels.
+const size = (n) => (isPicture() ? `for ${n.toLocaleString("en")} × ${n.toLocaleString("en")} pixels` : `at ${a.tokens(n)} tokens`);
+// The most downloaded with all parts on the card, and what needs them one after another, which is slower.
+function pictured(start, rows) {
+  const names = (of) => of.slice(0, 3).flatMap((row, i) => [i ? ", " : "", a.h("b", {}, leaf(row.work))]);
+  const whole = rows.filter((row) => row.best === 0), parts = rows.filter((row) => row.best > 0), unknown = result.misses.filter((row) => current.data.why[row.work]).length;
+  return [`${start}${count(rows.length, "model")} ${rows.length === 1 ? "makes" : "make"} a picture of ${wanted()} × ${wanted()} pixels. `,
+    ...(whole.length ? ["With all parts on the card: ", ...names(whole), ". "] : []), ...(parts.length ? ["Slower, with a part of it on the card at a time: ", ...names(parts), ". "] : []),
+    ...(unknown ? [`Of ${unknown} others nobody here knows what they need: they stand below with the reason.`] : [])];
+}
+// What there is where it is not what the card gives under Linux.
+const given = () => (!isLess() ? "" : state.free !== "" ? ` with ${a.gib(gpuNow().bytes / 1024)} GiB free${each()}` : ` under Windows, which leaves about ${a.gib(gpuNow().bytes / 1024)} GiB${each()}`);
+// What is known of the card itself.
+function aboutCard() {
+  const gpu = gpuNow(), { memory_bandwidth_gb_s: speed, msrp_usd: price, release_date: since } = sheet(gpu.id);
+  return [
+    ...(gpu.bytes == null ? [] : [`${a.gib(gpu.bytes / 1024)} GiB for a program`]), ...(speed ? [`${speed.toLocaleString("en")} GB/s`] : []),
+    price ? `list price ${price.toLocaleString("en")} USD${since ? ` at launch, ${since.slice(0, 7)}` : ""}` : since ? `since ${since.slice(0, 7)}, list price not known` : "list price not known",
+  ].join(" · ");
+}
 const fileNow = () => wishes.find((w) => w[0] === state.want)[2];
 async function draw() {
   const name = fileNow();
   if (!windows.has(name)) windows.set(name, new Window(world, await file(name)));
   current = windows.get(name);
-  if (state.count > 1) await several();
+  if (state.count > 1 || sheets) await several();
+  if (state.count > 1 && !current.several.counts.length) { refused.push(`count=${state.count}`); state.count = 1; } // pictures are worked out for one card
   controls();
   const wish = wishNow(), gpu = gpuNow();
-  result = current.answer({ wish, gpu, count: state.count, context: state.context, sort: state.sort, isNamed: isNamed?.(current) });
+  result = gpu.bytes == null ? { rows: [], misses: [] } : current.answer({ wish, gpu, count: state.count, context: wanted(), sort: state.sort, isNamed: isNamed?.(current) });
   said.replaceChildren(...sentence());
+  table.classList.toggle("three", current.data.main === 3);
+  if (sheets) sayCard();
+  table.parentElement.hidden = gpu.bytes == null;
   table.tHead.replaceChildren(head());
   table.tBodies[0].replaceChildren(...result.rows.slice(0, shown).map(rowOf));
   drawMisses();
@@ -243,6 +332,27 @@ async function draw() {
   query.textContent = sql();
   tell();
 }
+// Arrows go from cell to cell, by its link where it has one.
+table.addEventListener("keydown", (event) => {
+  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+  const cell = event.target.closest("tbody :is(th, td)");
+  if (down === undefined || !cell || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const rows = [...table.querySelectorAll("tbody tr")], cells = [...(rows[rows.indexOf(cell.parentElement) + down]?.cells ?? [])];
+  const from = Math.min(cell.cellIndex, cells.length - 1), to = cells[from + right]?.matches(".barcell") ? cells[from + 2 * right] : cells[from + right];
+  if (!to) return;
+  event.preventDefault(); // the page stays where it is
+  const inner = to.querySelector("a") ?? to;
+  if (inner === to) to.tabIndex = -1;
+  inner.focus();
+});
+// What is known after the answer: what bounds the speed, and the card's data sheet.
+function sayCard() {
+  const gpu = gpuNow();
+  about.replaceChildren(a.h("a", { href: a.address(`gpus/${gpu.slug}/`) }, gpu.short), `: ${aboutCard()}.`);
+}
+function drawSpeeds() {
+  result.rows.slice(0, shown).forEach((row, i) => table.tBodies[0].rows[i]?.querySelector("td.speed")?.replaceWith(...speedOf(row, row.cells[row.best].line)));
+}
 function drawMisses() {
   table.tBodies[1].replaceChildren(...result.misses.slice(0, missesShown).map(missOf));
 }
@@ -253,6 +363,8 @@ function button(text, act) {
 }
 async function several() {
   const name = fileNow(), of = windows.get(name);
+  sheets ??= await a.load("data/cards.json");
+  if (isPicture()) of.several = { counts: [], shapes: [], shared: [] };
   of.several ??= await file(`${name}-several`);
 }
 
@@ -260,7 +372,7 @@ async function several() {
 const sort = a.h("select", { name: "sort", "aria-label": "Order" }, ...Object.entries(ORDERS).map(([key, { label }]) => a.h("option", { value: key }, label)));
 const find = a.h("input", { type: "search", name: "find", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
 sort.addEventListener("change", () => { state.sort = sort.value; draw(); });
-find.addEventListener("input", async () => { state.find = find.value; await naming(); draw(); });
+find.addEventListener("input", async () => { state.find = find.value; await naming(); isTyped = true; await draw(); });
 let names;
 async function naming() {
   if (!state.find.trim()) { isNamed = null; return; }
@@ -269,14 +381,15 @@ async function naming() {
   isNamed = (window) => finding.filter((window.folded ??= window.data.id.map(finding.fold)), text, spoken);
 }
 const copy = button("Copy link", async () => {
+  write();
   try { await navigator.clipboard.writeText(location.href); copy.textContent = "Copied"; } catch { copy.textContent = location.href; }
   setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
 });
 const csv = button("CSV", () => {
   const { data } = current, { main } = data, quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v ?? ""));
-  const lines = [["model_id", "parameters", "created", "best_format", "needs_bytes", "at_context_tokens", ...data.columns.map(([p, d]) => `max_context_tokens ${p === "inference" ? d : p}`)]];
-  for (const { work, cells, best } of result.rows) lines.push([data.id[work], data.size[work] ? data.size[work] * 1e6 : "", data.made[work], data.columns[best][1], Math.round(needAt(cells[best].line, state.context).total), state.context, ...cells.map((c) => c?.longest ?? "")]);
-  const link = a.h("a", { href: URL.createObjectURL(new Blob([lines.map((l) => l.map(quoted).join(",")).join("\n") + "\n"], { type: "text/csv" })), download: `fits-${state.count}x-${gpuNow().id}-${state.want}-${state.context}.csv` });
+  const lines = [["model_id", "parameters", "created", "best_format", "needs_bytes", isPicture() ? "at_pixels" : "at_context_tokens", ...(hasSpeed() ? ["tokens_per_second_most"] : []), ...data.columns.map(([p, d, , placement]) => (placement ? `max_pixels ${placement}` : `max_context_tokens ${p === "inference" ? d : p}`))]];
+  for (const { work, cells, best } of result.rows) lines.push([data.id[work], data.size[work] ? data.size[work] * 1e6 : "", data.made[work], data.columns[best][3] ?? data.columns[best][1], Math.round(needAt(cells[best].line, wanted()).total), wanted(), ...(hasSpeed() ? [current.speed(work, best, state.count, cells[best].line, wanted(), sheet(gpuNow().id))?.toFixed(1) ?? ""] : []), ...cells.map((c) => c?.longest ?? "")]);
+  const link = a.h("a", { href: URL.createObjectURL(new Blob([lines.map((l) => l.map(quoted).join(",")).join("\n") + "\n"], { type: "text/csv" })), download: `fits-${state.count}x-${gpuNow().id}-${state.want}-${wanted()}.csv` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 });
@@ -286,17 +399,28 @@ function sql() {
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];
   const formats = [...new Set(wishNow().asked.map((c) => data.columns[c][1]))].map((d) => `'${d}'`).join(", ");
-  if (state.count > 1) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= capacity_bytes\nGROUP BY ALL\nORDER BY ALL;`;
-  return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${state.context}\nORDER BY ALL;`;
+  if (isPicture()) return `SELECT model_id, placement, verdict, pipeline.total_bytes\nFROM (SELECT DISTINCT model_id FROM component) AS known, pipeline_fits_on('${gpu}', known.model_id, width := ${wanted()}, height := ${wanted()}) AS pipeline;`;
+  if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
+  return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
+// A browser takes longer to change an address than to answer, so that letters wait for the last of them.
+let later, isTyped = false;
 function tell() {
+  clearTimeout(later);
+  if (isTyped) later = setTimeout(write, 200);
+  else write();
+  isTyped = false;
+}
+function write() {
   const address = new URLSearchParams();
-  const usual = { ...start, context: contextOf(state.want) };
-  for (const key of KEYS) if (state[key] !== usual[key]) address.set(key, state[key]);
+  const common = { ...start, context: usual("context"), pixels: usual("pixels") };
+  for (const key of KEYS) if (state[key] !== common[key]) address.set(key, state[key]);
   const text = address.size ? `?${address}` : "";
   if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);
+  told = location.search;
 }
-addEventListener("popstate", () => location.reload());
+let told = location.search;
+addEventListener("popstate", () => { if (location.search !== told) location.reload(); }); // a step within the page is none
 
 if (!isOld) {
   read();
@@ -307,5 +431,5 @@ if (!isOld) {
   performance.mark("interactive");
   if (!state.gpu) await guessCard();
   // what helps where a card is too small stands in another file, which nobody waits for
-  (window.requestIdleCallback ?? setTimeout)(async () => { await several(); drawMisses(); controls(); box.dataset.whole = ""; });
+  (window.requestIdleCallback ?? setTimeout)(async () => { await several(); sayCard(); drawSpeeds(); drawMisses(); controls(); box.dataset.whole = ""; });
 }

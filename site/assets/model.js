@@ -77,7 +77,7 @@ class Page {
 
   // A card as the chosen system leaves it.
   given(g) {
-    const bytes = a.under(this.world.windows_share, this.state.system, g);
+    const bytes = a.under(this.world, this.state.system, g);
     return bytes == null || bytes === g.bytes ? g : { ...g, bytes, capacity: Math.floor(bytes / 1024) };
   }
 

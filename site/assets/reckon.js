@@ -22,8 +22,9 @@ export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
 const rows = new Map(facts.rows.map((row) => [row[0], Object.fromEntries(facts.columns.map((name, i) => [name, row[i]]))]));
 export const card = (id) => rows.get(id);
 
-export const { SYSTEMS } = a;
-export const under = (system, gpu) => a.under(shared.constants?.[0]?.wddm_share, system, gpu);
+// What a card gives one program under a system.
+export const { SYSTEMS, rate } = a;
+export const under = (system, gpu) => a.under(shared.constants?.[0] ?? {}, system, gpu);
 export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row.total_bytes, row.error_band, bytes) === true;
 // The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
 export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
@@ -76,8 +77,9 @@ export function most(own, wanted, bytes) {
 }
 // The fewest cards that hold it, of the numbers that people put together; null where none of them does.
 export const COUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 192, 256, 384, 512, 768, 1024];
-export function fewest(own, wanted, bytes) {
-  for (const gpu_count of COUNTS) {
+export const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };
+export function fewest(own, wanted, bytes, moreThan = 0) {
+  for (const gpu_count of COUNTS.filter((n) => n > moreThan)) {
     const row = ask(own, { ...wanted, gpu_count });
     if (holds(row, bytes)) return row;
   }
@@ -95,4 +97,3 @@ export function speed(own, row, id) {
     decode: macros.decode_most(shape, read, row, on), prefill: macros.prefill_most(shape, fields(dtype, ["product_bits"]), row, on), why: macros.decode_reason(shape, read, row, on),
   };
 }
-export const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));

@@ -7,16 +7,18 @@ const [a, limits] = await Promise.all([import(`./almanac.js${search}`), import(`
 function points(axes, line, more, made) {
   const key = made.get(line) ?? made.set(line, new Map()).get(line);
   if (!key.has(more)) {
-    const [axis, weights, cache, rest, band] = line, at = axes[axis];
-    let held = 0, other = 0;
-    const caches = [], totals = [];
+    const [axis, weights, cache, rest, band, padding = []] = line, at = axes[axis];
+    let held = 0, other = 0, aside = 0;
+    const caches = [], totals = [], reads = [];
     for (let i = 0; i < cache.length; i++) {
       held += cache[i];
       other += rest[i];
+      aside += padding[i] ?? 0;
       caches.push(held);
+      reads.push(held - aside); // what is set aside beyond it no token reads
       totals.push(weights + more + held + other);
     }
-    key.set(more, { at, totals, band, weights: weights + more, caches });
+    key.set(more, { at, totals, band, weights: weights + more, caches, reads });
   }
   return key.get(more);
 }
@@ -53,7 +55,7 @@ export class Window {
       of.set(shape, this.lines(work, count).map((line, c) => {
         if (!line) return undefined;
         if (refusals[c]) return { refusal: refusals[c] };
-        return { line, longest: limits.between(line, gpu.bytes, this.world.limits.multiple[this.data.columns[c][2]]) };
+        return { line, longest: limits.between(line, gpu.bytes, this.data.multiple ?? this.world.limits.multiple[this.data.columns[c][2]]) };
       }));
     }
     return of.get(shape);
@@ -92,6 +94,21 @@ export class Window {
     return { rows, misses };
   }
 
+  // How many tokens a second so many of a card write at most, by the rule of tables/sql/speed; null where nothing bounds it.
+  speed(work, c, count, line, context, { memory_bandwidth_gb_s }) {
+    const { data, several } = this, shape = data.shape[work], reads = several?.reads[shape], first = Array.isArray(reads) && reads.findIndex((n) => n !== null);
+    if (!Array.isArray(reads) || reads[c] === null) return null;
+    const shared = count === 1 ? "" : several.shared[c];
+    if (shared == null) return null;
+    const read = (c === first ? 0 : reads[first]) + reads[c];
+    const footprint = {
+      phase_id: data.columns[c][0], sequences: 1, tensor_parallel: shared === "tp" ? count : 1, pipeline_parallel: shared === "pp" ? count : 1,
+      kv_cache_bytes: needAt(line, context).read, state_bytes: 0, // the cache that is read holds both
+    };
+    const model = { is_encoder: false, writes_otherwise: null, is_sparsely_read: several.sparse.includes(shape) };
+    return a.decodeMost(model, { read_bytes: read }, footprint, { memory_bandwidth_gb_s: memory_bandwidth_gb_s ?? null });
+  }
+
   // The fewest cards that hold a work, and its best format there; null where no published number does.
   fewest(wish, work, gpu, context) {
     for (const count of this.counts.slice(1)) {
@@ -118,7 +135,7 @@ function monthsBetween(made, newest) {
 }
 
 // What a line needs at a context: read off between two points, as limits are; beyond the last point nobody looked.
-export function needAt({ at, totals, caches, weights }, context) {
+export function needAt({ at, totals, caches, reads, weights }, context) {
   const last = at.length - 1;
   let i = at.findIndex((place) => place >= context);
   if (i < 0) i = last;
@@ -126,5 +143,5 @@ export function needAt({ at, totals, caches, weights }, context) {
   const part = high === low ? 0 : Math.min(1, Math.max(0, (context - at[low]) / (at[high] - at[low])));
   const on = (values) => values[low] + part * (values[high] - values[low]);
   const [total, cache] = [on(totals), on(caches)];
-  return { total, weights, cache, rest: total - weights - cache, at: Math.min(context, at[last]) };
+  return { total, weights, cache, read: on(reads), rest: total - weights - cache, at: Math.min(context, at[last]) };
 }

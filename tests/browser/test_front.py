@@ -14,7 +14,7 @@ GPU = "#window select[name=gpu]"
 
 
 def names(page, rows=ROW):
-    return page.locator(f"{rows} th a").all_inner_texts()
+    return page.locator(f"{rows} th > a").all_inner_texts()
 
 
 def answer(page):
@@ -88,6 +88,58 @@ def test_the_longest_contexts_are_those_of_the_pages_for_every_card(open_page, t
     assert found == {key: wanted[key] for key in found}
 
 
+GIB, GB_S = 2**30, 1008e9  # every card of the tiny tables has this bandwidth
+
+
+def test_a_row_says_how_fast_it_is_at_most_by_the_rule_of_speed_on(open_page):
+    page = open_page("?gpu=rtx-4090")
+    read, cache = (
+        7e9 * 8.5 / 8,
+        8192 * 131_072,
+    )  # of one token: the weights, and what is cached, which is not what is set aside
+    row = page.locator(ROW, has_text="Alpha")
+    assert row.locator("td.speed").inner_text() == f"≤ {GB_S / (read + cache):.0f}"
+    # of a mixture only the experts that a token passes, a tenth here
+    fast = GB_S / (3e9 * 5.7 / 8 + cache)
+    assert page.locator(ROW, has_text="Beta").locator("td.speed").inner_text() == f"≤ {fast:.0f}"
+    page.locator("#window select[name=want]").select_option("lora")
+    expect(page.locator("#window td.speed")).to_have_count(0)
+
+
+def test_what_is_known_of_the_card_itself(open_page):
+    about = open_page("?gpu=rtx-3060-12gb").locator("#window .about")
+    assert "11.6 GiB for a program · 1,008 GB/s · list price 329 USD at launch, 2022-10" in about.inner_text()
+    assert "list price not known" in open_page("?gpu=mi300x").locator("#window .about").inner_text()
+
+
+def test_windows_and_a_desktop_change_every_verdict_as_in_the_calculator(open_page, site_url):
+    page = open_page("?gpu=rtx-3060-12gb")
+    page.get_by_label("System", exact=True).select_option("windows")  # 81 % of 12 GiB
+    page.wait_for_url("**system=windows**")
+    assert "under Windows, which leaves about 9.7 GiB" in answer(page)
+    assert cells(page, "Alpha")[0] != "16k" and "of 9.7" in page.locator(ROW).first.locator("td.rec").inner_text()
+    assert f"<= {int(0.81 * 12 * GIB)}" in page.locator("#as-sql code").text_content()
+    again = open_page(page.url.removeprefix(site_url))
+    assert answer(again) == answer(page) and cells(again, "Alpha") == cells(page, "Alpha")
+    page.get_by_label("System", exact=True).select_option("desktop")
+    expect(page.locator("#window .answer")).to_contain_text("What a desktop leaves of RTX 3060 12GB is not known here")
+    assert not page.locator("#window table").is_visible()
+    page.get_by_label("Free memory, GiB").fill("11.6")
+    expect(page.locator("#window .answer")).to_contain_text("with 11.6 GiB free")
+    assert cells(page, "Alpha")[0] == "16k" and page.url.endswith("system=desktop&free=11.6")
+    # nobody draws on a card of servers
+    assert "Windows" not in answer(open_page("?gpu=l40s&system=windows"))
+
+
+def test_a_row_leads_to_the_cards_that_hold_it(open_page):
+    page = open_page("?gpu=rtx-3060-12gb&system=windows&context=2048")
+    page.get_by_role("link", name="Which card for Alpha-7B-Instruct?").click()
+    page.wait_for_selector("#which tbody tr")
+    for part in ("model=acme%2FAlpha-7B-Instruct", "dtype=gguf-q8_0", "context=2048", "system=windows"):
+        assert part in page.url
+    assert not page.locator('#which [data-part="note"]').is_visible()
+
+
 def test_what_misses_says_by_how_much_and_how_it_still_runs(open_page):
     page = open_page("?gpu=rtx-3060-12gb")
     page.wait_for_selector("#window[data-whole]")
@@ -145,7 +197,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
 
 @pytest.mark.parametrize(
     "asked",
-    ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1"],
+    ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
 )  # fmt: skip
 def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
     page = open_page(f"?{asked}")
@@ -256,6 +308,45 @@ def test_the_first_answer_is_within_five_tabs(open_page):
     assert seen == ["count", "gpu", "want", "context"]
 
 
+def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
+    """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
+    page = open_page()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.name") == "gpu":
+            break
+    page.keyboard.type("RTX 4090")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**gpu=rtx-4090*")
+    assert answer(page).startswith("On RTX 4090")
+
+
+def test_arrows_go_from_cell_to_cell(open_page):
+    page = open_page("?gpu=rtx-4090")
+    page.wait_for_selector("#window[data-whole]")
+    page.locator(f"{ROW} th > a").first.focus()
+    here = "document.activeElement.closest('th, td').textContent"
+    for key, text in (("ArrowRight", "Q8_0"), ("ArrowRight", "all 32k"), ("ArrowDown", "–"), ("ArrowLeft", "Q5_K_M")):
+        page.keyboard.press(key)
+        assert text in page.evaluate(here), key
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.textContent") == "Beta-MoE-30B-A3B"
+    page.keyboard.press("ArrowDown")
+    assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
+    page.keyboard.press("ArrowDown")  # there is no further row
+    assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
+
+
+def test_a_training_says_how_many_cards_hold_it_where_none_that_is_published_does(open_page):
+    page = open_page("?gpu=h100-sxm&want=full")
+    miss = page.locator(MISS, has_text="CamelCoder")
+    # more than the 16 of the tables: 810 GB of weights on 24, as the tiny tables' formula shares them
+    expect(miss).to_contain_text("Fits on 24 × H100 SXM, shared by")
+    assert "no " not in miss.locator("b").first.inner_text()
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width, height=900 if width > 400 else 844)
@@ -316,7 +407,7 @@ def test_ten_thousand_works_are_answered_for_each_card(open_page, site_url):
 
     def many(route):
         data, times = route.fetch().json(), 2500
-        columns = ("shape", "size", "made", "downloads", "more", "context", "task")
+        columns = ("shape", "size", "made", "more", "context", "task")
         names = data["id"]
         data["id"] = [f"{name}-{k}" for k in range(times) for name in names]
         data["paths"] = {str(k * len(names) + int(i)): path for k in range(times) for i, path in data["paths"].items()}

@@ -24,6 +24,7 @@ PAGES = [
     "about/",
     "compare/",
     "calculator/?model=acme/Alpha-7B-Instruct",
+    "which-card/?model=acme/Alpha-7B-Instruct",
     "method/rules-of-thumb/",
     "changes/",
 ]
@@ -121,6 +122,16 @@ def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(open_page, path)
         assert not [(scheme, v["id"], [n["html"][:200] for n in v["nodes"]][:4]) for v in found]
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("path", ["?gpu=rtx-3060-12gb", "which-card/?model=acme/Alpha-7B-Instruct"])
+def test_axe_finds_nothing_on_a_phone_either(open_page, path):
+    page = open_page(path, width=390, height=844, color_scheme="light")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_selector(f"body[data-md-color-scheme={'default' if scheme == 'light' else 'slate'}]")
+        found = Axe().run(page).response["violations"]
+        assert not [(scheme, v["id"], [n["html"][:200] for n in v["nodes"]][:4]) for v in found]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 
 import duckdb
 import pytest
+from playwright.sync_api import expect
 
 from pipeline.book.facts import read_measured
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
 from pipeline.render import render, words
-from pipeline.render.data import tables
+from pipeline.render.data import pictures, tables
 from tests.browser.conftest import _Quiet, _Server
 from tests.browser.test_model_page import BEYOND, PAPER
 
@@ -69,6 +70,48 @@ def site_url(folder):
 def released(folder):
     with duckdb.connect(str(folder / "tables" / "almanac.duckdb"), read_only=True) as connection:
         yield connection
+
+
+FRONT_CELLS = "#window tbody:not(.misses) tr td.cell"
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page, folder, width):
+    page = open_page("?gpu=rtx-3060-12gb", width=width)
+    page.locator("#window select[name=want]").select_option("pictures")
+    page.wait_for_url("**want=pictures*")
+    expect(page.locator("#window .answer")).to_contain_text("1 model makes a picture of 1024 × 1024 pixels")
+    expect(page.locator("#window .answer")).to_contain_text("stable-diffusion-xl-base-1.0")
+    row = page.locator("#window tbody:not(.misses) tr")
+    assert row.count() == 1 and "one part at a time" in row.locator("td.rec").inner_text()
+    asked = "width := $2, height := $2)"
+    with released(folder) as connection:
+        for placement, cell in zip(("resident", "model", "sequential"), page.locator(FRONT_CELLS).all(), strict=True):
+            side = int(re.sub(r"\D", "", cell.inner_text()))
+            query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {asked} WHERE placement = $3"
+            verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchone()[0]  # noqa: B023, E731
+            # what is read off between two sides is never too large, and no less than the sides that were asked
+            assert verdict(side) == "fits" and side >= max(n for n in pictures.SIDES if verdict(n) == "fits")
+        needs = connection.execute(
+            f"SELECT total_bytes FROM pipeline_of($1, {asked} WHERE placement = 'model'", [MODELS[4], 1024]
+        ).fetchone()[0]
+    assert f"{needs / 2**30:.1f} of" in row.locator("td.rec").inner_text()
+    assert "unknown: text encoder" in page.locator("#window tbody.misses tr", has_text="FLUX.1-dev").inner_text()
+    page.locator("#window select[name=context]").select_option("2048")
+    page.wait_for_url("**pixels=2048*")
+    miss = page.locator("#window tbody.misses tr", has_text="stable-diffusion-xl").inner_text()
+    assert "with one module at a time" in miss and "Makes pictures of" in miss
+    page.locator("#window select[name=want]").select_option("chat")
+    page.wait_for_url(lambda url: "want" not in url)
+    assert "at least 8k tokens" in page.locator("#window select[name=context] option:checked").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_pictures_are_told_for_one_card(open_page):
+    page = open_page("?gpu=rtx-3060-12gb&want=pictures&count=2&pixels=1000")
+    told = page.locator("#window .told").inner_text()
+    assert "count=2" in told and "pixels=1000" in told and "Taken instead" in told
+    assert page.locator("#window select[name=count]").input_value() == "1"
 
 
 @pytest.mark.parametrize("model", KNOWN)

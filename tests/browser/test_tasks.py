@@ -125,6 +125,33 @@ def test_what_to_paste(desk):
     assert desk.touched == 2
 
 
+def test_which_card_to_buy_for_a_model(hand):
+    hand.type("Part of a model’s name", "30b a3b")
+    hand.click(hand.page.get_by_role("link", name="Which card for Beta-MoE-30B-A3B?"))
+    row = hand.page.locator("#which tbody tr").first  # the cheapest
+    expect(row).to_contain_text("2 × RTX 3060 12GB")
+    assert row.locator("td").first.inner_text() == "658" and "≤" in row.locator("td").nth(2).inner_text()
+    assert hand.touched == 2
+
+
+def test_what_my_own_config_comes_to(desk):
+    desk.click(desk.page.locator(".md-tabs").get_by_role("link", name="Calculator"))
+    desk.page.wait_for_selector("#calc .answer:not([hidden])")
+    desk.click(desk.page.get_by_text("A model of your own"))
+    desk.touched += 1
+    desk.page.get_by_label("config.json", exact=True).fill('{"model_type": "qwen3"}')
+    expect(desk.page.locator("#calc form details")).to_contain_text("python -m pipeline fits config.json")
+    assert desk.touched == 3
+
+
+def test_how_a_system_changes_what_fits(hand):
+    hand.choose("gpu", "rtx-3060-12gb")
+    linux = hand.page.locator(ROW).first.locator("td.best").inner_text()
+    hand.choose("system", "windows")
+    expect(hand.page.locator("#window .answer")).to_contain_text("under Windows")
+    assert hand.page.locator(ROW).first.locator("td.best").inner_text() != linux and hand.touched == 2
+
+
 def test_the_answer_on_one_sheet_of_paper(open_page):
     page = open_page("?gpu=rtx-4090", unfold=False)
     from tests.browser.many_rows import sheets

@@ -110,3 +110,12 @@ def test_every_mac_of_a_size_gives_the_same_and_never_more_than_was_read(cards):
     assert all(len(gives) == 1 for gives in by_size.values()), by_size
     shares = [round(gives.pop() / size / 2**30, 3) for size, gives in sorted(by_size.items())]
     assert shares == sorted(shares), "a larger Mac gives a larger share"
+
+
+def test_windows_leaves_a_share_of_what_is_sold_and_a_desktop_nobody_knows(book, constants):
+    asked = "SELECT {} FROM gpu, constants WHERE gpu_id IN ('rtx-3060-12gb', 'h100-sxm') ORDER BY segment"
+    told = ", ".join(f"system_bytes(gpu, '{system}', constants)" for system in ("linux", "windows", "desktop"))
+    consumer, server = book.execute(asked.format(f"capacity_bytes, {told}")).fetchall()
+    assert consumer[1] == consumer[0] > consumer[2] == int(constants["wddm_share"] * 12 * 2**30)
+    assert consumer[3] is None
+    assert server == (server[0],) * 4

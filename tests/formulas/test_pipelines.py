@@ -57,6 +57,14 @@ def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
         assert row["total_bytes"] == row["weights_bytes"] + row["activations_bytes"] + row["overhead_bytes"]
 
 
+@pytest.mark.parametrize("side", [1024, 1536, 1792, 1984, 2048])
+def test_one_part_at_a_time_needs_no_less_than_one_module(pipelines, side):
+    """The part that needs most is told with the blocks that lie unused beside its activations, at every size."""
+    _resident, model, sequential = asked(pipelines, "pipeline_of", SDXL, width=side, height=side)
+    assert model["total_bytes"] > sequential["total_bytes"]
+    assert model["peak_part"] == ("denoiser" if side < 1600 else "vae")
+
+
 def test_an_autoencoder_in_fp16_decodes_in_fp32(pipelines):
     """SDXL's does, and other programs leave it no choice: what fits must fit it."""
     half, brain, full = (

@@ -6,8 +6,8 @@ import re
 import polars as pl
 import pytest
 
+from pipeline.render.data import pictures, window, works
 from pipeline.render.data import tables as tables_module
-from pipeline.render.data import window, works
 from pipeline.render.pages.models import ModelPages
 from tests.render.tiny_tables import build
 
@@ -107,6 +107,20 @@ def _published(tables, name):
         ).fetchall()
 
 
+def test_what_a_token_reads_is_told_by_shape_and_why_where_nobody_knows(found):
+    files = found.files()
+    chat, several = (json.loads(files[name]) for name in ("chat.json", "chat-several.json"))
+    reads = several["reads"][chat["shape"][chat["id"].index("acme/Alpha-7B-Instruct")]]
+    told = [round(7e9 * bits / 8) for bits in (8.5, 6.6, 5.7, 4.85, 3.9)]
+    assert [reads[0], *(reads[0] + n for n in reads[1:5])] == told and not several["sparse"]
+    assert several["shared"][0] == "tp"  # as the tiny tables have it
+    assert [json.loads(files[f"{name}.json"])["hasSpeed"] for name in ("chat", "embed", "train")] == [
+        True,
+        False,
+        False,
+    ]
+
+
 def test_formats_that_differ_by_their_weights_are_one_number(found):
     shapes = json.loads(found.files()["chat.json"])["shapes"]
     assert shapes and all(isinstance(shape[0], list) for shape in shapes)
@@ -115,9 +129,14 @@ def test_formats_that_differ_by_their_weights_are_one_number(found):
 
 def test_a_line_of_which_more_than_the_weights_differs_is_kept_whole():
     axes = []
-    lines = [{512: [100, 5, 110, 0.03], 2048: [100, 20, 130, 0.03]}, {512: [50, 5, 60, 0.03], 2048: [50, 21, 81, 0.03]}]
+    first = {512: [100, 5, 110, 0.03, 0], 2048: [100, 20, 130, 0.03, 0]}
+    lines = [first, {512: [50, 5, 60, 0.03, 0], 2048: [50, 21, 81, 0.03, 0]}]
     assert window._shape(lines, axes) == [[0, 100, [5, 15], [5, 5], 0.03], [0, 50, [5, 16], [5, 5], 0.03]]
-    assert axes == [[512, 2048]]
+    # what is set aside beyond the cache that tokens read is told where there is any
+    lines = [first, {512: [50, 5, 60, 0.03, 2], 2048: [50, 20, 80, 0.03, 1]}]
+    whole = [0, 50, [5, 15], [5, 5], 0.03, [2, -1]]
+    assert window._shape(lines, axes) == [[0, 100, [5, 15], [5, 5], 0.03], whole]
+    assert axes == [[512, 2048]] and window.cache_read(whole) == [3, 19]
 
 
 def test_what_is_published_in_few_bits_has_that_format_alone():
@@ -148,3 +167,13 @@ def test_a_wish_means_models_by_task_and_name(found):
 def test_a_file_holds_what_its_wishes_ask_of_one_sequence(found):
     frame = found.frames["chat"]
     assert frame.filter(pl.col("phase_id") != "inference").is_empty() and set(frame["sequences"]) == {1}
+
+
+def test_a_picture_is_a_line_by_its_side_and_unknown_has_its_reason():
+    row = {"placement": "resident", "weights_bytes": 100, "total_bytes": 150, "error_band": 0.10001}
+    sides = {512: [row], 1024: [row | {"total_bytes": 300}], 2048: [row | {"total_bytes": None, "unknown_reason": "x"}]}
+    axes = []
+    lines, _why = pictures._lines(sides, axes, str.upper)
+    assert axes == [[512, 1024]] and lines[0] == [0, 100, [0, 0], [50, 150], [0.1001, 0.1001]]
+    unknown = {1024: [{"placement": name, "total_bytes": None, "unknown_reason": "y"} for name in pictures.PLACEMENTS]}
+    assert pictures._lines(unknown, axes, str.upper) == ([None] * 3, "Y")

@@ -18,7 +18,15 @@ from pipeline.render.data import column_words, scalar_words
 from pipeline.render.data.mirror import Mirror, Scope, Untranslatable
 
 # files whose macros the rules are, or are made of
-FILES = ("words", "capacity/verdict", "capacity/limits", "capacity/support", "ask/engine_setting", "speed/speed")
+FILES = (
+    "words",
+    "capacity/verdict",
+    "capacity/limits",
+    "capacity/support",
+    "capacity/system",
+    "ask/engine_setting",
+    "speed/speed",
+)
 NAMES = (
     "needed",
     "takes",
@@ -34,11 +42,12 @@ NAMES = (
     "context_multiple",
     "card_reason",
     "share_needed",
+    "system_bytes",
     "decode_reason",
     "decode_most",
 )
-_MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO ")
-_TABLE = re.compile(r"\) AS TABLE\b")
+# of values: one of tables asks others that a rule does not need
+_MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO \w+\([^()]*\) AS(?! TABLE)\b")
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
@@ -46,7 +55,7 @@ def define(connection: duckdb.DuckDBPyConnection) -> None:
     for name in FILES:
         text = (TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8")
         for statement in connection.extract_statements(text):
-            if _MACRO.match(statement.query) and not _TABLE.search(statement.query):
+            if _MACRO.match(statement.query):
                 connection.execute(statement.query)
 
 

@@ -68,6 +68,10 @@ def any_of(*values: bool | None) -> bool | None:
     return True if True in values else None if None in values else False
 
 
+def among(value: Any, *options: Any) -> bool | None:
+    return any_of(*(eq(value, option) for option in options))
+
+
 def coalesce(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 

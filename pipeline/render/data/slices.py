@@ -65,8 +65,8 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
             "engines": [[e["engine_id"], e["name"]] for e in book["engine"]],
             "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
+            "wddm_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "wddm_share"), None),
             "support": coded | {"runs": runs},
-            "windows_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "wddm_share"), None),
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
             "common": [g["gpu_id"] for g in book.common],
             "opening": {

@@ -1,12 +1,15 @@
 """What the first screen reads: for each wish (site/wishes.csv) the works that serve it, and the totals that limits of any card are read off.
 
-`data/window/<file>.json` holds one card, `data/window/<file>-several.json` 2 cards and more. Both hold the published totals to the byte, so
+`data/window/<file>.json` holds one card, `data/window/<file>-several.json` 2 cards and more, and what bounds the speed: nobody waits for it. Both hold the published totals to the byte, so
 that the browser works limits out by the rule of `limits.py` (site/assets/limits.js) and says what the view `compatibility` says. They are small
 because works of one shape share a line, and because formats of one engine differ by their weights alone: then a format is one number more.
 
-    line      [axis, weights, cache …, rest …, band]: totals at each place of the axis are weights + cache + rest; of cache and rest the
-              first and then by how much each is more than the one before
+    line      [axis, weights, cache …, rest …, band, padding …]: totals at each place of the axis are weights + cache + rest; of cache and
+              rest the first and then by how much each is more than the one before, and so of padding, what the cache is set aside
+              for and no token reads, which is left out where there is none
     shape     for each column a line, or by how many bytes it is more than the first line, or null where nothing is known
+    reads     by shape what of its weights a token reads in each column, or why nothing bounds its speed; `sparse` are shapes that
+              read little of their cache. `shared` says of each column how several cards share the work
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from itertools import accumulate, pairwise
 
 import polars as pl
 
+from pipeline.base.readonly import reading
 from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import Wish, wishes
 from pipeline.render.data import limits, works
 from pipeline.render.data.book import Book
 
-CACHE = ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
+PADDING = "kv_padding_bytes"
+CACHE = ("kv_cache_bytes", PADDING, "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
 NEEDED = ("gpu_count", "weights_bytes", *CACHE)
 
 
@@ -37,6 +42,7 @@ class Window:
             self.by_file.setdefault(wish.file, []).append(wish)
         self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED))
         self.frames = {name: self._frame(_columns(of[0], book)) for name, of in self.by_file.items()}
+        self.reading = _reading(book)
         self._points.cache_clear()
         known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
         self.leaders = works.leaders(book.models, lambda i: book.models[i]["model_id"] in known)
@@ -81,7 +87,7 @@ class Window:
         ]
         axes: list[list[int]] = []
         shapes: dict[str, int] = {}
-        one, several, places = [], [], []
+        one, several, places, reads, sparse = [], [], [], [], []
         for i in chosen:
             mine = lines[models[i]["model_id"]]
             shape = {n: _shape(mine[n], axes) if n in mine else None for n in (1, *counts)}
@@ -93,22 +99,48 @@ class Window:
             else:
                 kept = range(len(wishes[0].columns))
                 shape = {n: _only(found, kept) for n, found in shape.items()}
-            key = _json(shape)
+            read = self._read(models[i]["model_id"], columns, shape[1])
+            is_sparse = self.reading.get(models[i]["model_id"], {}).get("is_sparse", False)
+            key = _json([shape, read, is_sparse])
             if key not in shapes:
                 shapes[key] = len(one)
+                if is_sparse:
+                    sparse.append(len(one))
                 one.append(shape[1])
                 several.append([shape[n] for n in counts])
+                reads.append(read)
             places.append(shapes[key])
         return {
             "columns": columns,
             "main": len(wishes[0].columns),
             "axes": axes,
             "shapes": one,
-            "several": {"counts": counts, "shapes": several},
+            "reads": reads if any(isinstance(read, list) for read in reads) else [],
+            "sparse": sparse,
+            "several": {"counts": counts, "shapes": several, "shared": self._shared(columns)},
             "works": chosen,
-            "downloads": [downloads[i] for i in chosen],
             "places": places,
         }
+
+    def _read(self, model: str, columns: list[tuple[str, str, str]], shape: list) -> list[int | None] | str:
+        """What a token reads of the weights in each column that is known; or why nobody says, in a reader's words."""
+        of = self.reading.get(model)
+        if of is None or not any(column[0] == "inference" and column[1] in of["read"] for column in columns):
+            return ""
+        if of["why"]:
+            return of["why"]
+        found = [of["read"].get(c[1]) if line is not None else None for c, line in zip(columns, shape, strict=True)]
+        known = next((n for n in found if n is not None), 0)
+        # as lines are: the first, and by how much the others differ
+        return [n if n is None or i == found.index(known) else n - known for i, n in enumerate(found)]
+
+    def _shared(self, columns: list[tuple[str, str, str]]) -> list[str | None]:
+        """How several cards share the work of each column."""
+        wanted = pl.DataFrame(columns, schema=["phase_id", "dtype_id", "engine_id"], orient="row")
+        rows = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(pl.col("gpu_count") == 2)
+        found = rows.join(wanted.lazy(), on=wanted.columns, how="semi").select(*wanted.columns, "sharding").unique()
+        by_column = {tuple(row[:3]): row[3] for row in found.collect().rows()}
+        return [by_column.get(tuple(column)) for column in columns]
 
     def files(self) -> dict[str, str]:
         """By name below `data/window/`."""
@@ -135,6 +167,7 @@ class Window:
                     "axes": of["axes"],
                     "shapes": of["shapes"],
                     "shape": of["places"],
+                    "hasSpeed": bool(of["reads"]),
                     "id": [m["model_id"] for m in models],
                     "paths": {
                         k: self.paths[m["model_id"]]
@@ -143,14 +176,14 @@ class Window:
                     },
                     "size": [_millions(m["parameter_count"] or m["stored_parameter_count"]) for m in models],
                     "made": [(m["created_at"] or "")[:7] for m in models],
-                    "downloads": [n // 1000 for n in of["downloads"]],
                     "more": [len(self.members[i]) - 1 for i in of["works"]],
                     "context": [m["max_context_tokens"] for m in models],
                     "tasks": task,
                     "task": [task.index(m["pipeline_tag"]) for m in models],
                 }
             )
-            found[f"{name}-several.json"] = _json({"axes": of["axes"], **of["several"]})
+            reading = {"reads": of["reads"], "sparse": of["sparse"]}
+            found[f"{name}-several.json"] = _json({"axes": of["axes"], **of["several"], **reading})
         return found
 
 
@@ -163,12 +196,12 @@ def _columns(wish: Wish, book: Book) -> list[tuple[str, str, str]]:
 
 
 def _lines(frame: pl.DataFrame, columns: list[tuple[str, str, str]]) -> dict[str, dict[int, list]]:
-    """By model and number of cards a line for each column: context → weights, cache, total and band; None where nothing is known."""
+    """By model and number of cards a line for each column: context → weights, cache, total, band and padding; None where nothing is known."""
     place = {column: k for k, column in enumerate(columns)}
     cache = pl.sum_horizontal(pl.col(c).fill_null(0) for c in CACHE)
     rows = frame.sort("context_tokens").select(
         "model_id", "phase_id", "dtype_id", "engine_id", "gpu_count", "context_tokens", "weights_bytes", cache.alias("cache"),
-        "total_bytes", "error_band",
+        "total_bytes", "error_band", pl.col(PADDING).fill_null(0),
     )  # fmt: skip
     found: dict[str, dict[int, list]] = {}
     for model, phase, dtype, engine, count, tokens, *values in rows.rows():
@@ -198,11 +231,11 @@ def _more(line: dict, first: dict) -> int | None:
     if line.keys() != first.keys():
         return None
     ways = {
-        (line[t][0] - first[t][0], line[t][2] - first[t][2], line[t][1] - first[t][1], line[t][3] - first[t][3])
+        (line[t][0] - first[t][0], line[t][2] - first[t][2], *(line[t][k] - first[t][k] for k in (1, 3, 4)))
         for t in line
     }
-    weights, total, cache, band = next(iter(ways))
-    return total if len(ways) == 1 and weights == total and not cache and not band else None
+    weights, total, *others = next(iter(ways))
+    return total if len(ways) == 1 and weights == total and not any(others) else None
 
 
 def _line(line: dict, axes: list[list[int]]) -> list:
@@ -210,9 +243,10 @@ def _line(line: dict, axes: list[list[int]]) -> list:
     if at not in axes:
         axes.append(at)
     weights = [line[t][0] for t in at]
-    cache, totals, bands = ([line[t][k] for t in at] for k in (1, 2, 3))
+    cache, totals, bands, padding = ([line[t][k] for t in at] for k in (1, 2, 3, 4))
     rest = [total - weights[0] - held for total, held in zip(totals, cache, strict=True)]
-    return [axes.index(at), weights[0], _steps(cache), _steps(rest), bands[0] if len(set(bands)) == 1 else bands]
+    band = bands[0] if len(set(bands)) == 1 else bands
+    return [axes.index(at), weights[0], _steps(cache), _steps(rest), band, *([_steps(padding)] if any(padding) else [])]
 
 
 def _steps(values: list[int]) -> list[int]:
@@ -242,6 +276,37 @@ def _only(shape: list | None, kept) -> list | None:
 def totals(line: list, more: int = 0) -> list[int]:
     """The totals of a line, with so many bytes of weights more: how the browser reads it."""
     return [line[1] + more + c + r for c, r in zip(accumulate(line[2]), accumulate(line[3]), strict=True)]
+
+
+def cache_read(line: list) -> list[int]:
+    """What is cached and read at each place of a line."""
+    held = list(accumulate(line[2]))
+    padding = accumulate(line[5]) if len(line) > 5 else [0] * len(held)
+    return [total - aside for total, aside in zip(held, padding, strict=True)]
+
+
+def _reading(book: Book) -> dict[str, dict]:
+    """By model what a token reads in each format, whether it reads little of its cache, and why nothing bounds its speed where so."""
+    with reading(book.folder / "almanac.duckdb") as connection:
+        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        if not {"shape", "weight"} <= tables:  # a release without formulas
+            return {}
+        # the macro is asked as of a card with a bandwidth: which card it is comes later
+        query = """
+            SELECT model_id, dtype_id, read_bytes, coalesce(is_sparsely_read, false), decode_reason(model, weight,
+                {'phase_id': 'inference'}, {'memory_bandwidth_gb_s': 1.0})
+            FROM shape AS model JOIN weight USING (model_id) WHERE starts_with(dtype_id, 'gguf-')
+        """
+        rows = connection.execute(query).fetchall()
+    found: dict[str, dict] = {}
+    for model, dtype, read, is_sparse, why in rows:
+        of = found.setdefault(model, {"read": {}, "is_sparse": is_sparse, "why": ""})
+        of["read"][dtype] = None if why else read
+        of["why"] = book.plainly(why) if why else of["why"]
+    for of in found.values():
+        if any(read is not None for read in of["read"].values()):
+            of["why"] = ""  # it is known in the formats that the model has
+    return found
 
 
 def _millions(size: int | None) -> float | int | None:

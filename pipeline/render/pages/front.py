@@ -6,15 +6,16 @@ import json
 import math
 from functools import cached_property
 from itertools import accumulate
+from urllib.parse import urlencode
 
 import polars as pl
 from markupsafe import Markup
 
 from pipeline.render import words
-from pipeline.render.data import limits
+from pipeline.render.data import cards, limits, pictures
 from pipeline.render.data.book import Book
-from pipeline.render.data.rules import in_columns
-from pipeline.render.data.window import Window, totals
+from pipeline.render.data.rules import in_columns, in_python
+from pipeline.render.data.window import Window, cache_read, totals
 from pipeline.render.draw import plot
 from pipeline.render.environment import slug_gpu
 from pipeline.render.pages.models import ModelPages
@@ -29,8 +30,13 @@ class Front:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
         self.window = Window(book, pages.paths)
+        self.pictures = pictures.file(book, pages.paths)
         by_id = {g["gpu_id"]: g for g in book.gpus}
         self.card = by_id.get(EXAMPLE) or book.common[0]
+
+    def files(self) -> dict[str, str]:
+        """What the browser reads below `data/window/`."""
+        return self.window.files() | ({f"{pictures.NAME}.json": self.pictures} if self.pictures else {})
 
     def values(self) -> dict:
         """What the template asks."""
@@ -40,18 +46,66 @@ class Front:
             "card": self.card,
             "wish": wish,
             "wishes": json.dumps(
-                [[w.name, w.label, w.file, w.context_tokens] for w in self.window.wishes], ensure_ascii=False
+                [
+                    *([w.name, w.label, w.file, w.context_tokens] for w in self.window.wishes),
+                    *(
+                        [[pictures.NAME, pictures.LABEL, pictures.NAME, pictures.SIDE, "pixels"]]
+                        if self.pictures
+                        else []
+                    ),
+                ],
+                ensure_ascii=False,
             ),
             "formats": [words.format_name(dtype) for _phase, dtype, _engine in wish.columns],
             "rows": rows[:ROWS],
             "said": self._sentence(rows),
             "of": sum(wish.means(self.book.models[i]) for i in self.window.of_file[wish.file]["works"]),
             "sizes": self._sizes(),
+            "has_speed": bool(self.window.of_file[wish.file]["reads"]),
+            "share": cards.share(self.book),
+            "about": self._about(),
             "macs": sorted(
                 (g for g in self.book.gpus if g["vendor"] == "apple"), key=lambda g: (g["capacity_bytes"], g["gpu_id"])
             ),
             "slug": slug_gpu,
         }
+
+    def _about(self) -> str:
+        """What is known of the card itself, as front.js words it."""
+        card = self.card
+        speed, price, since = (
+            card["memory_bandwidth_gb_s"],
+            card.get("msrp_usd"),
+            str(card.get("release_date") or "")[:7],
+        )
+        told = [f"{words.gib(card['capacity_bytes'])} GiB for a program"]
+        told += [f"{speed:,g} GB/s"] if speed else []
+        if price:
+            told.append(f"list price {price:,g} USD{f' at launch, {since}' if since else ''}")
+        else:
+            told.append(f"since {since}, list price not known" if since else "list price not known")
+        return " · ".join(told)
+
+    def _speed(self, of: dict, work: int, column: int, context: int) -> str:
+        """How many tokens a second the card writes at most, as window.js has it."""
+        shape = of["places"][work]
+        reads = of["reads"][shape] if of["reads"] else ""
+        if not isinstance(reads, list) or reads[column] is None:
+            return "–"
+        first = next(c for c, n in enumerate(reads) if n is not None)
+        line, _more = _found(of["shapes"][shape], column)
+        footprint = {
+            "phase_id": of["columns"][column][0],
+            "sequences": 1,
+            "tensor_parallel": 1,
+            "pipeline_parallel": 1,
+            "kv_cache_bytes": _on(of["axes"][line[0]], cache_read(line), context),
+            "state_bytes": 0,
+        }
+        model = {"is_encoder": False, "writes_otherwise": None, "is_sparsely_read": shape in of["sparse"]}
+        read = reads[column] + (0 if column == first else reads[first])
+        most = in_python().decode_most(model, {"read_bytes": read}, footprint, self.card)
+        return "–" if most is None else f"≤ {words.rate(most)}"
 
     def _sizes(self) -> list[tuple[int, dict]]:
         """A common card of each size, of the maker that most people have."""
@@ -77,7 +131,7 @@ class Front:
         rows = []
         for k, model in enumerate(models):
             shape = of["shapes"][of["places"][k]]
-            row = self._row(model, wish, of, shape, longest)
+            row = self._row(k, model, wish, of, shape, longest)
             if row and wish.means(model):
                 year = _months(newest) - _months(model["created_at"]) if model["created_at"] else 10**6
                 more = len(self.window.members[of["works"][k]]) - 1
@@ -103,7 +157,7 @@ class Front:
         )
         return start + told + (Markup(" In the best quality: {}.").format(bold(roomy[0])) if roomy else "")
 
-    def _row(self, model: dict, wish, of: dict, shape: list, longest: dict) -> dict | None:
+    def _row(self, work: int, model: dict, wish, of: dict, shape: list, longest: dict) -> dict | None:
         """A work as a line of the table; None where no format holds the context that is asked for."""
         columns, main = of["columns"], of["main"]
         reach = [
@@ -127,7 +181,10 @@ class Front:
             ]
         bar, need = self._bar(shape, best, of["axes"], wish.context_tokens)
         size = model["parameter_count"] or model["stored_parameter_count"]
+        asked = {"model": model["model_id"], "dtype": columns[best][1], "context": wish.context_tokens}
         return self.pages.entry(model) | {
+            "which": urlencode(asked),
+            "speed": self._speed(of, work, best, wish.context_tokens),
             "size": words.count(size) if size else "",
             "made": (model["created_at"] or "")[:7],
             "format": words.format_name(columns[best][1]),
@@ -158,11 +215,7 @@ class Front:
         line, more = _found(shape, column)
         at, sums = axes[line[0]], totals(line, more)
         cache = list(accumulate(line[2]))
-        high = next((i for i, place in enumerate(at) if place >= context), len(at) - 1)
-        low, high = max(0, high - 1), max(high, min(1, len(at) - 1))
-        part = 0 if low == high else min(1, max(0, (context - at[low]) / (at[high] - at[low])))
-        on = lambda values: values[low] + part * (values[high] - values[low])  # noqa: E731
-        weights, held, total = line[1] + more, on(cache), on(sums)
+        weights, held, total = line[1] + more, _on(at, cache, context), _on(at, sums, context)
         parts = [("weights", weights), ("kv_cache", held), ("activations", total - weights - held)]
         drawn = plot.bar(parts, self.card["capacity_bytes"])
         return Markup(str(drawn).replace('class="bar"', 'class="bar need"', 1)), total
@@ -177,6 +230,14 @@ class Front:
             kind = "best" if is_best else "fits" if found >= wanted else "less"
             text = _reach(found, model, line[0][-1])
         return Markup('<td class="cell {}" role="cell" data-format="{}">{}</td>').format(kind, name, text)
+
+
+def _on(at: list[int], values: list[int], context: int) -> float:
+    """What is read off between two places of a line, as window.js does."""
+    high = next((i for i, place in enumerate(at) if place >= context), len(at) - 1)
+    low, high = max(0, high - 1), max(high, min(1, len(at) - 1))
+    part = 0 if low == high else min(1, max(0, (context - at[low]) / (at[high] - at[low])))
+    return values[low] + part * (values[high] - values[low])
 
 
 def _found(shape: list, column: int) -> tuple[list | None, int]:

@@ -7,8 +7,7 @@
 -- Units: bytes; memory_mib_* in MiB. A data sheet's GB is GiB of DRAM. capacity_basis is `measured` where a total was
 -- read, `imputed` where the rule of the class gave it.
 -- Sources: gpu.csv per row; gpu_class.csv says which constants hold for cards of a kind.
--- Not covered: a display or other processes on the card, MIG slices, Windows (one process gets about wddm_share of the
--- card).
+-- Not covered: a display or other processes on the card, MIG slices; Windows is system.sql's.
 
 -- Of the lines of gpu_class that speak of a card the one that says most.
 CREATE OR REPLACE MACRO class_rank(class) AS

@@ -90,9 +90,12 @@ CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_by
 -- the whole of all stages: what stays on the card of each, and the stage that needs most beside what stays
 CREATE OR REPLACE MACRO stays(stage, placement) AS CASE placement
     WHEN 'resident' THEN 0 WHEN 'model' THEN stage.weights_bytes ELSE stage.leaf_bytes END;
-CREATE OR REPLACE MACRO peak_of(stages, placement) AS list_filter(stages, lambda stage:
-    stays(stage, placement) + stage.activations_bytes
-        = list_max(list_transform(stages, lambda other: stays(other, placement) + other.activations_bytes)))[1];
+-- what activations take with the blocks that lie unused beside them: a part with fewer weights may need more
+CREATE OR REPLACE MACRO stage_needs(stage, placement, constants) AS stays(stage, placement) + stage.activations_bytes
+    + ceil(constants.unused_blocks_inference * stage.activations_bytes);
+CREATE OR REPLACE MACRO peak_of(stages, placement, constants) AS list_filter(stages, lambda stage:
+    stage_needs(stage, placement, constants)
+        = list_max(list_transform(stages, lambda other: stage_needs(other, placement, constants))))[1];
 CREATE OR REPLACE MACRO pipeline_sum(weights, activations, peak_part, constants) AS {
     'weights_bytes': weights::BIGINT, 'activations_bytes': activations::BIGINT,
     'overhead_bytes': (constants.process_context_bytes + constants.cublas_workspace_bytes
@@ -109,7 +112,7 @@ CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, constants) AS
         stays(peak, placement)),
     peak.activations_bytes, peak.pipeline_part, constants);
 CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS
-    pipeline_peak_sum(stages, placement, peak_of(stages, placement), constants);
+    pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants), constants);
 
 CREATE OR REPLACE MACRO pipeline_number(value, most) AS
     iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);
