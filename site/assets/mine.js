@@ -4,7 +4,6 @@ const search = new URL(import.meta.url).search;
 const [a, tables, limits, rules] = await Promise.all([import(`./almanac.js${search}`), import(`./model_tables.js${search}`), import(`./limits.js${search}`), import(`../../data/rules.js${search}`)]);
 const article = document.querySelector("article.model");
 const CARDS = 64; // more of them nobody puts together for one answer
-const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
 
 export class Mine {
   constructor(page, box, byCard) {
@@ -19,7 +18,7 @@ export class Mine {
   async draw() {
     const turn = ++this.turn, { page } = this, g = page.card(), notes = [];
     const show = (...parts) => notes.push(a.h("li", {}, ...parts));
-    if (page.state.system === "windows") show(`Under Windows a program gets about ${Math.round(100 * page.world.windows_share)} % of what a card is sold with; cards of servers and Macs are told as they are.`);
+    if (page.state.system === "windows") show(`Under Windows a program gets about ${Math.round(100 * page.world.wddm_share)} % of what a card is sold with; cards of servers and Macs are told as they are.`);
     if (g) {
       const runs = this.byCard.runs(g), best = tables.bestOf(page.world, runs, g.bytes, this.byCard.context);
       if (best) {
@@ -85,7 +84,7 @@ export class Mine {
     const most = rules.decode_most(fields(shape, ["is_encoder", "writes_otherwise", "is_sparsely_read"]), fields(weight, ["read_bytes"]), footprint, card);
     if (most == null) return "";
     const usual = facts.share ? `; ${Math.round(100 * facts.share.low)} to ${Math.round(100 * facts.share.high)} % of that is usual` : "";
-    return `${tables.formatName(row.dtypeId)} writes at most ${rate(most)} tokens a second with ${a.tokens(told.context_tokens[at])} in the cache: a bound from the ${Math.round(card.memory_bandwidth_gb_s).toLocaleString("en")} GB/s of the card, not a measurement${usual}.`;
+    return `${tables.formatName(row.dtypeId)} writes at most ${a.rate(most)} tokens a second with ${a.tokens(told.context_tokens[at])} in the cache: a bound from the ${Math.round(card.memory_bandwidth_gb_s).toLocaleString("en")} GB/s of the card, not a measurement${usual}.`;
   }
 
   // The fewest of the card that hold it, beyond those that are published; by the formulas themselves.

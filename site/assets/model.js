@@ -180,7 +180,7 @@ class Page {
           ...(kind === "training" ? [...pick("optimizer", "Optimizer"), ...pick("checkpointing", "Checkpointing")] : []),
         ] : []),
         this.box(null, "gpu", "My card", a.gpuOptions(this.world)),
-        ...(this.world.windows_share ? [this.box(null, "system", "System", SYSTEMS)] : []),
+        ...(this.world.wddm_share ? [this.box(null, "system", "System", SYSTEMS)] : []),
         ...(kind === "reach" || kind === "mine" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
         this.box(null, "cards", "Cards", a.sets(this.world)),
       );
