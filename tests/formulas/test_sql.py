@@ -40,6 +40,7 @@ SAID = {
     "ask/gpu_named.sql": ({1073741824}, UNITS),
     "ask/layers_that_fit.sql": ({1.001}, "layers that are not told apart miss more than a thousandth"),
     "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
+    "ask/repository_of.sql": ({1e12}, "known models before the most downloaded"),
     "ask/what_fits.sql": ({8192}, DEFAULTS),
     "capacity/system.sql": ({1024, 1048576}, UNITS),
     "capacity/capacity.sql": ({1024, 1048576, 1000000}, f"{UNITS}; a rank"),

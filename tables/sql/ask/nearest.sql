@@ -56,7 +56,7 @@ UNION ALL SELECT 'phase', phase_id FROM phase
 UNION ALL SELECT 'optimizer', optimizer_id FROM optimizer
 UNION ALL SELECT 'engine', engine_id FROM engine
 UNION ALL SELECT 'KV dtype', kv_dtype_id FROM kv_dtype
-UNION ALL SELECT DISTINCT 'program', program_id FROM program;
+UNION ALL SELECT 'program', program_id FROM program_known;
 
 CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS (
     SELECT string_agg(id, ', ') FROM (

@@ -26,6 +26,9 @@ END;
 
 CREATE OR REPLACE MACRO version_range(least, most) AS iif(least = most, least, least || ' to ' || most);
 
+-- each once, to be searched by name
+CREATE OR REPLACE TABLE program_known AS SELECT DISTINCT program_id FROM program;
+
 -- By phase. Of a program that is not asked for a version, its newest row.
 CREATE OR REPLACE TABLE program_row AS
 SELECT one.* EXCLUDE (phase_ids, other_names),
@@ -127,3 +130,10 @@ LEFT JOIN program_row AS usual ON usual.program_id = known.program_id AND usual.
 LEFT JOIN model_name AS named ON named.name = lower(asked.model_id::VARCHAR)
 LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
 CROSS JOIN constants_row;
+
+-- The same where it is known that no question names a program: nothing is looked up then.
+CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(CASE WHEN is_plain
+    THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
+        || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share FROM '
+        || relation
+    ELSE 'FROM with_program(''' || relation || ''')' END);
