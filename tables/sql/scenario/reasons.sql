@@ -169,8 +169,8 @@ END;
 
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
-    name_reason(model, dtype, scenario), size_reason(model, scenario), adapter_reason(model, dtype, scenario),
-    packed_experts_reason(model, scenario), recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
+    name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
+    adapter_reason(model, dtype, scenario), recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
     unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
