@@ -106,7 +106,9 @@ class Formulas:
         for name, lookup in self._lookups():  # each asks for no rows but those before it
             condition = None if lookup.condition is None else known(lookup.condition)
             lookups[name] = Lookup(name, DERIVED if lookup.table == OF_MODEL else lookup.table, condition)
-            if condition in (forest.false, forest.null):
+            # no row is found where a part of the condition is null
+            parts = condition.parts if condition is not None and condition.kind == "and" else (condition,)
+            if forest.false in parts or forest.null in parts:
                 absent.add(name)
         sides = [(forest.both([known(g) for g in guards]), record) for guards, record in self.alternatives]
         sides = [(guard, record) for guard, record in sides if guard is not forest.false]

@@ -21,7 +21,9 @@ WITH RECURSIVE limit_card AS MATERIALIZED (
     FROM (SELECT gpu_id::VARCHAR AS gpu_id) AS asked LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
 limit_said AS (SELECT {arguments}),
-limit_asked AS (SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program_in('limit_said', is_plain := {is_plain})),
+limit_asked AS (
+    SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program_in('limit_said', is_plain := {is_plain})
+),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
     SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share) REPLACE (
