@@ -36,7 +36,7 @@ _NUMBERS = (
 )  # fmt: skip
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.
-_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, f)::BIGINT"
+_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id})::BIGINT"
 _WORKSPACE = (
     "(iif(f.phase_id = 'inference', 1, 2) * CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes "
     "WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END)::BIGINT"
@@ -222,6 +222,7 @@ WITH moment AS (
     FROM measured_moment AS a
     CROSS JOIN constants AS k
     LEFT JOIN moment_answer AS f ON {same}
+    LEFT JOIN engine_row AS run ON run.engine_id = f.engine_id
     LEFT JOIN shape AS m ON m.model_id = a.model_id
     LEFT JOIN weight AS w ON w.model_id = a.model_id AND w.dtype_id = a.dtype_id
 ),

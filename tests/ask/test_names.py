@@ -12,7 +12,8 @@ NAMES = {
     "someone/Qwen3-8B-GPTQ-Int8": "gptq-int8",
     "mlx-community/Qwen3-8B-4bit": "mlx-4bit",
     "lmstudio-community/Qwen3-8B-MLX-8bit": "mlx-8bit",
-    "unsloth/Qwen3-8B-unsloth-bnb-4bit": "nf4",
+    "unsloth/Qwen3-8B-bnb-4bit": "nf4",
+    "unsloth/Qwen3-8B-unsloth-bnb-4bit": None,  # keeps more in 16 bits than nf4 says
     "bartowski/Qwen_Qwen3-8B-GGUF": None,
     "Qwen3-8B-Q4_K_M.gguf": "gguf-q4_k_m",
     "qwen3-8b.q8_0.gguf": "gguf-q8_0",
@@ -59,7 +60,7 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
         ("4060 ti 16g", ["rtx-4060-ti-16gb"]),
         ("A100 40G", ["a100-pcie-40gb", "a100-sxm-40gb"]),
         ("a100-80gb", ["a100-pcie-80gb", "a100-sxm-80gb"]),
-        ("V100 32GB", ["v100-sxm2-32gb"]),
+        ("V100 32GB", ["v100-pcie-32gb", "v100-sxm2-32gb"]),
         ("A6000", ["rtx-a6000"]),
         ("nothing", []),
         ("24GB", []),

@@ -29,13 +29,14 @@ CREATE OR REPLACE MACRO version_range(least, most) AS iif(least = most, least, l
 -- each once, to be searched by name
 CREATE OR REPLACE TABLE program_known AS SELECT DISTINCT program_id FROM program;
 
--- By phase. Of a program that is not asked for a version, its newest row.
+-- By phase. Of a program that is not asked for a version the newest row that has an answer, else its newest.
 CREATE OR REPLACE TABLE program_row AS
 SELECT one.* EXCLUDE (phase_ids, other_names),
     version_number(min_version) AS from_number,
     version_after(max_version) AS below_number,
-    coalesce(version_number(max_version) = max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id),
-        true) AS is_newest,
+    coalesce(version_number(max_version) = coalesce(
+        max(version_number(max_version)) FILTER (unknown_reason IS NULL) OVER (PARTITION BY program_id, phase_id),
+        max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id)), true) AS is_newest,
     name || coalesce(' ' || version_range(min_version, max_version), '') AS holds_for
 FROM (SELECT *, unnest(string_split(phase_ids, ' ')) AS phase_id FROM program) AS one;
 

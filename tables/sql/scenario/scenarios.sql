@@ -108,38 +108,37 @@ asked AS (
 ),
 scenario AS (
     SELECT
-        asked.model_id, usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id, asked.argument_reason, asked.refused,
-        coalesce(asked.phase_id, 'inference') AS phase_id,
-        coalesce(asked.engine_id, iif(asked.is_inference, dtype.engine_id, 'transformers')) AS engine_id,
+        asked.model_id, usual_dtype(asked.dtype_id, asked.phase_id) AS dtype_id,
+        coalesce(asked.phase_id, 'inference') AS phase_id, asked.refused, coalesce(asked.engine_id,
+            iif(asked.is_inference, dtype.engine_id, 'transformers')) AS engine_id, asked.argument_reason,
         coalesce(asked.context_tokens, default_context_tokens(model, asked.phase_id))::BIGINT AS context_tokens,
         asked.max_context_tokens::BIGINT AS max_context_tokens, coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(asked.is_inference, images_of(model, asked.images), asked.images)::BIGINT AS images,
         asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height, asked.audio_seconds,
         iif(asked.is_inference, coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
             AS kv_dtype_id,
-        iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id,
-        iif(asked.is_inference, NULL, coalesce(asked.precision, iif(dtype.has_packed_experts
-            AND coalesce(engine.prepares_base, true), 'pure', usual_precision(asked.phase_id, asked.dtype_id))))
-            AS precision, coalesce(engine.prepares_base, true) AS prepares_base,
+        iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
+            NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
+            'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
+        coalesce(engine.prepares_base, true) AS prepares_base,
         iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
             'all-linear')), NULL) AS lora_targets, coalesce(dtype.has_packed_experts, false) AS has_packed_experts,
         iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout,
         asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
-        iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
-        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema,
+        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema, iif(asked.is_inference, NULL,
+            coalesce(asked.loss, 'full')) AS loss,
         CASE
             WHEN asked.gpu_count = 1 THEN 'none'
             WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
             ELSE coalesce(asked.sharding, usual_sharding(asked.gpu_count, asked.tensor_parallel,
                 asked.pipeline_parallel, asked.is_inference, engine.parallelism))
-        END AS sharding,
+        END AS sharding, asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
-        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
         greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
         greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
@@ -207,10 +206,10 @@ counted AS (
 resolved AS (
     SELECT
         scenario.* EXCLUDE (prompt_image_tokens),
-        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
-        rule.bucket_elements, rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
-        expert_padding(rule, model, scenario) AS expert_padding, coalesce(rule.has_fused_kernels, false)
-            AS has_fused_kernels,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_elements,
+        rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        expert_padding(rule, model, scenario) AS expert_padding,
+        coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
         coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
@@ -225,10 +224,8 @@ resolved AS (
         run.inference_error_band, kernel.block_tensors AS kernel_block_tensors,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
-            OR scenario.gradient_accumulation > 1
-            OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
-        run.gradient_bytes AS engine_gradient_bytes,
-        run.process_context_bytes AS engine_context_bytes,
+            OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
+        run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
         run.unknown_reason AS engine_reason,
         -- (an engine of which no version is told is its name alone)
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
@@ -236,8 +233,7 @@ resolved AS (
         has_adapted_experts(model, scenario) AS has_adapted_experts,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
-        iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
-            scenario.context_tokens) AS cross_tokens,
+        iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
