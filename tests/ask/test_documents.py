@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import ROOT
 from pipeline.ask import command
-from tests.ask.test_receipt import VLLM
+from tests.ask.test_receipt import VLLM_08
 
 LINES = [
     line.partition("  #")[0].strip()
@@ -22,7 +22,7 @@ LINES = [
 
 @pytest.mark.parametrize("line", dict.fromkeys(LINES))
 def test_a_command_of_the_documents_is_answered(tool, ask, line, tmp_path, monkeypatch):
-    (tmp_path / "vllm.log").write_text(VLLM, encoding="utf-8")
+    (tmp_path / "vllm.log").write_text(VLLM_08, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     tool("nvidia-smi", "NVIDIA GeForce RTX 3090, 24576, 24259, [N/A]")
     status, out, err = ask(*shlex.split(line.partition(" > ")[0])[1:])
