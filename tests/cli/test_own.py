@@ -80,7 +80,7 @@ def test_what_is_kept_can_be_asked(config_path, tmp_path, capsys):
         ("[1]", [], "a JSON object was expected"),
         ('{"model_type": "sideways"}', [], "Architecture 'sideways' is not described yet"),
         ('{"model_type": "llama"}', [], "Config has no hidden_size"),
-        (None, ["--gpu", "4090"], "4090 is no card of this almanac. Near it: rtx-4090"),
+        (None, ["--gpu", "rtx-409"], "rtx-409 is no card of this almanac. Near it: rtx-4090"),
         (None, ["--context", "50000"], "reads 40,960 tokens at most"),
         (None, ["--keep", "no-such-folder/own.duckdb"], "no-such-folder is no folder"),
     ],

@@ -48,6 +48,7 @@ QUERIES = {
 BESIDES = [
     "SELECT gpu_named('NVIDIA GeForce RTX 4090', 25757220864) = 'rtx-4090'",
     "SELECT count(*) > 0 FROM footprint",
+    "SELECT internal.system_bytes(gpu, 'windows', constants) > 0 FROM gpu, internal.constants WHERE gpu_id = 'rtx-4090'",
     f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
     "SELECT count(*) > 0 FROM (SELECT internal.ladder_contexts(m, k) FROM internal.shape AS m, internal.constants AS k)",
 ]

@@ -54,6 +54,7 @@ def with_view(connection, tables):
         "sharding_rule",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
+    connection.execute("create table program_known as select distinct program_id from almanac.program")
     for name in FILES:
         connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
     connection.execute("create or replace table runs_on as from almanac.runs_on")

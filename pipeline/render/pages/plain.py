@@ -37,6 +37,7 @@ LABELS = {
     "image_height": "image height",
     "audio_seconds": "audio",
     "lora_dropout": "LoRA dropout",
+    "program_version": "version",
 }
 # What is better said otherwise than by the label alone. `$1` is what the first bracket holds.
 RULES = (
@@ -81,6 +82,8 @@ RULES = (
     (r"\b(text|image)_encoder_(\d)", "$1 encoder $2"),
     (r"\b(text|image)_encoder\b", "$1 encoder"),
     (r"no such dtype", "no such format"),
+    (r"program_version := (.*) is no version", "$1 is no version"),
+    (r"program_version is of a program: program := (\w+)", "a version is that of a program, which is not named"),
     (r"no such KV dtype", "no such cache format"),
     (r"\b(\w+) := '?([\w.+-]+)'?", "$1 $2"),
 )
