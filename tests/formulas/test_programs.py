@@ -39,6 +39,26 @@ def test_training_programs_have_their_own_recipe(footprint_of):
     assert (plain["dtype_id"], plain["precision"], plain["sequences"]) == ("fp32", "amp", 8) and plain["total_bytes"]
 
 
+def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_which(footprint_of):
+    """TRL 1.16 and vLLM 0.29 are known to differ, and not by how much: what is answered says that it is not of them."""
+    trl = footprint_of(MODEL, program="trl", phase_id="lora")
+    assert trl["holds_for"] == "TRL 0.24 to 1.0" and trl["lora_dropout"] == 0.05 and trl["total_bytes"]
+    newer = footprint_of(MODEL, program="trl", program_version="1.16", phase_id="lora")
+    assert newer["total_bytes"] is None and "known: program_version := 1.0" in newer["unknown_reason"]
+    assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.26 to 0.28"
+    large = footprint_of(MODEL, program="vllm", program_version="0.29.1")
+    assert large["total_bytes"] is None and "16384 tokens at a time" in large["unknown_reason"]
+
+
+def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
+    row = footprint_of(MODEL, program="unsloth", phase_id="qlora")
+    assert (row["engine_id"], row["dtype_id"], row["loss"]) == ("unsloth", "nf4-double", "fused")
+    said = dict(phase_id="qlora", dtype_id="nf4-double", checkpointing="full", precision="amp", context_tokens=2048)
+    assert 0 < row["total_bytes"] < footprint_of(MODEL, **said)["total_bytes"] and row["host_bytes"] > 0
+    earlier = footprint_of(MODEL, program="unsloth", program_version="2025.9", phase_id="qlora")
+    assert earlier["total_bytes"] is None and "kernels of its own" in earlier["unknown_reason"]
+
+
 @pytest.mark.parametrize(
     ("version", "holds_for"),
     [

@@ -1,7 +1,7 @@
 """What the first screen reads: for each wish (site/wishes.csv) the works that serve it, and the totals that limits of any card are read off.
 
-`data/window/<file>.json` holds one card, `data/window/<file>-several.json` 2 cards and more, and what bounds the speed: nobody waits for it. Both hold the published totals to the byte, so
-that the browser works limits out by the rule of `limits.py` (site/assets/limits.js) and says what the view `compatibility` says. They are small
+`data/window/<file>.json` holds one card, `data/window/<file>-several.json` 2 cards and more, and what bounds the speed: nobody waits for it.
+Both hold the published totals to the byte, so that the browser works limits out by the rule of `limits.py` (site/assets/limits.js) and says what the view `compatibility` says. They are small
 because works of one shape share a line, and because formats of one engine differ by their weights alone: then a format is one number more.
 
     line      [axis, weights, cache …, rest …, band, padding …]: totals at each place of the axis are weights + cache + rest; of cache and
