@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.book.facts import read_facts
-from pipeline.press.lookup import fill_footprints
+from pipeline.press.lookup import LAYERS, WEIGHED, fill_footprints
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,12 +31,14 @@ def tables(book, tmp_path_factory):
     """A folder with the lookup of a few models, laid out as `build/`."""
     cursor = book.cursor()
     fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    layered = "SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
+    cursor.execute(f"INSERT INTO {LAYERS} BY NAME WITH layered AS ({layered}) {WEIGHED}")
     folder = tmp_path_factory.mktemp("readme") / "build" / "tables"
     folder.mkdir(parents=True)
     for name in ("footprint", "model"):
         cursor.execute(f"COPY {name} TO '{folder / name}.parquet'")
     yield cursor, folder.parents[1]
-    cursor.execute("DELETE FROM footprint")
+    cursor.execute(f"DELETE FROM footprint; DELETE FROM {LAYERS}")
     cursor.close()
 
 

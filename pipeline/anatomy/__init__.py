@@ -32,10 +32,10 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     """
     fields = Fields(with_parts(config))
     model_type = fields.text("model_type", "_class_name")  # parts of diffusion pipelines name their class instead
+    if model_type is None and isinstance(config.get("architecture"), str):  # of timm's own registry
+        model_type = "timm_wrapper"
     if model_type is None:
-        timm = config.get("architecture")  # configs of timm name an entry of its own registry
-        named = f", and timm's architecture '{timm[:60]}' is not described yet" if isinstance(timm, str) else ""
-        raise UnknownAnatomy(f"config names no model_type{named}")
+        raise UnknownAnatomy("config names no model_type")
     draft, reader = draft_of(fields), reader_for(model_type)
     if draft is None and reader is None:
         raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")

@@ -14,7 +14,7 @@ from pipeline.book.wishes import Wish
 
 from .almanac import Almanac, Row
 from .problems import DOES_NOT, FITS, UNKNOWN
-from .question import INFERENCE, Card, Model, Use
+from .question import INFERENCE, Card, Model, Use, Work
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
@@ -150,8 +150,13 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
     }
 
 
-def plan(almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, limit: int) -> dict[str, Any]:
-    """How many cards of each kind a model takes, and how they share."""
+def plan(
+    almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, limit: int, work: Work | None = None
+) -> dict[str, Any]:
+    """How many cards of each kind a model takes, and how they share; of a training on so much data also how long it takes."""
+    if work is not None:
+        told = [_timed(almanac, model, card, use, limit, work) for card in cards]
+        return {"model": model.shown, "use": vars(use), "work": vars(work), "cards": told}
     answers = []
     for card in cards:
         rows = _plans(almanac, model, card, use) if use.is_training else _inference_plans(almanac, model, card, use)
@@ -171,9 +176,57 @@ def plan(almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, limit:
                 "plans": (fitting or barely)[:limit],
                 "most": max((row["gpu_count"] or 0 for row in rows), default=0),
                 "reason": reasons[0] if reasons and not fitting and not barely else None,
+                "serving": _serving(almanac, model, card, use, fitting or barely),
             }
         )
     return {"model": model.shown, "use": vars(use), "cards": answers}
+
+
+def _serving(almanac: Almanac, model: Model, card: Card, use: Use, plans: list[Row]) -> list[Row]:
+    """How the cards share so many users, in the format of the first plan; nothing for one user."""
+    if use.is_training or (use.sequences or 1) == 1 or not plans:
+        return []
+    names = ("dtype_id", "engine_id", "kv_dtype_id", "context_tokens")
+    given = {name: plans[0][name] for name in names} | {"users": use.sequences}
+    return [row for row in _planned(almanac, "plan_for", model, card, given) if row["verdict"] not in ("no", None)]
+
+
+def _timed(almanac: Almanac, model: Model, card: Card, use: Use, limit: int, work: Work) -> dict[str, Any]:
+    """How long a training takes on each number of cards; `fits` where it finishes for sure, `tight` where it likely does."""
+    given = {
+        "phase_id": use.phase_id,
+        "dtype_id": use.dtype_id,
+        "context_tokens": use.context_tokens,
+        "lora_rank": use.lora_rank,
+    }
+    given |= {
+        "sequences": use.sequences,
+        "data_bytes": work.data_bytes,
+        "days": work.days,
+        "price_per_gpu_hour": work.price,
+    }
+    rows = _planned(almanac, "plan_training_for", model, card, given)
+    held = [row for row in rows if row["verdict"] in ("fits", "multi-gpu")] or [
+        r for r in rows if r["verdict"] == "tight"
+    ]
+    in_time = [row for row in held if row["finishes"] != "no"]
+    sure = any(row["finishes"] == "yes" and row["verdict"] != "tight" for row in in_time)
+    known = any(row["verdict"] is not None for row in rows)
+    return {
+        "card": _card(card, card.count),
+        "verdict": "fits" if sure else "tight" if in_time else "no" if known else None,
+        "plans": (in_time or held)[:limit],
+        "most": max((row["gpu_count"] or 0 for row in rows), default=0),
+        "reason": None if known else next((row["unknown_reason"] for row in rows), None),
+        "serving": [],
+    }
+
+
+def _planned(almanac: Almanac, macro: str, model: Model, card: Card, given: dict[str, Any]) -> list[Row]:
+    """What a macro of plans answers, the first plan first."""
+    said = {name: value for name, value in given.items() if value is not None}
+    more = "".join(f", {name} := ${name}" for name in said)
+    return almanac.rows(f"FROM {macro}($gpu, $model{more})", {"gpu": card.gpu_id, "model": model.model_id, **said})
 
 
 def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
@@ -372,6 +425,53 @@ def _helps(
             found.append({"help": "smaller", "model": name, **_told(max(mine, key=lambda row: row["weights_bytes"]))})
             break
     return found
+
+
+TOGETHER = ("gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-mxfp4", "gguf-q4_k_m", "gguf-q3_k_m")  # the best first
+
+
+def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dict[str, Any]:
+    """What several unlike cards hold of a model in llama.cpp, which shares it by what they give: the best format that fits, else the smallest."""
+    native = pasted.GGUF_OF.get(model.row["stored_format"] or "")
+    formats = [use.dtype_id] if use.dtype_id else [native] if native else [f for f in TOGETHER if f != "gguf-mxfp4"]
+    asked = {
+        "cards": [card.gpu_id for card in cards for _ in range(card.count)],
+        "model": model.model_id,
+        "context": use.context_tokens,
+        "sequences": use.sequences or 1,
+        "kv": use.kv_dtype_id,
+    }
+    verdict, rows = None, []
+    for dtype in formats:
+        rows = almanac.rows(
+            "FROM fits_together($cards, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv)",
+            asked | {"dtype": dtype},
+        )
+        verdict = max((row["verdict"] for row in rows), key=lambda word: _BEST.index(word) if word else 9, default=None)
+        if verdict in ("fits", None):
+            break
+    commands = []
+    if verdict == "fits":
+        told = [
+            rows[0] | {"share_is_free": True, "engine_setting": None, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}
+        ]
+        commands = [
+            each | {"command": f"{each['command']} {rows[0]['engine_setting']}"}
+            for each in _commands(almanac, model, cards[0], told, 1)
+            if each["engine"] == "llama.cpp"
+        ]
+    return {
+        "model": model.shown,
+        "together": [row | {"name": _named(cards, row["gpu_id"])} for row in rows],
+        "verdict": verdict,
+        "helps": [],
+        "commands": commands,
+        "reason": next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None),
+    }
+
+
+def _named(cards: list[Card], gpu_id: str) -> str:
+    return next(card.name for card in cards if card.gpu_id == gpu_id)
 
 
 def _smaller(almanac: Almanac, model: Model) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -103,6 +104,16 @@ def add(commands: Any) -> None:
     plan.add_argument("model", metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json")
     _add_card(plan, is_several=True)
     _add_use(plan)
+    plan.add_argument(
+        "--train-on",
+        type=_data,
+        metavar="SIZE",
+        help="of a training: how much text, for example 1GB; says how long it takes and what finishes in time",
+    )
+    plan.add_argument(
+        "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
+    )
+    plan.add_argument("--price", type=_positive, metavar="P", help="with --train-on: what an hour of a card costs")
     plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
     _add_output(plan)
 
@@ -175,6 +186,24 @@ def _count(name: str, most: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _data(text: str) -> int:
+    found = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGT]?)B?", text.strip())
+    size = int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if not 0 < size <= 10**15:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB")
+    return size
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0")
+    return number
 
 
 def _amount(text: str) -> str:
@@ -265,7 +294,10 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             ]
             if any(card.gpu_id is None for card in cards):
                 raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
-            answer = answers.plan(almanac, model, cards, use, asked.limit)
+            if asked.train_on and not use.is_training:
+                raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
+            work = question.Work(asked.train_on, asked.days, asked.price) if asked.train_on else None
+            answer = answers.plan(almanac, model, cards, use, asked.limit, work)
             status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
             words.plan(answer, page)
         elif asked.command == "what":
@@ -273,6 +305,10 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             answer = answers.what(almanac, card, _wish(asked.wish), use, asked.limit)
             status = answers.STATUS["fits" if answer["models"] else "no"]
             words.what(answer, page)
+        elif asked.gpu and "+" in asked.gpu:
+            answer = answers.together(almanac, model, _cards(almanac, asked, use), use)
+            status = answers.STATUS[answer["verdict"]]
+            words.together(answer, page)
         else:
             card = _card(almanac, asked)
             told = None
@@ -328,6 +364,17 @@ def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
     if asked.free:
         return question.free_card(card, question.amount(asked.free), asked.free)
     return card or question.machine_card(almanac, is_empty=asked.empty)
+
+
+def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
+    """Unlike cards together: 'RTX 3090 + RTX 3060'."""
+    from . import question
+
+    if use.is_training or asked.free or (use.engine_id or "llama.cpp") != "llama.cpp":
+        raise Wrong(
+            "Unlike cards together are asked of llama.cpp, which shares a model by what each gives: without --phase, --free or another --program"
+        )
+    return [question.card_of(almanac, text.strip()) for text in asked.gpu.split("+") if text.strip()]
 
 
 def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:

@@ -87,6 +87,15 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a training has before it: text in bytes, the days that there are, and what an hour of a card costs."""
+
+    data_bytes: int
+    days: float
+    price: float | None = None
+
+
+@dataclass(frozen=True)
 class Model:
     """A row of the table `model`, by the name that it is told under."""
 

@@ -93,8 +93,11 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             if about["max_context_tokens"]
             else "does not say how much it reads"
         )
+        layers = (
+            f" in {about['layer_count']:,} layers" if about["layer_count"] else ""
+        )  # unknown where only weights are
         page.say(
-            f"By its config it has {about['parameter_count']:,} parameters in {about['layer_count']:,} layers and {context}. {about['anatomy_note']}."
+            f"By its config it has {about['parameter_count']:,} parameters{layers} and {context}. {about['anatomy_note']}."
         )
     if answer.get("taken"):
         page.say(answer["taken"])
@@ -209,6 +212,29 @@ def _sentence(answer: dict[str, Any]) -> str:
     )
 
 
+def together(answer: dict[str, Any], page: Page) -> None:
+    """What each of several unlike cards holds, and the command that shares it so."""
+    rows = answer["together"]
+    on = " + ".join(row["name"] for row in rows)
+    if answer["verdict"] is None:
+        page.say(f"Unknown: {answer['reason']}.", "bold")
+        return
+    said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
+    does = "runs" if answer["verdict"] != "no" else "does not run"
+    page.say(
+        f"{said}: {answer['model']} {does} on {on} in {format_name(rows[0]['dtype_id'])} with llama.cpp at {rows[0]['context_tokens']:,} tokens.",
+        "bold",
+    )
+    layers = sum(row["gpu_layers"] for row in rows)
+    for row in rows:
+        page.say(
+            f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {_gib(row['gpu_bytes'])} of {_gib(row['capacity_bytes'])} GiB: {_VERDICTS[row['verdict']]}"
+        )
+    for each in answer["commands"]:
+        page.gap()
+        page.verbatim(each["command"])
+
+
 def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
     kind = told["help"]
     if kind == "layers":
@@ -273,7 +299,10 @@ def what(answer: dict[str, Any], page: Page) -> None:
 
 def plan(answer: dict[str, Any], page: Page) -> None:
     use = answer["use"]
-    for each in answer["cards"]:
+    for each in answer["cards"] if "work" in answer else ():
+        page.gap()
+        _timed(answer, each, page)
+    for each in () if "work" in answer else answer["cards"]:
         card, plans = each["card"], each["plans"]
         page.gap()
         if each["verdict"] is None:
@@ -306,8 +335,96 @@ def plan(answer: dict[str, Any], page: Page) -> None:
                 for p in plans
             ]
         page.table(heads, rows, [_kind(p) for p in plans], drop=1)
+        _serving(answer, each, page)
     for note in dict.fromkeys(note for each in answer["cards"] for note in each["card"]["notes"]):
         page.say(note)
+
+
+def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
+    """How cards share many users, and what weights × users would be."""
+    rows = each["serving"]
+    if not rows:
+        return
+    first = rows[0]
+    page.gap()
+    page.say(
+        f"The {first['users']:,} users in {format_name(first['dtype_id'])}: weights once in each copy, a cache for each user. Weights × users "
+        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {first['gpu_count_by_weights_times_users']:,} cards: the usual mistake."
+    )
+    heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user, at most")
+    page.table(
+        heads,
+        [
+            (str(r["gpu_count"]), f"{r['copy_count']} on {r['copy_gpu_count']}", str(r["copy_users"]), _gib(r["total_bytes"]),
+             "?" if r["user_tokens_per_second_most"] is None else f"{r['user_tokens_per_second_most']:,.0f}")
+            for r in rows
+        ],
+        [_kind(r) for r in rows],
+        drop=2,
+    )  # fmt: skip
+
+
+def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
+    """A training with its time: the sentence, then hours by number of cards."""
+    card, plans, work = each["card"], each["plans"], answer["work"]
+    how, days = _PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
+    text = f"{answer['model']} can {how} on {_text(work['data_bytes'])} of text"
+    if each["verdict"] is None:
+        page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
+        return
+    if not plans:
+        page.say(
+            f"No: {answer['model']} cannot {how} on {each['most']} × {card['name']}, the most that is worked out.",
+            "bold",
+        )
+        return
+    first = plans[0]
+    time = f"{_hours(first['hours'])}, {_hours(first['hours_least'])} to {_hours(first['hours_most'])}"
+    if each["verdict"] == "no":
+        page.say(f"Not in {days}: on {first['gpu_count']:,} × {card['name']} it takes {time}.", "bold")
+    else:
+        barely = "" if each["verdict"] == "fits" else "likely "
+        page.say(f"{first['gpu_count']:,} × {card['name']}: {text}, {barely}within {days}: {time}.", "bold")
+    page.gap()
+    heads = ("shared", "runs in", "cards", "hours", "at most", "needs, each", *(("cost",) if work["price"] else ()))
+    rows = [
+        (_shared(p), _engine(p), f"{p['gpu_count']:,}", _hours(p["hours"], ""), _hours(p["hours_most"], ""), _gib(p["total_bytes"]),
+         *((f"{p['cost']:,.0f}",) if work["price"] else ()))
+        for p in plans
+    ]  # fmt: skip
+    page.table(
+        heads,
+        rows,
+        ["fits" if p["finishes"] == "yes" else "tight" if p["finishes"] == "likely" else "no" for p in plans],
+        drop=1,
+    )
+    page.gap()
+    page.say(
+        f"{first['data_tokens']:,} tokens at {100 * first['hardware_share']:.0f} % of the card's rate, as {first['share_basis']} reached; a step of "
+        f"{first['global_batch_tokens']:,} tokens, {first['gradient_accumulation']:,} micro-batches on each copy. A server needs "
+        f"{_gib(first['server_memory_bytes'])} GiB of main memory, the data and checkpoints {_gib(first['disk_bytes'])} GiB of disk.",
+        "dim",
+    )
+    if first["network_gb_s_least"]:
+        page.say(
+            f"Each card has to send {_rate(first['network_gb_s_least'])} GB/s to the others; where their link gives less, it takes longer.",
+            "dim",
+        )
+
+
+def _hours(hours: float, unit: str = " hours") -> str:
+    return f"{hours:,.0f}{unit}" if hours >= 10 else f"{hours:.2g}{unit}"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _text(size: int) -> str:
+    for unit, word in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")):
+        if size >= unit:
+            return f"{size / unit:g} {word}"
+    return f"{size} bytes"
 
 
 def _kind(row: dict[str, Any]) -> str | None:

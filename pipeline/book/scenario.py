@@ -5,12 +5,17 @@ Contexts beyond what a model's config allows are left out; a model that does not
 
 from __future__ import annotations
 
+import csv
+import functools
 import itertools
 import re
 import textwrap
+from collections.abc import Iterable
+from pathlib import Path
 
 import polars as pl
 
+ENGINE_MEMORY = Path(__file__).parents[2] / "tables" / "facts" / "engine_memory.csv"
 # What a scenario can say, in the order in which the macros take it.
 TYPES = {
     "model_id": pl.String,
@@ -80,9 +85,37 @@ _WORDS = {
 
 
 def written_out(sql: str) -> str:
-    """A text of tables/sql with the arguments of a scenario where it says {columns}, {parameters}, {arguments} or {is_plain}."""
-    return re.sub(
-        rf"\{{({'|'.join(_WORDS)})\}}", lambda found: "\n    ".join(textwrap.wrap(_WORDS[found[1]], 110)), sql
+    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}, {is_plain}), and what
+    the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE; {engines with cell_constant}: a list)."""
+    sql = re.sub(r"\{(\w+) of (\w+)\}", lambda found: _wrapped(_branches(found[1], found[2])), sql)
+    sql = re.sub(r"\{engines with (\w+)\}", lambda found: _wrapped(_listed(_engines(found[1]))), sql)
+    return re.sub(rf"\{{({'|'.join(_WORDS)})\}}", lambda found: _wrapped(_WORDS[found[1]]), sql)
+
+
+def _wrapped(words: str) -> str:
+    return "\n    ".join(textwrap.wrap(words, 110))
+
+
+@functools.cache
+def _engine_memory() -> tuple[dict[str, str], ...]:
+    with ENGINE_MEMORY.open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def _engines(column: str) -> dict[str, str]:
+    """What each engine says in a column, where it says something."""
+    return {row["engine_id"]: row[column] for row in _engine_memory() if row[column]}
+
+
+def _listed(engines: Iterable[str]) -> str:
+    return ", ".join(f"'{engine}'" for engine in engines)
+
+
+def _branches(column: str, engine_id: str) -> str:
+    engines = _engines(column)
+    return " ".join(
+        f"WHEN {engine_id} IN ({_listed(e for e in engines if engines[e] == constant)}) THEN constants.{constant}"
+        for constant in dict.fromkeys(engines.values())
     )
 
 

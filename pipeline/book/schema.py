@@ -194,7 +194,7 @@ FACTS = _tables(
         "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
         "engine_id",
         "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base offloads_checkpoints fused_loss? norm_form? gradient_bytes? process_context_bytes? "
-        "unknown_reason? note? source",
+        "training_error_band_constant? unknown_reason? note? source",
     ),
     _table(
         "program",
@@ -213,6 +213,13 @@ FACTS = _tables(
         "name_rank name_pattern base_name name_dtype? note? source",
     ),
     _table(
+        "ollama_tag",
+        "Names of Ollama's library: the model and the format that each tag is, and how large its file is. Without a format it is a mix that none "
+        "of ours comes near.",
+        "ollama_name ollama_size",
+        "ollama_name ollama_size is_latest base_name dtype_id? file_bytes note? source",
+    ),
+    _table(
         "support",
         "Which engines run which formats on which cards: lists are separated by spaces and may hold patterns (gguf-*); what is "
         "empty is not asked for, the lowest rank wins.",
@@ -225,7 +232,7 @@ FACTS = _tables(
         "What an engine sets aside for a cache: in which steps, and how much of a layer with a sliding window; how it reads a prompt, and what "
         "else of its ways decides its memory.",
         "engine_id window_use",
-        "engine_id window_use cell_constant? beyond_constant? window_overlap_tokens? extra_window_cells? reads_prompt? logits_of? "
+        "engine_id window_use cell_constant? most_sequences_constant? looked_sequences_constant? beyond_constant? window_overlap_tokens? extra_window_cells? reads_prompt? logits_of? "
         "rotations_in? copies_tied_head? error_band_constant? note? source",
     ),
     _table(
@@ -284,6 +291,34 @@ FACTS = _tables(
         "filling model_types? config_kinds? field stated? value_json source",
     ),
     _table(
+        "plan_set",
+        "The plans that are published: models, cards, users and contexts that many ask about. Lists are separated by spaces; a model that the "
+        "snapshot does not have is left out.",
+        "plan_set_id",
+        "plan_set_id phase_ids model_ids dtype_ids? gpu_ids user_counts? contexts? data_sizes? note?",
+    ),
+    _table(
+        "technique",
+        "Techniques of training that are compared: each a scenario that differs from the first in one thing.",
+        "technique_id",
+        "technique_id technique_rank name phase_id dtype_id optimizer_id precision checkpointing attention engine_id sharding? gpu_count "
+        "tensor_parallel pipeline_parallel offload loss gradient_accumulation why source",
+    ),
+    _table(
+        "training_run",
+        "Published speeds of trainings: what the share of a card's rate that a training reaches is taken from.",
+        "run_id",
+        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? attention_width? "
+        "tokens_per_second_gpu? tflops_gpu? source locator",
+    ),
+    _table(
+        "rule_of_thumb",
+        "Rules of thumb: what each multiplies, and which part of which footprint it speaks of. Published with their errors.",
+        "rule_id",
+        "rule_id rule_rank name says against phase_id dtype_id context_tokens sequences checkpointing? basis multiplier "
+        "compared_with why source",
+    ),
+    _table(
         "correction",
         "Known errors upstream. The build fails when the source no longer says `expected_old`.",
         "model_id field",
@@ -313,7 +348,7 @@ PUBLISHED = _tables(
         "model_id",
         "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
         "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
-        "trained_context_tokens? anatomy_grade anatomy_note? stored_parameter_note? stored_format? "
+        "trained_context_tokens? anatomy_grade anatomy_note? is_shape_confirmed? stored_parameter_note? stored_format? "
         "stored_bytes? stored_unknown_reason? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
         "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
         "config_source? sources",
@@ -406,6 +441,7 @@ PUBLISHED = _tables(
             "engine",
             "program",
             "repository_name",
+            "ollama_tag",
             "support",
             "engine_memory",
             "engine_window",
@@ -414,6 +450,8 @@ PUBLISHED = _tables(
             "kv_dtype",
             "constant",
             "scenario_set",
+            "plan_set",
+            "technique",
             "reading",
             "checkpoint_gap",
             "correction",
@@ -451,6 +489,13 @@ PUBLISHED = _tables(
         "unknown_reason?",
     ),
     _table(
+        "cpu_split",
+        "What a card and the CPU hold of a model in llama.cpp, for every number of layers on the card at 8,192 tokens. A card takes a row "
+        "where gpu_bytes with the error band is within its capacity.",
+        "model_id dtype_id gpu_layers cpu_expert_layers",
+        "model_id dtype_id engine_id context_tokens sequences gpu_layers cpu_expert_layers gpu_bytes host_bytes error_band",
+    ),
+    _table(
         "measured",
         "Memory that others measured and published: what we are judged by.",
         "measured_id",
@@ -481,6 +526,48 @@ PUBLISHED = _tables(
         "model_id lead_model_id plain_name",
     ),
     _table(
+        "plan_serving",
+        "How many cards so many users at once take, for models that many ask about: the best way to share on each number of cards. plan_for "
+        "answers for any other.",
+        "model_id dtype_id engine_id gpu_id users context_tokens gpu_count",
+        "model_id dtype_id engine_id gpu_id users context_tokens plan_rank gpu_count verdict? copy_count copy_gpu_count copy_users "
+        "tensor_parallel pipeline_parallel weights_bytes? caches_bytes? total_bytes? capacity_bytes headroom_bytes? "
+        "weights_times_users_bytes? gpu_count_by_weights_times_users? decode_tokens_per_second_most? user_tokens_per_second_most? "
+        "prefill_tokens_per_second_most? unknown_reason?",
+    ),
+    _table(
+        "plan_training",
+        "How long a training takes on each number of cards, for models that many ask about and data of 1 kB to 100 GB: the quickest way that "
+        "fits. plan_training_for answers for any other.",
+        "model_id phase_id gpu_id data_bytes plan_rank",
+        "model_id phase_id gpu_id data_bytes plan_rank data_tokens? days gpu_count? verdict? finishes? hours? hours_least? hours_most? "
+        "hardware_share? share_basis? sharding? tensor_parallel? pipeline_parallel? context_parallel? expert_parallel? data_parallel? "
+        "engine_id? checkpointing? context_tokens? sequences? gradient_accumulation? global_batch_tokens? step_count? "
+        "operations_per_token? total_bytes? capacity_bytes? gpu_hours? energy_kwh_most? server_memory_bytes? disk_bytes? "
+        "network_gb_s_least? unknown_reason?",
+    ),
+    _table(
+        "training_run",
+        "Published speeds of trainings, and the share of their cards' rates that they reached.",
+        "run_id",
+        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? attention_width? "
+        "tokens_per_second_gpu? tflops_gpu? hardware_share source locator",
+    ),
+    _table(
+        "rule_of_thumb",
+        "Rules of thumb as people say them, each with its error over all models that have the scenario it speaks of. A view in almanac.duckdb.",
+        "rule_id",
+        "rule_id rule_rank name says against phase_id dtype_id context_tokens sequences checkpointing? basis multiplier "
+        "compared_with why model_count median_error? near_share? under_share? worst_under? lowest_model_id? worst_over? "
+        "highest_model_id? source",
+    ),
+    _table(
+        "rule_error",
+        "What each rule of thumb gives for each model, and what we say.",
+        "rule_id model_id",
+        "rule_id model_id rule_bytes our_bytes error",
+    ),
+    _table(
         "rejected",
         "Records that contradict themselves, with the reason.",
         "model_id",
@@ -502,7 +589,11 @@ MACROS = (
     "limits_on",
     "on_several_gpus",
     "plans_for",
+    "plan_for",
+    "plan_training_for",
+    "techniques_for",
     "layers_that_fit",
+    "fits_together",
     "speed_on",
     "image_tokens_of",
     "pipeline_of",

@@ -7,6 +7,7 @@ they hold and cache; where two shapes give one total, the model stays unknown.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.anatomy import read_config
@@ -15,20 +16,21 @@ from pipeline.confirm.grade import OWN_CONFIG, Graded
 from pipeline.confirm.header_grade import grade_with_header
 from pipeline.confirm.lenders import Confirmed, Lenders, is_one_shape, shape_of
 from pipeline.confirm.strangers import is_stranger
+from pipeline.confirm.unconfirmed import unconfirmed
 from pipeline.hub.record import Record
 
-__all__ = ["TWO_SHAPES", "Lenders", "borrow", "settled"]
+__all__ = ["TWO_SHAPES", "Lenders", "borrow", "lent_on", "settled"]
 
 TWO_SHAPES = "Models of different shapes have this published total"
 
 
-def borrow(lenders: Lenders, record: Record) -> Confirmed | None:
+def borrow(lenders: Lenders, record: Record, *, is_lent_on: bool = False) -> Confirmed | None:
     """The record with a shape that its published total confirms, and its grade; None where no relative has one."""
     if record.stored_parameter_count is None:
         return None
     if record.config_kind == DIMS_ONLY:
         record = replace(record, config=typed(record.config))
-    for shapes, may_be_packed, is_base in lenders.ways(record):
+    for shapes, may_be_packed, is_base in lenders.ways(record, is_lent_on=is_lent_on):
         confirmed = [found for lent in shapes if (found := _confirmed(lent, may_be_packed))]
         if len({shape_of(found.anatomy) for _, found in confirmed}) > 1:
             return record, Graded("unknown", TWO_SHAPES)
@@ -38,13 +40,25 @@ def borrow(lenders: Lenders, record: Record) -> Confirmed | None:
 
 
 def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
-    """The record and its grade, with a relative's shape where it has none of its own and its total confirms one."""
+    """The record and its grade, with a relative's shape where it has none of its own and its total confirms one, or has none to compare."""
     may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
     may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
     borrowed = borrow(lenders, record) if may_borrow else None
     if borrowed and borrowed[1].anatomy is None and found.anatomy:
         borrowed = None  # its tensor headers give more
-    return borrowed or (record, found)
+    return borrowed or unconfirmed(lenders, record, found) or (record, found)
+
+
+def lent_on(own: Sequence[Confirmed]) -> list[Confirmed]:
+    """All records and grades, where those that are still unknown may have the shape of one that was lent its own."""
+    lenders = Lenders(own)
+    return [_again(lenders, record, found) if found.anatomy is None else (record, found) for record, found in own]
+
+
+def _again(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
+    may_borrow = record.config is None or record.config_kind == DIMS_ONLY
+    borrowed = borrow(lenders, record, is_lent_on=True) if may_borrow and found.note != TWO_SHAPES else None
+    return borrowed if borrowed and borrowed[1].anatomy else (record, found)
 
 
 def _confirmed(record: Record, may_be_packed: bool) -> Confirmed | None:

@@ -2,11 +2,12 @@
 
     exact     the model's own config, and the count agrees with the published total
     matched   the shape of a sibling, a reconstruction or a library's table, and the count equals the published total
-    derived   the model's own config, and no exact total to compare with (or one that is off by less than 0.1 %)
+    derived   the model's own config, and no exact total to compare with (or one that is off by less than 0.1 %); or a shape that
+              is likely its own and that nothing could confirm (unconfirmed.py), with a wider error band
     unknown   everything else: no footprint is given
 
 A total agrees when it is the count, or the count and parts that are computed from the same shapes (`stored.explain_total`).
-A shape that is not the model's own never counts unless a total confirms it: siblings were chosen by their dims, and dims
+Here a shape that is not the model's own never counts unless a total confirms it: siblings were chosen by their dims, and dims
 alone leave the feed-forward and the embeddings open.
 """
 
@@ -23,6 +24,7 @@ from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
+from pipeline.confirm.repository_kind import kind_of
 from pipeline.confirm.stored import Explanation
 from pipeline.confirm.stored_parts import Part, main_format, parts
 from pipeline.hub.record import Record
@@ -69,6 +71,7 @@ class Graded:
     census: Census | None = None  # what the tensor headers hold, where they are at hand
     parts: tuple[Part, ...] | None = None  # what is held in which format, where config or total say so
     stored_unknown_reason: str | None = None  # why nothing can be said of a checkpoint that is quantised
+    is_confirmed: bool = True  # False where the shape is another's and nothing could be compared (unconfirmed.py)
 
 
 def grade(
@@ -81,7 +84,8 @@ def grade(
     where the published total is a hundred times the count, or the reverse.
     """
     if record.config is None:
-        return Graded("unknown", "No config is known")
+        kind = kind_of(record.library)
+        return Graded("unknown", f"No config is known: {kind.words}" if kind and kind.words else "No config is known")
     if record.config_kind in NEVER:
         return Graded("unknown", NEVER[record.config_kind])
     if isinstance(anatomy, UnknownAnatomy):
@@ -182,10 +186,17 @@ def scope(anatomy: Anatomy) -> tuple[str, ...]:
 def _without_total(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:
     if record.config_kind not in OWN_CONFIG:
         return Graded("unknown", f"{basis(record)}, and no exact total is published that could confirm it")
-    note = ". ".join((f"{basis(record)}; no exact total is published to compare with", *scope(anatomy)))
-    return with_parts(
-        Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy), record, None
-    )
+    return derived(record, anatomy, f"{basis(record)}; no exact total is published to compare with", declared)
+
+
+def derived(record: Record, anatomy: Anatomy, why: str, declared: str | None = None) -> Graded:
+    """A shape that there is no total to compare with."""
+    declared = declared or declared_format(record.config, record.quantization_hint)
+    note = ". ".join((why, *scope(anatomy)))
+    if record.config_kind == "sibling" and "image_aspect_ratio" in record.config:  # how it cuts images is its own
+        anatomy = replace(anatomy, towers=())
+    found = Graded("derived", note, None, _stored_format(record, None, declared), None, anatomy)
+    return with_parts(found, record, None)
 
 
 def _contradicted(record: Record, anatomy: Anatomy, declared: str | None) -> Graded:

@@ -59,10 +59,15 @@ class Lenders:
         self.by_size: dict[int, dict[Any, Record]] = defaultdict(dict)
         self.by_part: dict[tuple[int, bool], dict[Any, Record]] = defaultdict(dict)  # without a head, or without towers
         self.by_type: dict[str, dict[Any, Record]] = defaultdict(dict)
+        self.by_dims: dict[tuple, list[tuple[Record, Anatomy]]] = defaultdict(list)
+        self.known: dict[str, Record] = {}
+        self.routing: set[str] = set()  # types of which a known model has experts
         for record, found in sorted(graded, key=_trust):
             if record.config is None or record.config_kind == DIMS_ONLY:
                 continue
             self.by_id[record.model_id.lower()] = record
+            if found.anatomy and (found.grade != "derived" or record.config_kind in OWN_CONFIG):
+                self._keep(record, found.anatomy)
             if found.anatomy is None or found.grade == "derived":
                 continue
             shape = shape_of(found.anatomy)
@@ -75,11 +80,39 @@ class Lenders:
         for model_type, config in class_defaults().items():  # many are of the model that the class was written for
             self.by_type[model_type][f"transformers/{model_type}"] = _default(model_type, config)
 
-    def ways(self, record: Record) -> Iterator[tuple[Iterator[Record], bool, bool]]:
+    def _keep(self, record: Record, anatomy: Anatomy) -> None:
+        self.known[record.model_id.lower()] = record
+        if any(t.operator == "expert" for t in anatomy.tensors):
+            self.routing.add(anatomy.model_type)
+        if (dims := _dims(record.config)) is not None:
+            self.by_dims[dims].append((record, anatomy))
+
+    def of_dims(self, record: Record) -> list[tuple[Record, Anatomy]]:
+        """The other known models of the type that have all the dims which sources publish."""
+        dims = _dims(record.config)
+        return [known for known in self.by_dims.get(dims, ()) if known[0].model_id != record.model_id] if dims else []
+
+    def base_of(self, record: Record) -> Record | None:
+        """The known model that its card names as the one it was made of, where that has what is stated for the record."""
+        lender = self.known.get((record.base_model_id or "").lower())
+        return lender if lender and _agrees(record, lender) else None
+
+    def may_have_experts(self, anatomy: Anatomy) -> bool:
+        """Whether known models of the type have experts, of which no published dim tells the number."""
+        return anatomy.model_type in self.routing
+
+    def lent(self, record: Record, lender: Record) -> Record:
+        """The record with the config of another."""
+        return _lent(record, lender, lender.config)
+
+    def ways(self, record: Record, *, is_lent_on: bool = False) -> Iterator[tuple[Iterator[Record], bool, bool]]:
         """The shapes that may be lent to a record, the closest way first; whether packed formats may explain its total then, and
-        whether the lender is the model that it was made of."""
+        whether the lender is the model that it was made of. What was lent itself is lent on to what was made of it, and to GGUF files."""
         yield self._base(record), True, True
-        yield self._equal(record), False, False
+        if not is_lent_on or record.parameters_kind == "exact_gguf":
+            yield self._equal(record), False, False
+        if is_lent_on:
+            return
         yield self._alike(record), False, False
         yield self._cousins(record), True, False
         yield _strangers(record), False, False
@@ -135,6 +168,17 @@ class Lenders:
         for lender in self.by_type.get(record.config.get("model_type"), {}).values():
             if _skeleton(lender.config) == _skeleton(record.config) and lender.config_kind != "library_defaults":
                 yield _lent(record, lender, lender.config)
+
+
+def _dims(config: Mapping[str, Any]) -> tuple | None:
+    """What sources of dims publish of a language model; None where a config does not say it all."""
+    place = text_place(config)
+    text = config[place] if place else config
+    sizes = tuple(text.get(name) for name in ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"))
+    if not all(type(size) is int for size in sizes):
+        return None
+    shared = text.get("num_key_value_heads")
+    return (config.get("model_type"), *sizes, shared if type(shared) is int else None)
 
 
 def _skeleton(config: Mapping[str, Any]) -> tuple:

@@ -72,7 +72,7 @@ def _of_organisation(name: str) -> Query:
 
 
 def _wanted(found: Selection, store: Store, settings: Settings) -> list[str]:
-    """Models without a list, each once: included by hand, bases of what is listed, known ones that were not seen for long."""
+    """Models without a list, each once: included by hand and never read, bases of what is listed, known ones that were not seen for long."""
     cutoff = (datetime.date.today() - datetime.timedelta(days=settings.recheck_days)).isoformat()
     seen = {key: popularity.facts_as_of for key, popularity in store.popularity.items()}
     excluded = settings.excluded()
@@ -85,7 +85,10 @@ def _wanted(found: Selection, store: Store, settings: Settings) -> list[str]:
 
     bases = Counter(row.facts.get("base_model_id") for row in found.listed.values())
     named = [base for base, _ in sorted(bases.items(), key=lambda b: (-b[1], str(b[0]))) if base]
-    included = [key for key in settings.included() if key not in store.known and is_open(key)]
+    read = {
+        key for key, known in store.known.items() if known.sha or known.is_removed
+    }  # others know of it from elsewhere
+    included = [key for key in settings.included() if key not in read and is_open(key)]
     fresh = [base for base in named if base not in store.known and is_open(base)]
     unseen = [
         key

@@ -21,7 +21,7 @@ from pipeline.base.bounds import visible
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.facts import POLARS_TYPES
 from pipeline.book.schema import PUBLISHED
-from pipeline.confirm.borrowing import Lenders, settled
+from pipeline.confirm.borrowing import Lenders, lent_on, settled
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.header import Census
 from pipeline.confirm.header_grade import grade_with_header
@@ -88,6 +88,7 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.Da
             own.append(guarded(settled, lenders, record, found))
         except ContradictoryConfig as reason:
             _reject(rows["rejected"], record, str(reason))
+    own = lent_on(own)
     kin = kin_of(own)
     for record, found in own:
         try:
@@ -156,6 +157,7 @@ def _model_row(
         "family": _family(row["model_type"]),
         "anatomy_grade": graded.grade,
         "anatomy_note": graded.note,
+        "is_shape_confirmed": graded.is_confirmed if graded.anatomy else None,
         "stored_parameter_note": graded.stored_note,
         "stored_format": graded.stored_format,
         "stored_bytes": graded.stored_bytes,

@@ -29,7 +29,8 @@ from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.file import DATABASE, arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS, flatten
-from pipeline.press.lookup import LADDER, ORDER, share_footprints
+from pipeline.press.lookup import LADDER, LAYER_COLUMNS, LAYERS, ORDER, share_footprints
+from pipeline.press.plans import PLANS, fill_plans
 from pipeline.press.work import work_of
 
 SQL = TABLES / "sql"
@@ -39,6 +40,8 @@ CSV_ROWS = 50_000
 _MODELS_PER_STEP = 200
 _LOOKED_UP = ["model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "gpu_count"]
 _PAGES = {"data_page_version": "2.0", "compression_level": 9}
+# facts that are published with more than was read
+_AS_READ = {"gpu": "gpu_fact", "rule_of_thumb": "rule_fact", "training_run": "training_run_fact"}
 # comments and strings; what a statement makes
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _MADE = re.compile(r"\s*CREATE OR REPLACE (?:TEMP )?(?P<kind>MACRO|TABLE|VIEW) (?P<name>\w+)")
@@ -67,11 +70,22 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
         with step(progress, "accuracy"):
             fill_accuracy(connection)
         share_footprints(connection, facts["scenario_set"], progress)
+        with step(progress, "plans"):
+            fill_plans(connection)
+            _keep_rows(connection, "rule_error")
         with step(progress, DATABASE):
             write_file(connection, folder / DATABASE)
         counts = _export(connection, folder, progress)
     workshop.unlink()
     return counts
+
+
+def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """A table in the place of a view: it is asked for again and again, and each time would be worked out of all footprints."""
+    connection.execute(f"CREATE TEMP TABLE kept_rows AS FROM {name}")
+    connection.execute(f"DROP VIEW {name}")
+    _create(connection, name, PUBLISHED[name], connection.sql("FROM kept_rows").pl())
+    connection.execute("DROP TABLE kept_rows")
 
 
 def load(
@@ -80,10 +94,11 @@ def load(
     """Creates the tables that the formulas read: facts as they are, constants once more as a single wide row."""
     for name, frame in (*facts.items(), *frames.items()):
         table = FACTS.get(name) or PUBLISHED[name]
-        # gpu is published with its capacity, which the SQL adds
-        _create(connection, "gpu_fact" if name == "gpu" else name, table, frame)
-    for name in ("footprint", "prediction", "accuracy", *({"work"} - frames.keys())):
+        # gpu is published with its capacity, a rule of thumb with its errors, a training with its share: the SQL adds them
+        _create(connection, _AS_READ.get(name, name), table, frame)
+    for name in ("footprint", "prediction", "accuracy", *PLANS, *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
+    connection.execute(f"CREATE TABLE {LAYERS} ({LAYER_COLUMNS})")
     connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'], LADDER)})")
     wide = dict(facts["constant"].select("constant_id", "value").rows())
     if not wide:

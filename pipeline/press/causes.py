@@ -35,7 +35,10 @@ WORDS = {
     NOT_TOLD_APART: NOT_TOLD_APART,
 }
 # facts that decide verdicts, errors or which numbers there are, and no number; constants are told by their values
-_NO_NUMBER = {"gpu.csv", "gpu_class.csv", "support.csv", "source.csv", "reading.csv", "phase.csv", "constant.csv"}
+_NO_NUMBER = {
+    *("gpu.csv", "gpu_class.csv", "support.csv", "source.csv", "reading.csv", "phase.csv", "constant.csv"),
+    *("rule_of_thumb.csv", "plan_set.csv", "training_run.csv", "technique.csv"),
+}
 _OF_READERS = ("checkpoint_gap.csv", "correction.csv", "library/")
 _READERS = ("anatomy", "confirm", "hub", "book")
 _RUNNERS = ("press", "book", "libraries")

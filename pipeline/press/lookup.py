@@ -34,6 +34,15 @@ LADDER = (
 _COLUMNS_OF = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}
 # a total is the sum of its parts, and null where one of them is: it is not kept
 _HELD = {table: tuple(name for name in names if name != "total_bytes") for table, names in _COLUMNS_OF.items()}
+# what each layer weighs, in the formats whose layers may lie beside the CPU
+LAYERS = "layer_weight"
+# its rows for the pairs of model and format in a relation `layered`
+WEIGHED = """
+    SELECT model_id, dtype_id, list(layer_bytes ORDER BY block) AS layer_bytes, list(expert_bytes ORDER BY block) AS expert_bytes,
+        max(matrix_bytes) AS matrix_bytes
+    FROM layer_weights_in('layered') GROUP BY ALL ORDER BY ALL
+"""
+LAYER_COLUMNS = "model_id VARCHAR, dtype_id VARCHAR, layer_bytes BIGINT[], expert_bytes BIGINT[], matrix_bytes BIGINT"
 _SUM = " + ".join(f"held.{part.column}" for part in COMPONENTS)
 
 
@@ -67,6 +76,29 @@ def share_footprints(
     for _purpose, table in _PURPOSES:
         connection.execute(f"DROP TABLE {table}")
         connection.execute(f"CREATE VIEW {table} AS {of_twins(table)}")
+    _weigh_layers(connection)
+
+
+def _weigh_layers(connection: duckdb.DuckDBPyConnection) -> None:
+    """`layer_weight` and `cpu_split` as views: what the layers of the first of each twins weigh in the formats of llama.cpp that are published,
+    and what a card and the CPU hold of them."""
+    pairs = "twin.first_id AND held.dtype_id = twin.dtype_id"
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TABLE twin_layer AS
+        WITH layered AS (
+            SELECT DISTINCT held.model_id, held.dtype_id FROM twin_footprint AS held
+            JOIN weight ON weight.model_id = held.model_id AND weight.dtype_id = held.dtype_id
+            WHERE held.engine_id = 'llama.cpp' AND weight.layer_bytes > 0
+        )
+        {WEIGHED};
+        DROP TABLE {LAYERS};
+        CREATE VIEW {LAYERS} AS SELECT twin.model_id, held.* EXCLUDE (model_id) FROM twin JOIN twin_layer AS held ON held.model_id = {pairs};
+        CREATE OR REPLACE TABLE twin_split AS
+        FROM cpu_split SEMI JOIN twin_layer ON twin_layer.model_id = cpu_split.model_id AND twin_layer.dtype_id = cpu_split.dtype_id;
+        CREATE OR REPLACE VIEW cpu_split AS SELECT twin.model_id, held.* EXCLUDE (model_id) FROM twin JOIN twin_split AS held ON held.model_id = {pairs};
+        """
+    )
 
 
 def work_out(

@@ -20,12 +20,12 @@ from pipeline.base.progress import quiet, step
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import cards as card_facts
-from pipeline.render.data import rules, slices, tables
+from pipeline.render.data import rules, shapes, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.pages import commands, finding, news, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
-from pipeline.render.shell import Shell, mkdocs, secure, take_shells
+from pipeline.render.shell import Shell, mkdocs, secure, take_shells, with_theme_later
 
 __all__ = ["render"]
 
@@ -66,6 +66,7 @@ def render(
                 "support.json": slices.support(pages.support),
                 "models.json": slices.models(book, pages.paths, sliced.rows),
                 "compare.json": prose.compare.data(),
+                **prose.compare.files(),
                 "cards.json": card_facts.data(book),
                 "words.json": search.said_of_names(),
                 "commands.json": commands.as_file(),
@@ -78,7 +79,10 @@ def render(
         for file in site_dir.rglob("*.html"):
             file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
-        (site_dir / "data" / "window").mkdir()
+        first = site_dir / "index.html"
+        first.write_text(with_theme_later(first.read_text(encoding="utf-8")), encoding="utf-8")
+        for folder in {Path(name).parent for name in data}:
+            (site_dir / "data" / folder).mkdir(exist_ok=True)
         for name, text in data.items():
             (site_dir / "data" / name).write_text(text, encoding="utf-8")
         with step(progress, "figures"):
@@ -91,6 +95,7 @@ def render(
             crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
         ):
             pass
+    shapes.gather(site_dir)
 
     _share(tables_dir, site_dir / "tables")
     with step(progress, "search"):
@@ -131,8 +136,7 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
     gpus = pages.book.gpus
     for gpu in progress(gpus, desc="card pages", total=len(gpus)):
         told = f"What runs on {gpu['name']}, and the memory it really gives."
-        files = prose.compare.of_card(gpu)
-        write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), files)
+        write(f"gpus/{slug_gpu(gpu['gpu_id'])}", gpu["name"], told, prose.cards.render(gpu), {})
 
 
 def _dates(book, paths: dict[str, str], changed: dict, manifest: dict) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -33,6 +34,16 @@ _IDLE = (
         r"(?<=>)\n(?=</?(?:div|nav|ul|li|header|footer|main|article|form|label|ol|meta|link|script|title|svg)\b)"
     ),
 )
+# What frames every page and stands in none of thousands: the header with its dialogs, the tabs, the menu, and the theme's scripts
+_FRAME = re.compile(
+    r'(?P<before><body[^>]*>)(?P<header>.*?)(?P<container><div class="md-container"[^>]*>)(?P<tabs>.*?)(?P<main><main .*?>'
+    r'<div class="md-main__inner[^>]*>)(?P<side><div class="md-sidebar md-sidebar--primary".*?)(?P<content><div class="md-content")',
+    re.S,
+)
+_CONFIG = re.compile(r'<script id="__config" type="application/json">.*?</script>', re.S)
+_TOPIC = re.compile(r'(data-md-component="header-topic">\s*<span class="md-ellipsis">).*?(</span>)', re.S)
+_TAB = re.compile(r'<a href="([^"]*)" class="md-tabs__link">\s*(.*?)\s*</a>', re.S)
+_THEME = re.compile(r'<script src="(?P<path>[^"]*assets/javascripts/bundle[^"]*)"></script>')
 _IMAGE = re.compile(r'(<meta property="og:image" content=")([^"]*)')
 
 
@@ -96,15 +107,61 @@ def mkdocs(folder: Path, site_url: str, config: Path = CONFIG) -> None:
 
 
 def take_shells(folder: Path) -> dict[str, Shell]:
-    """Read the shells and remove them from the site."""
+    """Read the shells and remove them from the site. What frames their pages is written beside our scripts."""
     shells = {}
     for name, place in SHELLS.items():
         file = folder / place / "index.html"
-        shells[name] = Shell.of(secure(_tight(file.read_text(encoding="utf-8"))))
+        html, script = framed(_tight(file.read_text(encoding="utf-8")), name)
+        for path, text in script.items():
+            (folder / path).write_text(text, encoding="utf-8")
+        shells[name] = Shell.of(secure(html))
         file.unlink()
         file.parent.rmdir()
     (folder / SHELLS["model"]).parent.rmdir()
     return shells
+
+
+def with_theme_later(html: str) -> str:
+    """The first screen, which answers before the theme's script is fetched (a fifth of its bytes): site/assets/page.js asks for it then."""
+    html, count = _THEME.subn(r'<div data-later="\g<path>" hidden></div>', html)
+    if not count:
+        raise MkDocsError("the theme's pages changed: no script of its own at their end")
+    return html
+
+
+def framed(html: str, name: str) -> tuple[str, dict[str, str]]:
+    """A page without its frame, and the script that puts it there while the page is read, before anything is drawn: a third of the bytes
+    of thousands of pages. Readers without scripts have the links of the tabs."""
+    scripts = "\n".join(_INLINE.findall(html))
+    found = _FRAME.search(_INLINE.sub("", html))
+    if found is None or not scripts:
+        raise MkDocsError(
+            "the theme's pages changed: nothing in them is like a header, tabs and a menu before the text"
+        )
+    root = found["header"].partition('href="')[2].partition('"')[0]
+    config = _CONFIG.search(html)
+    parts = [_TOPIC.sub(r"\1\2", found["header"]) + (config[0] if config else ""), found["tabs"], found["side"]]
+    text = (
+        "{\nconst here = document.currentScript, whole = here.closest('.md-container');\n"
+        f"const [header, tabs, side] = {json.dumps(parts, ensure_ascii=False)};\n"
+        "whole.insertAdjacentHTML('beforebegin', header);\nwhole.insertAdjacentHTML('afterbegin', tabs);\n"
+        "here.insertAdjacentHTML('beforebegin', side);\n"
+        "document.querySelector('[data-md-component=header-topic] .md-ellipsis').textContent = "
+        "document.querySelector('meta[property=\"og:title\"]').content;\n}\n" + scripts + "\n"
+    )
+    path = f"assets/almanac/frame-{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.js"
+    links = "".join(
+        f'<a href="{href}">{said}</a> ' for href, said in [(root, "VRAM Almanac"), *_TAB.findall(found["tabs"])]
+    )
+    html = _CONFIG.sub("", _INLINE.sub("", html))
+    html = _FRAME.sub(
+        lambda m: (
+            f'{m["before"]}{m["container"]}{m["main"]}<script src="{root}/{path}"></script>'
+            f'<noscript><nav class="plain-nav" aria-label="Site">{links.strip()}</nav></noscript>{m["content"]}'
+        ),
+        html,
+    )
+    return html, {path: text}
 
 
 def _tight(html: str) -> str:

@@ -10,13 +10,19 @@ export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 export async function load(path, kind = "json") {
   const response = await fetch(address(path) + version);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
-  return kind === "json" ? response.json() : new Response(response.body.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+  return kind === "json" ? response.json() : kind === "bytes" ? response.arrayBuffer() : unpacked(response.body);
 }
+const unpacked = (stream) => new Response(stream.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+const SHAPE_FILES = 512; // as pipeline/render/data/shapes.py has it
 
 // What models of one shape share (pipeline/render/data/shapes.py): the `rows` that the formulas ask, by table, the
 // `points` that limits are read off, and every total of the book.
 export async function shape(name) {
-  const whole = await load(`data/shapes/${name}.bin`, "packed");
+  const file = await load(`data/shapes/${parseInt(name.slice(0, 3), 16) % SHAPE_FILES}.bin`, "bytes"), view = new DataView(file), held = new TextDecoder("latin1");
+  const place = [...Array(view.getUint32(0, true)).keys()].map((i) => 4 + 24 * i).find((at) => held.decode(new Uint8Array(file, at, 16)) === name);
+  if (place === undefined) throw new Error(`no shape ${name}`);
+  const packed = new Blob([new Uint8Array(file, view.getUint32(place + 16, true), view.getUint32(place + 20, true))]);
+  const whole = await unpacked(packed.stream());
   const size = new DataView(whole).getUint32(0, true);
   return { ...JSON.parse(new TextDecoder().decode(new Uint8Array(whole, 4, size))), totals: new Float32Array(whole, 4 + size) };
 }

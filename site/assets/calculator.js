@@ -260,6 +260,11 @@ function toldOf(out) {
   const setting = gpu && s.free === "" ? a.shareNeeded(world, row.engine_id, row.total_bytes, bytes, row.card_share) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
+// What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.
+function besideSaid({ s, of, row, bytes }) {
+  if (bytes == null || row.total_bytes == null || row.gpu_count > 1 || r.holds(row, bytes)) return null;
+  return r.splitSaid(r.split(of.own, row, bytes), row.dtype_id.replace(/^gguf-/, "").toUpperCase());
+}
 const { SHARED } = r;
 function backwards({ s, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
@@ -378,6 +383,8 @@ function say(out, said, near = [], other = null) {
   for (const part of asSql) part.hidden = !out.wanted || Boolean(said && !row);
   if (out.wanted) shown.querySelector("pre code").textContent = sql(out);
   answer.textContent = said || sentence(out);
+  const split = known ? besideSaid(out) : null;
+  if (split) answer.append(" ", a.h("span", { "data-part": "split" }, ...split));
   drawParts(known ? out : null, other);
   drawBeside(known ? out : null, other);
   drawCards(known && s.ask === "card" ? out : null);

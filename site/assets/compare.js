@@ -3,14 +3,14 @@ const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const root = document.getElementById("compare");
 const table = root.querySelector("table");
 const form = root.querySelector("form");
-const [world, labels] = await Promise.all([a.world(), a.load("data/compare.json")]);
+const [world, { labels, file }] = await Promise.all([a.world(), a.load("data/compare.json")]);
 const MOST = 4;
 const find = (id) => world.gpus.find((g) => g.id === id);
 function known(id) { return find(id) !== undefined; }
-const figures = new Map(); // of the cards that were asked for
+const figures = new Map(); // by file, of the cards that were asked for
 async function fetchFigures() {
-  for (const id of chosen) if (!figures.has(id)) figures.set(id, a.load(`gpus/${find(id).slug}/figures.json`));
-  return Promise.all(chosen.map((id) => figures.get(id)));
+  for (const n of chosen.map((id) => file[id])) if (!figures.has(n)) figures.set(n, a.load(`data/figures/${n}.json`));
+  return Promise.all(chosen.map(async (id) => (await figures.get(file[id]))[id]));
 }
 const address = new URLSearchParams(location.search);
 const named = (address.get("gpus") ?? "").split(",").filter(Boolean);

@@ -11,7 +11,7 @@ const EXAMPLE = box.dataset.card;
 const CONTEXTS = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144], SIDES = [512, 768, 1024, 1280, 1536, 2048];
 const MATRIX = ["phase", "dtype", "engine", "cards", "task", "licence", "family", "size", "only", "figure", "pins", "sequences", "optimizer", "checkpointing"];
 const KEYS = ["count", "gpu", "want", "context", "pixels", "system", "free", "sort", "find"];
-const ROWS = 25, MISSES = 6;
+const ROWS = 25, MISSES = 6, SIGHT = 9; // rows of the first screen
 
 // ---- the address; what was the front page's of old is the matrix's
 const asked = new URLSearchParams(location.search);
@@ -133,6 +133,7 @@ async function guessCard() {
 }
 
 // ---- the table
+let drawn = 0;
 let current, result, shown = ROWS, missesShown = MISSES, isNamed = null;
 const wishNow = () => current.data.wishes.find((w) => w.name === state.want);
 // The card with what it gives as it is used; null where nobody knows, as with a desktop on it.
@@ -154,7 +155,9 @@ const link = (work, inner, place = "") => current.data.pages && !current.data.pa
 const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
-  const given = { ...(state.gpu && { gpu: state.gpu }), ...(wishNow().asked.length === 1 && { phase: current.data.columns[wishNow().asked[0]][0] }), ...(!isPicture() && wanted() !== contextOf(state.want) && { context: wanted() }) };
+  // (a wish that was just chosen may speak of columns that are still on their way)
+  const [phase] = wishNow().asked.length === 1 ? current.data.columns[wishNow().asked[0]] ?? [] : [];
+  const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isPicture() && wanted() !== contextOf(state.want) && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
 // How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further.
@@ -236,13 +239,33 @@ function missOf({ work, cells, deciding }) {
     const ways = [];
     if (longest > 0) ways.push(a.h("b", {}, isPicture() ? `Makes pictures of ${longest.toLocaleString("en")} × ${longest.toLocaleString("en")} pixels` : `Runs with ${a.roundedTokens(longest)} tokens`));
     const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, wanted());
-    if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}`);
+    if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
     if (!joined && state.count === 1 && data.columns[last][0] !== "inference" && current.several) ways.push(manyCards(work, last));
-    if (current.data.columns[last][2] === "llama.cpp") ways.push(link(work, `${ways.length ? "or with" : "With"} a part of it on the CPU ›`, "#now-what"));
+    if (current.data.columns[last][2] === "llama.cpp" && state.count === 1) ways.push(besideCpu(work, deciding));
     words.push(...ways.flatMap((way) => [" ", way]));
     if (isRun()) words.push(" ", whichCard(work, last, "Which card holds it? ›"));
   }
   return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 + hasSpeed() }, ...words));
+}
+
+// How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight.
+const split = new Map();
+function besideCpu(work, deciding) {
+  const place = a.h("span", {}, link(work, "Or with a part of it on the CPU ›", "#now-what")), { data } = current, gpu = gpuNow(), context_tokens = wanted();
+  const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens}`;
+  const say = (said) => said && data === current.data && place.replaceChildren(...said, " ", link(work, "How ›", "#now-what"));
+  if (split.has(key)) { say(split.get(key)); return place; }
+  seen(place, async () => {
+    const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
+    const row = r.ask(own, { model_id: data.id[work], phase_id: "inference", dtype_id, context_tokens, sequences: 1 });
+    split.set(key, r.splitSaid(r.split(own, row, gpu.bytes), short(dtype_id))?.map((part) => part.cloneNode?.(true) ?? part));
+    say(split.get(key));
+  });
+  return place;
+}
+function seen(element, act) {
+  const watch = new IntersectionObserver((entries) => { if (entries.some((entry) => entry.isIntersecting)) { watch.disconnect(); act(); } });
+  watch.observe(element);
 }
 
 // A training that no published number of cards holds: the formulas say how many do, fetched for the rows that are shown.
@@ -268,7 +291,7 @@ function head() {
 }
 // Popular is one of the most downloaded works of the file. Of sizes that hardly differ the newer comes first.
 const POPULAR = 60;
-const step = (row) => Math.round(Math.log(current.data.size[row.work] || 1e-3) / Math.log(1.1));
+const step = (row) => (current.steps ??= current.data.size.map((size) => Math.round(Math.log(size || 1e-3) / Math.log(1.1))))[row.work];
 const LARGE = (x, y) => step(y) - step(x) || current.years[x.work] - current.years[y.work] || x.work - y.work;
 function sentence() {
   const { rows } = result, { data } = current;
@@ -321,8 +344,17 @@ async function draw() {
   if (sheets) sayCard();
   table.parentElement.hidden = gpu.bytes == null;
   table.tHead.replaceChildren(head());
-  table.tBodies[0].replaceChildren(...result.rows.slice(0, shown).map(rowOf));
-  drawMisses();
+  // while somebody types, what is in sight comes first, and the rest when no letter has come meanwhile
+  const turn = ++drawn, rows = result.rows.slice(0, shown), inSight = isTyped ? SIGHT : rows.length;
+  table.tBodies[0].replaceChildren(...rows.slice(0, inSight).map(rowOf));
+  if (isTyped && rows.length >= SIGHT) {
+    table.tBodies[1].replaceChildren();
+    setTimeout(() => {
+      if (turn !== drawn) return;
+      table.tBodies[0].append(...rows.slice(inSight).map(rowOf));
+      drawMisses();
+    }, 60);
+  } else drawMisses();
   const left = result.rows.length - shown, missing = result.misses.length - missesShown;
   more.replaceChildren(
     ...(left > 0 ? [button(`Show ${Math.min(left, 200)} more of ${count(left, "other")} that fit`, () => { shown += 200; draw(); })] : []),

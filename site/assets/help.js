@@ -16,13 +16,14 @@ export class Help {
     if (!this.box.closest("details").open || this.drawn === asked) return;
     this.drawn = asked;
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
-    this.formulas ??= Promise.all([import(`../../data/formulas.js${search}`), a.load("data/calculator.json")]);
-    const [{ footprints }, shared] = await this.formulas, own = a.rowsOf(this.page.file, this.page.rows);
-    const ask = (wanted) => footprints({ ...shared, ...own }, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
-    this.box.replaceChildren(...this.ways(gpu, ask, shared.opening ?? {}).map((way) => a.h("li", {}, ...way)));
+    this.reckoning ??= import(`./reckon.js${search}`);
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    const ask = (wanted) => r.ask(own, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
+    const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), name(row.dtype_id));
+    this.box.replaceChildren(...this.ways(gpu, ask, r.shared.opening ?? {}, split).map((way) => a.h("li", {}, ...way)));
   }
 
-  ways(gpu, ask, opening) {
+  ways(gpu, ask, opening, split) {
     const holds = (row) => row?.total_bytes != null && a.takes(row.total_bytes, row.error_band, gpu.bytes);
     const context = +this.article.dataset.context, most = +this.article.dataset.limit || context;
     const formats = this.article.dataset.held === "mxfp4" ? ["gguf-mxfp4"] : GGUF;
@@ -48,6 +49,8 @@ export class Help {
       const n = CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
       const over = ask({ dtype_id, context_tokens: context });
       if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : "More cards"), n ? ` hold ${name(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${name(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
+      const shared = over?.total_bytes != null && split(over);
+      if (shared) ways.push(shared);
     }
     for (const [phase_id, dtype_id, what] of [["qlora", "nf4", "QLoRA"], ["lora", "bf16", "LoRA"], ["full-finetune", "bf16", "Full fine-tuning"]]) {
       if (!this.article.querySelector("[data-matrix=training]")) break;

@@ -25,12 +25,13 @@ export class Mine {
         const said = await this.speed(g, best);
         if (said) show(said);
       } else if (runs.length) {
-        const [cards, sibling] = await Promise.all([this.cards(g, runs), this.sibling(g)]);
+        const [cards, sibling, shared] = await Promise.all([this.cards(g, runs), this.sibling(g), this.shared(g, runs)]);
         if (cards) {
           show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it in ${tables.formatName(cards.dtypeId)} at ${a.tokens(this.byCard.context)} tokens.`);
           const no = this.byCard.table.querySelector("tr.mine td.v-no");
           if (no && turn === this.turn) { no.textContent = `${cards.count} cards, in ${tables.formatName(cards.dtypeId)}`; no.className = "v-multi-gpu"; }
         }
+        if (shared) show(...shared);
         if (sibling) show("A smaller sibling fits: ", a.h("a", { href: a.address(`models/${sibling.path}/${location.search}`) }, a.shown(sibling.name)), ` (${sibling.size}) in ${sibling.format}, up to ${sibling.longest.toLocaleString("en")} tokens.`);
         else if (this.smaller.length) show(`No smaller sibling fits either, down to ${this.smaller.at(-1)[1]} (${this.smaller.at(-1)[2]}).`);
       }
@@ -97,6 +98,16 @@ export class Mine {
       if (row && row.gpu_count <= CARDS && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId };
     }
     return found;
+  }
+
+  // How much of it lies beside the CPU where llama.cpp shares it.
+  async shared(g, runs) {
+    const dtypeId = ["gguf-q4_k_m", "gguf-mxfp4"].find((id) => runs.some((row) => row.dtypeId === id && row.engine === "llama.cpp"));
+    if (!dtypeId) return null;
+    this.reckoning ??= import(`./reckon.js${search}`);
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    const row = r.ask(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtypeId, context_tokens: this.byCard.context, sequences: 1 });
+    return r.splitSaid(r.split(own, row, g.bytes), tables.formatName(dtypeId));
   }
 
   // The largest of the smaller siblings that fits one of the card.

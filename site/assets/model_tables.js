@@ -246,7 +246,7 @@ export function parts({ world, file }, details) {
     if (at < 0) continue;
     const of = world.components.map(([id, name]) => [name, size(f, at, `${id}_bytes`)]).filter(([, bytes]) => bytes);
     const said = of.map(([name, bytes]) => `${name} ${a.gib(bytes / 1024)}`).join(" · ");
-    details.append(a.h("p", {}, a.h("b", {}, engine(f.engine_id)), ` ${said} GiB; ${f.total_bytes[at].toLocaleString("en")} bytes, ± ${Math.round(100 * f.error_band[at])} %`));
+    details.append(a.h("p", {}, a.h("b", {}, engine(f.engine_id)), ` ${said} GiB; ${f.total_bytes[at].toLocaleString("en")} bytes, ± ${Math.round(100 * size(f, at, "error_band"))} %`));
   }
 }
 const size = (f, at, part) => (Array.isArray(f[part]) ? f[part][at] : f[part]) ?? 0;
@@ -265,7 +265,7 @@ export function breakdown(page, table) {
     return `${world.phases.find(([id]) => id === phase_id)?.[1] ?? phase_id}, ${s?.dtype ?? dtype_id}`;
   };
   const row = ({ f, at }) => a.h("tr", {}, a.h("th", { scope: "row" }, label(f)),
-    a.h("td", { class: "n" }, a.gib(f.total_bytes[at] / 1024)), a.h("td", {}, `${Math.round(100 * f.error_band[at])} %`),
+    a.h("td", { class: "n" }, a.gib(f.total_bytes[at] / 1024)), a.h("td", {}, `${Math.round(100 * size(f, at, "error_band"))} %`),
     a.h("td", { class: "barcell" }, bar(used.map((part) => [part, size(f, at, part)]), scale)), ...used.map((part) => exact(size(f, at, part))), exact(f.total_bytes[at]));
   const unknown = told.unknown.filter((f) => f.phase_id !== "inference").map((f) => a.h("tr", {}, a.h("th", { scope: "row" }, label(f)),
     a.h("td", { class: "v-unknown", colSpan: used.length + 4 }, `unknown: ${a.shown(f.unknown_reason)}`)));

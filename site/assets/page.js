@@ -58,3 +58,12 @@ if (document.getElementById("missing")) await import(`./missing.js${version}`);
 if (document.querySelector("article.gpu")) await import(`./gpu.js${version}`);
 if (document.querySelector(".md-content table:is(.mx, .bd)")) (await import(`./take.js${version}`)).everywhere();
 document.documentElement.dataset.almanac = "ready";
+
+// The theme's own script, where the page was to answer first; what was typed into its search meanwhile is asked then.
+const later = document.querySelector("[data-later]");
+if (later) {
+  const script = document.createElement("script");
+  script.src = later.dataset.later;
+  script.addEventListener("load", () => { if (box?.value) box.dispatchEvent(new Event("keyup")); });
+  later.replaceWith(script);
+}

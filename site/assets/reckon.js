@@ -86,6 +86,27 @@ export function fewest(own, wanted, bytes, moreThan = 0) {
   return null;
 }
 
+// ---- layers beside the CPU
+// Of a footprint in llama.cpp that a card does not hold: the most layers that go to it, and of a mixture of experts the fewest blocks whose
+// experts stay on the CPU, each with what the host's memory holds then. Null where layers are not told apart.
+export function split(own, row, bytes) {
+  const model = own.shape?.[0], of = (rows) => rows?.find((each) => each.dtype_id === row?.dtype_id), weight = of(own.weight), held = of(own.layer_weight);
+  if (row?.total_bytes == null || row.engine_id !== "llama.cpp" || row.gpu_count > 1 || !model || !weight || !held || !macros.has_layers_apart(weight, held)) return null;
+  const ways = macros.cpu_splits(model, weight, row, held, macros.layer_caches(model, row));
+  const layers = macros.most_layers(ways, row.error_band, bytes), hasExperts = ways.some((way) => way.cpu_expert_layers > 0);
+  return { layers, experts: hasExperts ? macros.fewest_experts(ways, model.layer_count, row.error_band, bytes) : null, of: model.layer_count + 1 };
+}
+// The flags that llama.cpp is given for it: experts on the CPU, where they may be, keep more of the model on the card.
+export const flagsOf = ({ layers, experts }) => (experts ? (experts.cpu_expert_layers ? `-ngl 99 --n-cpu-moe ${experts.cpu_expert_layers}` : "-ngl 99") : layers ? `-ngl ${layers.gpu_layers}` : null);
+// The same in words, with the flags in an element of code.
+export function splitSaid(found, format) {
+  const { layers, experts } = found ?? {}, said = (bytes) => `${a.gib(bytes / 1024)}\u00a0GiB of the computer’s memory`, code = (text) => a.h("code", {}, text);
+  if (!layers || layers.gpu_layers >= found.of) return null;
+  const some = layers.gpu_layers ? ["with ", a.h("b", {}, `${layers.gpu_layers} of ${found.of} layers on the card`), " (", code(`-ngl ${layers.gpu_layers}`), `) and ${said(layers.host_bytes)} for the rest`] : [`with all of its layers on the CPU, in ${said(layers.host_bytes)}`];
+  const most = experts?.cpu_expert_layers ? [", or ", a.h("b", {}, `all layers on it but the experts of ${experts.cpu_expert_layers}`), " (", code(flagsOf({ experts })), `) and ${said(experts.host_bytes)}`] : [];
+  return [`Shared with the CPU, in ${format}: `, ...some, ...most, ". It is slower."];
+}
+
 // ---- speed
 // At most so many tokens a second of a footprint on so many of a card: written, and read of a prompt. Null where nothing bounds it, with the reason.
 export function speed(own, row, id) {

@@ -24,7 +24,7 @@ export class Run {
         code.closest("pre").hidden = false;
         continue;
       }
-      const found = this.choose(each, gpu, context);
+      const found = await this.shared(this.choose(each, gpu, context), each, gpu);
       if (found.refusal) {
         each.item.hidden = true; // it does not run on this card
         continue;
@@ -34,6 +34,17 @@ export class Run {
       code.textContent = fill(command, found, gaps);
       note.textContent = [found.told, fill(said, found, gaps)].filter(Boolean).join(" ");
     }
+  }
+
+  // What does not fit is shared with the CPU where the engine can: the flags say how much of it.
+  async shared(found, { item }, gpu) {
+    if (!found.short || item.dataset.engine !== "llama.cpp") return found;
+    const r = await import(`./reckon.js${search}`), own = a.rowsOf(this.page.file, this.page.rows), dtype = found.short;
+    const row = r.ask(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtype, context_tokens: this.page.start.inference?.context ?? 8192, sequences: 1 });
+    const split = r.split(own, row, gpu.bytes), flags = split && r.flagsOf(split);
+    if (!flags) return found;
+    const bytes = (split.experts ?? split.layers).host_bytes;
+    return { ...found, dtype, context: row.context_tokens, cards: 1, flags, never: false, told: `Does not fit on one ${gpu.short}${found.cards > 1 ? ` (${found.cards} of them hold it)` : ""}: shared with the CPU, which needs ${a.gib(bytes / 1024)} GiB of the computer’s memory and is slower.` };
   }
 
   choose({ item, formats }, gpu, context) {
@@ -54,9 +65,10 @@ export class Run {
       const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
       return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, verdict.percent + 1) }] : [];
     });
-    if (ways.length) return ways.reduce((x, y) => (y.cards < x.cards ? y : x));
+    const small = ["gguf-q4_k_m", "gguf-mxfp4"].find((dtype) => runs.some((row) => row.dtypeId === dtype)); // what is shared with the CPU
+    if (ways.length) return { ...ways.reduce((x, y) => (y.cards < x.cards ? y : x)), short: small };
     const [last] = reaches.at(-1), least = last.along.totals[0];
-    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, never: engine !== "llama.cpp", told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.${engine === "llama.cpp" ? " With fewer layers on the card (-ngl) it runs, slower: the query below counts them." : ""}` };
+    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, short: small, never: true, told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.` };
   }
 }
 
@@ -68,10 +80,11 @@ function share(world, { along: { at, totals, band } }, context, bytes) {
   return allowed(world, Math.ceil((100 * Math.min(need, bytes)) / bytes));
 }
 const allowed = (world, percent) => Math.max(world.server_share, Math.min(0.99, percent / 100));
-function fill(template, { dtype, context, cards, share: part }, { held, model }) {
+function fill(template, { dtype, context, cards, flags, share: part }, { held, model }) {
   const given = {
     model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),
     tensor_parallel_size: cards > 1 ? ` --tensor-parallel-size ${cards}` : "", tp: cards > 1 ? ` --tp ${cards}` : "", devices: cards > 1 ? "'auto'" : "0",
   };
-  return template.replace(/\{(\w+)\}/g, (_, key) => given[key]);
+  const command = template.replace(/\{(\w+)\}/g, (_, key) => given[key]);
+  return flags ? command.replace("-ngl 99", flags) : command;
 }

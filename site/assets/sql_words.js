@@ -74,6 +74,8 @@ export const list_bool_or = one((a) => (known(a).length ? known(a).includes(true
 export const list_bool_and = one((a) => (known(a).length ? !known(a).includes(false) : null));
 export const list_append = (a, v) => [...(a ?? []), v ?? null];
 export const list_concat = (...lists) => lists.flatMap((l) => l ?? []);
+export const list_slice = (a, first, last) => (a == null || first == null || last == null ? null : a.slice(Math.max(first, 1) - 1, Math.max(last, 0)));
+export const list_reverse_sort = one((a) => [...a].sort((x, y) => y - x));
 export const list_contains = both((a, v) => a.includes(v));
 export const list_distinct = one((a) => [...new Set(known(a))]);
 export const flatten = one((a) => known(a).flat());

@@ -63,9 +63,12 @@ export class Window {
 
   // The columns that decide about a work, the best first: those of the wish, or the one that it is published in.
   deciding(wish, cells) {
-    const { main } = this.data;
-    const own = cells.findIndex((cell, c) => c >= main && cell);
-    return own >= 0 ? [own] : wish.asked.filter((c) => cells[c]);
+    const { main } = this.data, known = (cells.deciding ??= new Map()); // cells are those of a shape: many works ask the same
+    if (!known.has(wish.name)) {
+      const own = cells.findIndex((cell, c) => c >= main && cell);
+      known.set(wish.name, own >= 0 ? [own] : wish.asked.filter((c) => cells[c]));
+    }
+    return known.get(wish.name);
   }
 
   // The works that a wish means, by their tasks and names.

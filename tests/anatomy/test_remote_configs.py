@@ -13,7 +13,7 @@ from test_multimodal_hostile import changed, check, paths, values
 
 from pipeline.anatomy import UnknownAnatomy, read_config
 from pipeline.confirm.grade import grade
-from pipeline.hub.snapshot import newest_snapshot
+from tests.once import bundled_snapshot
 
 TYPES = (
     "kimi_k3",
@@ -34,7 +34,7 @@ TYPES = (
 
 def _records():
     found = {}
-    for record in newest_snapshot().records:
+    for record in bundled_snapshot().records:
         kind = (record.config or {}).get("model_type")
         is_full = record.config_kind in ("verbatim", "quoted", "library_defaults", "library_table", "reconstructed")
         if (
@@ -127,7 +127,7 @@ def test_every_field_missing_or_wrong(model_type):
     ],
 )
 def test_published_totals_come_out_to_the_element(model_id, count, words):
-    record = next(r for r in newest_snapshot().records if r.model_id == model_id)
+    record = next(r for r in bundled_snapshot().records if r.model_id == model_id)
     try:
         anatomy = read_config(record.config)
     except UnknownAnatomy as reason:  # its config quotes some of its parts only

@@ -11,10 +11,10 @@ import pytest
 
 from pipeline.ask import command
 from pipeline.base.caches import cache_folder
-from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import blank, build, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
+from tests.once import bundled_snapshot, once
 
 TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
 PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
@@ -22,10 +22,13 @@ FEW = (TEXT, SMALL, LARGE, EXPERTS, PACKED, PIPELINE, "Qwen/Qwen3-14B", "BAAI/bg
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Path:
     """build/tables as far as the command reads it: no footprints, which it does without."""
-    folder = tmp_path_factory.mktemp("tables")
-    snapshot = newest_snapshot()
+    return once("tables-of-a-few", _write)
+
+
+def _write(folder: Path) -> None:
+    snapshot = bundled_snapshot()
     unknown = next(
         r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
     )
@@ -37,7 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         blank.fill(connection, frames)
         build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)
-    return folder
 
 
 @pytest.fixture

@@ -96,3 +96,13 @@ def test_a_file_that_is_not_there(ask, tmp_path):
     assert status == 2 and "config.json" in err
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert "folder without a config.json" in " ".join(ask("fits", tmp_path / "a" / "b", "--gpu", "rtx-4090")[2].split())
+
+
+def test_a_config_whose_layers_nobody_knows_is_told_by_its_weights_and_a_picture_by_what_it_takes(ask, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "table-transformer", "architectures": ["TableTransformerModel"]}))
+    status, out, _ = ask("fits", path, "--gpu", "rtx-4090")
+    assert status == 3 and "only its tensors are known" in " ".join(out.split()) and "layers and" not in out
+    path.write_text(json.dumps({"architecture": "resnet18", "num_classes": 1000, "input_size": [3, 224, 224]}))
+    status, out, _ = ask("fits", path, "--gpu", "rtx-4090")
+    assert status == 0 and "11,689,512 parameters in 8 layers" in " ".join(out.split())

@@ -194,9 +194,53 @@ def test_plan_says_how_many_cards(ask_json, ask, macro):
     assert counts[0] > counts[1] == 1
 
 
+def test_plan_says_how_cards_share_users_and_what_weights_times_users_would_be(ask_json, ask, macro):
+    told = ask_json("plan", TEXT, "--gpu", "h100-sxm", "--users", "8", "--format", "fp8")
+    (each,) = told["cards"]
+    rows = macro("FROM plan_for('h100-sxm', $m, dtype_id := 'fp8', users := 8)", m=TEXT)
+    assert [r["total_bytes"] for r in each["serving"]] == [r["total_bytes"] for r in rows]
+    _, out, _ = ask("plan", TEXT, "--gpu", "h100-sxm", "--users", "8", "--format", "fp8")
+    assert (
+        "weights once in each copy" in out
+        and f"{rows[0]['gpu_count_by_weights_times_users']:,} cards: the usual mistake" in out
+    )
+    assert not ask_json("plan", TEXT, "--gpu", "h100-sxm", "--format", "fp8")["cards"][0]["serving"]
+
+
+def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
+    asked = ("plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--price", "2")
+    told = ask_json(*asked)
+    rows = macro(
+        "FROM plan_training_for('h100-sxm', $m, data_bytes := 1000000000, sequences := 1, price_per_gpu_hour := 2) LIMIT 5",
+        m=TEXT,
+    )
+    (each,) = told["cards"]
+    assert [(p["gpu_count"], p["hours"], p["cost"]) for p in each["plans"]] == [
+        (r["gpu_count"], r["hours"], r["cost"]) for r in rows
+    ]
+    assert each["verdict"] == "fits" and told["work"] == {"data_bytes": 10**9, "days": 1.0, "price": 2.0}
+    status, out, _ = ask(*asked)
+    assert (
+        status == 0
+        and out.startswith("1 × H100 SXM5 80GB: ")
+        and "1 GB of text, within 1 day: " in " ".join(out.split())
+    )
+    status, out, _ = ask("plan", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--train-on", "10TB")
+    assert status == 1 and out.startswith("Not in 1 day: on ")
+    status, out, _ = ask("plan", TEXT, "--gpu", "gtx-1080-ti", "--phase", "lora", "--train-on", "1MB")
+    assert status == 3 and "no rate of 16-bit products is known" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
+        (["plan", TEXT, "--gpu", "h100-sxm", "--train-on", "1GB"], 2, "--train-on is of a training"),
+        (["plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "0"], 2, "is no amount of text"),
+        (
+            ["plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--days", "0"],
+            2,
+            "no number above 0",
+        ),
         (["fits", "Qwen/Qwen3-8"], 2, "Near it: Qwen/Qwen3-8B"),
         (["fits", TEXT, "--gpu", "rtx-409"], 2, "Near it: rtx-4090"),
         (["fits", TEXT, "--gpu", "0xrtx-4090"], 2, "0 cards hold nothing"),
@@ -265,3 +309,18 @@ def test_no_number_is_worked_out_here():
 
     text = "\n".join(path.read_text(encoding="utf-8") for path in Path(answers.__file__).parent.glob("*.py"))
     assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
+
+
+def test_unlike_cards_are_asked_together(ask_json, ask, macro):
+    told = ask_json("fits", LARGE, "--gpu", "RTX 3090 + rtx-3060-12gb", "--context", 8192)
+    rows = told["together"]
+    dtype = rows[0]["dtype_id"]
+    query = "FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], $m, dtype_id := $d, context_tokens := 8192)"
+    assert [{k: v for k, v in row.items() if k != "name"} for row in rows] == macro(query, m=LARGE, d=dtype)
+    # no better format fits both
+    for better in answers.TOGETHER[: answers.TOGETHER.index(dtype)]:
+        assert {row["verdict"] for row in macro(query, m=LARGE, d=better)} != {"fits"}
+    assert told["verdict"] == "fits" and told["status"] == 0
+    assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
+    status, _out, said = ask("fits", LARGE, "--gpu", "rtx-3090 + rtx-3060-12gb", "--phase", "lora")
+    assert status == 2 and "llama.cpp" in said

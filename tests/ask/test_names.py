@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tests.ask.conftest import TEXT
+from tests.ask.conftest import EXPERTS, TEXT
 
 NAMES = {
     "Qwen/Qwen3-8B-AWQ": "awq-int4",
@@ -14,13 +14,17 @@ NAMES = {
     "lmstudio-community/Qwen3-8B-MLX-8bit": "mlx-8bit",
     "unsloth/Qwen3-8B-bnb-4bit": "nf4",
     "unsloth/Qwen3-8B-unsloth-bnb-4bit": None,  # keeps more in 16 bits than nf4 says
-    "bartowski/Qwen_Qwen3-8B-GGUF": None,
+    "bartowski/Qwen_Qwen3-8B-GGUF": None,  # the organisation stands in the name too
+    "Qwen_Qwen3-8B-Q6_K.gguf": "gguf-q6_k",
     "Qwen3-8B-Q4_K_M.gguf": "gguf-q4_k_m",
     "qwen3-8b.q8_0.gguf": "gguf-q8_0",
     "Qwen3-8B-BF16-00001-of-00002.gguf": "bf16",
     "hf.co/unsloth/Qwen3-8B-GGUF:Q5_K_M": "gguf-q5_k_m",
     "qwen3:8b": "gguf-q4_k_m",
     "qwen3:8b-q8_0": "gguf-q8_0",
+    "qwen3": "gguf-q4_k_m",  # what Ollama takes where no tag is said
+    "qwen3:latest": "gguf-q4_k_m",
+    "https://ollama.com/library/qwen3:8b": "gguf-q4_k_m",
     "Qwen3-8B": None,
 }
 
@@ -33,10 +37,18 @@ def macro(folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
-    if name.startswith("bartowski/"):  # the organisation stands in the name too: not this model's letters
-        assert macro("SELECT model_id FROM repository_of($1)", name) == [(None,)]
-        return
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]
+
+
+def test_a_tag_of_ollama_that_no_format_of_ours_comes_near_is_its_model_alone(macro):
+    """gpt-oss:20b is a file of 14 GB: what it keeps in 16 bits makes it larger than the mix of llama.cpp."""
+    said = macro("SELECT model_id, dtype_id, dtype_named FROM repository_of('gpt-oss:20b')")
+    assert said == [(EXPERTS, None, "the mix of Ollama's file of 14.0 GB")]
+
+
+def test_a_model_of_that_name_goes_before_ollamas(macro):
+    assert macro("SELECT model_id, dtype_id FROM repository_of('bge-m3')") == [("BAAI/bge-m3", None)]
+    assert macro("SELECT model_id, dtype_id FROM repository_of('bge-m3:latest')") == [("BAAI/bge-m3", "fp16")]
 
 
 def test_a_name_that_nothing_is_known_of_stays_unknown(macro):
@@ -55,6 +67,10 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
 @pytest.mark.parametrize(
     ("called", "cards"),
     [
+        ("RTX 4090 mobile", ["rtx-4090-laptop"]),
+        ("8 GB Mac", ["m1-8gb", "m2-8gb", "m3-8gb"]),
+        ("MacBook Pro 36GB", ["m3-max-36gb", "m3-pro-36gb", "m4-max-36gb", "m5-max-36gb"]),
+        ("Mac", []),
         ("3090", ["rtx-3090"]),
         ("NVIDIA GeForce RTX 3090", ["rtx-3090"]),
         ("4060 ti 16g", ["rtx-4060-ti-16gb"]),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipeline.press import hosting
+from pipeline.render.data.shapes import FILES
 
 DRAWS = 20
 SEED = 1
@@ -54,7 +55,8 @@ def estimate(site: Path, models: int) -> dict[str, tuple[float, float]]:
         if kind.name in ("model pages", "files for programs: models"):
             grown = (times, times)
         elif kind.name in BY_SHAPE:
-            grown = (1 if kind.name.startswith("slices") else shapes, shapes)
+            # shapes lie together in so many files at most
+            grown = (1 if kind.name.startswith("slices") else min(shapes, FILES / files), shapes)
         elif kind.name == "organisation pages":
             grown = (makers, times)  # their lines are the models'
         elif kind.name == "previews":

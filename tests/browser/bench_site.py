@@ -61,12 +61,14 @@ SORT = """async () => {
 }"""
 
 
-# Chromium's own "Fast 3G"
-FAST_3G = {
-    "offline": False,
-    "downloadThroughput": 1.6 * 1024 * 1024 / 8 * 0.9,
-    "uploadThroughput": 750 * 1024 / 8 * 0.9,
-    "latency": 150 * 3.75,
+# A phone's network as it is usually meant, and as Chromium's tools have it under that name: the same bytes, with nearly four times the latency
+NETWORKS = {
+    "Fast 3G": {"downloadThroughput": 1.6e6 / 8, "uploadThroughput": 768e3 / 8, "latency": 150},
+    "Chromium's Fast 3G": {
+        "downloadThroughput": 1.6 * 1024 * 1024 / 8 * 0.9,
+        "uploadThroughput": 750 * 1024 / 8 * 0.9,
+        "latency": 150 * 3.75,
+    },
 }
 SENT = """() => {
     const [page] = performance.getEntriesByType("navigation"), paint = performance.getEntriesByName("first-contentful-paint")[0];
@@ -124,20 +126,21 @@ def first_screen(browser, folder: str) -> None:
     server = _Server(("127.0.0.1", 0), functools.partial(_Packed, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/"
-    found, typed = [], []
-    for _ in range(REPEATS):
-        context = browser.new_context(viewport={"width": 390, "height": 844})
-        page = context.new_page()
-        context.new_cdp_session(page).send("Network.emulateNetworkConditions", FAST_3G)
-        page.goto(url, wait_until="commit")
-        page.wait_for_selector('html[data-almanac="ready"]', timeout=60_000)
-        found.append(page.evaluate(SENT))
-        context.close()
-    # `text` is the answer for a common card, which needs no script; `ready` the answer for one's own
-    for name, unit in (("text", "ms"), ("first", "bytes"), ("ready", "ms"), ("bytes", "bytes"), ("requests", "")):
-        print(
-            f"front   {name:10} median {statistics.median(each[name] for each in found):9,.0f} {unit}   Fast 3G, packed"
-        )
+    for network, conditions in NETWORKS.items():
+        found = []
+        for _ in range(REPEATS):
+            context = browser.new_context(viewport={"width": 390, "height": 844})
+            page = context.new_page()
+            context.new_cdp_session(page).send("Network.emulateNetworkConditions", {"offline": False} | conditions)
+            page.goto(url, wait_until="commit")
+            page.wait_for_selector('html[data-almanac="ready"]', timeout=60_000)
+            found.append(page.evaluate(SENT))
+            context.close()
+        # `text` is the answer for a common card, which needs no script; `ready` the answer for one's own
+        for name, unit in (("text", "ms"), ("first", "bytes"), ("ready", "ms"), ("bytes", "bytes"), ("requests", "")):
+            median = statistics.median(each[name] for each in found)
+            print(f"front   {name:10} median {median:9,.0f} {unit}   {network}, packed")
+    typed = []
     page = browser.new_page()
     page.route("**/data/window/chat.json*", many_works)
     page.goto(f"{url}?gpu=rtx-4090")

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 from playwright.sync_api import sync_playwright
 
-from pipeline.render import render
 from tests.conftest import NO_BROWSER
-from tests.render.tiny_tables import build
+from tests.render.tiny_tables import built, rendered
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# the shell is the same engine without windows: a page costs a third
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def find_browser(own: str = "") -> str:
@@ -49,21 +49,18 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory):
+def tiny():
     """The tables that the site is rendered from: their folder, and those that limits ask."""
-    folder = tmp_path_factory.mktemp("tiny") / "tables"
-    build(folder)
+    folder = built()
     return {"folder": folder} | {
         name: pl.read_parquet(folder / f"{name}.parquet").to_dicts() for name in ("gpu", "constant")
     }
 
 
 @pytest.fixture(scope="session")
-def site_url(tmp_path_factory, tiny):
-    folder = tmp_path_factory.mktemp("browser")
-    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder / "site")))
-    url = f"http://127.0.0.1:{server.server_port}/"
-    render(tiny["folder"], folder / "site", site_url=url)
+def site_url():
+    server = _Server(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(rendered().parent)))
+    url = f"http://127.0.0.1:{server.server_port}/{rendered().name}/"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield url
@@ -92,7 +89,7 @@ def open_page(browser, site_url):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         # what is fetched ahead for scripts is of no use to a page without them, which a browser remarks after some seconds
         is_plain = not options.get("java_script_enabled", True)
         page.on(

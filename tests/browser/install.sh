@@ -1,9 +1,21 @@
 #!/bin/sh
 # Finds the browser of the tests, or installs one: from the system's packages where that is allowed, else Playwright's own build.
+# Of the system's packages the shell without windows comes first: a page costs a third there. With ALMANAC_BROWSER=light it is installed beside
+# another browser too.
 # Exit status: 0 there is one, 3 there is none and none could be installed, so that all other tests can still run; under CI=true 1.
 set -eu
 bin=$1
-for name in "${CHROMIUM:-}" chromium chromium-browser google-chrome google-chrome-stable; do
+from_packages() {
+    command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ] || return 1
+    apt-get update -qq >/dev/null 2>&1 || return 1
+    for package in "$@"; do
+        if DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; then return 0; fi
+    done
+    return 1
+}
+if [ "${ALMANAC_BROWSER:-}" = light ] && [ -z "${CHROMIUM:-}" ] && ! command -v chromium-headless-shell >/dev/null 2>&1
+then from_packages chromium-headless-shell || true; fi
+for name in "${CHROMIUM:-}" chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
     if [ -n "$name" ] && command -v "$name" >/dev/null 2>&1; then exit 0; fi
 done
 if "$bin/python" - <<'PYTHON'
@@ -15,10 +27,7 @@ with sync_playwright() as play:
 PYTHON
 then exit 0; fi
 echo "No Chromium found; installing one for the browser tests ..." >&2
-if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
-    if apt-get update -qq >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1
-    then exit 0; fi
-fi
+if from_packages chromium-headless-shell chromium; then exit 0; fi
 if "$bin/python" -m playwright install chromium >/dev/null 2>&1; then exit 0; fi
 case "${CI:-}" in
     "" | 0 | false) ;;

@@ -40,7 +40,7 @@ def asked() -> list[dict[str, str]]:
 
 
 ANSWER = """async ([index, typed]) => {
-    const { Finder } = await import("/assets/almanac/find.js");
+    const { Finder } = await import("/deep/assets/almanac/find.js");
     const finder = new Finder(index);
     return typed.map((text) => finder.search(text).map((entry) => entry.path));
 }"""
@@ -73,7 +73,7 @@ def test_a_search_takes_less_than_a_blink(open_page, real_index):
     """Each letter of a query over all names; a generous limit, since other jobs share the machine."""
     took = open_page("about/").evaluate(
         """async ([index, typed]) => {
-            const { Finder } = await import("/assets/almanac/find.js");
+            const { Finder } = await import("/deep/assets/almanac/find.js");
             const finder = new Finder(index);
             finder.search("warm");
             return typed.map((text) => { const start = performance.now(); finder.search(text); return performance.now() - start; });
@@ -186,7 +186,7 @@ def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, n
 def test_a_size_is_not_the_beginning_of_another_word(open_page):
     found = open_page("about/").evaluate(
         """async () => {
-            const { filter, fold } = await import("/assets/almanac/find.js");
+            const { filter, fold } = await import("/deep/assets/almanac/find.js");
             const names = ["a/Qwen3-8B", "b/Qwen3-8bit", "c/Qwen3-1.8B", "d/Qwen3-4B", "e/LLaMA-8B-W4A16", "f/Mixtral-8x7B"].map(fold);
             const all = (text) => names.map((_, i) => i).filter(filter(names, text));
             return [all("8b"), all("qwen 8b"), all("8bi"), all("7b"), all("8x7b"), all("1.8b"), all("llama"), all("w4a16")];

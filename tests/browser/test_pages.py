@@ -26,6 +26,7 @@ PAGES = [
     "calculator/?model=acme/Alpha-7B-Instruct",
     "which-card/?model=acme/Alpha-7B-Instruct",
     "method/rules-of-thumb/",
+    "plans/",
     "changes/",
 ]
 

@@ -12,12 +12,12 @@ import pytest
 from playwright.sync_api import expect
 
 from pipeline.book.facts import read_measured
-from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import build
 from pipeline.render import render, words
 from pipeline.render.data import pictures, tables
 from tests.browser.conftest import _Quiet, _Server
 from tests.browser.test_model_page import BEYOND, PAPER
+from tests.once import bundled_snapshot
 
 pytestmark = pytest.mark.browser
 # one that generates and reads far, mixture of experts with windows, an encoder of 512 tokens, and two pipelines
@@ -38,7 +38,7 @@ VERDICTS = {"fits on": "fits", "is tight on": "tight", "does not fit on": "no", 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    whole = newest_snapshot()
+    whole = bundled_snapshot()
     some = dataclasses.replace(
         whole,
         records=tuple(record for record in whole.records if record.model_id in MODELS),
@@ -305,3 +305,74 @@ def test_what_helps_where_it_does_not_fit_is_what_sql_says(open_page, folder):
                 f"gpu_count := {count}, sharding := 'zero3'), gpu where gpu_id = 'rtx-3060-12gb'"
             ).fetchone()
             assert (needs <= capacity) is holds
+
+
+SPLIT = "SELECT * FROM layers_that_fit($gpu, $model, dtype_id := $dtype, context_tokens := 8192)"
+MOST = """
+    SELECT max(gpu_layers) FILTER (cpu_expert_layers = 0), min(cpu_expert_layers) FILTER (gpu_layers = most)
+    FROM (SELECT *, max(gpu_layers) OVER () AS most FROM cpu_split WHERE model_id = $model AND dtype_id = $dtype), gpu
+    WHERE gpu_id = $gpu AND gpu_bytes * (1 + error_band) <= capacity_bytes
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "gpu"),
+    [("Qwen/Qwen3-8B", "gguf-q4_k_m", "gtx-1050-ti"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060")],
+)
+def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folder, model, dtype, gpu):
+    asked = {"model": model, "dtype": dtype, "gpu": gpu}
+    with released(folder) as connection:
+        split = connection.sql(SPLIT, params=asked).pl().row(0, named=True)
+        # the table that people join says the same as the macro
+        assert connection.execute(MOST, asked).fetchone() == (split["gpu_layers"], split["cpu_expert_layers"])
+    flags = f"-ngl {split['gpu_layers']}"
+    host = words.gib(split["host_bytes"])
+    page = open_page(f"models/{model}/?gpu={gpu}")
+    note = page.locator("[data-mine] li", has_text="Shared with the CPU")
+    expect(note).to_contain_text(flags)
+    expect(note).to_contain_text(f"{split['gpu_layers']} of {split['layer_count'] + 1} layers on the card")
+    expect(note).to_contain_text(host)
+    if split["cpu_expert_layers"]:
+        expect(note).to_contain_text(f"-ngl 99 --n-cpu-moe {split['cpu_expert_layers']}")
+        flags, host = f"-ngl 99 --n-cpu-moe {split['cpu_expert_layers']}", words.gib(split["cpu_expert_host_bytes"])
+    command = page.locator('.run[data-engine="llama.cpp"]')
+    expect(command.locator("code")).to_contain_text(f" {flags} ")
+    expect(command.locator("small")).to_contain_text(f"needs {host} GiB of the computer’s memory")
+    calculator = open_page(f"calculator/?model={model}&dtype_id={dtype}&context_tokens=8192&gpu={gpu}")
+    expect(calculator.locator('.answer [data-part="split"]')).to_contain_text(f"-ngl {split['gpu_layers']}")
+    front = open_page(f"?gpu={gpu}&find={model.partition('/')[2]}")
+    expect(front.locator("#window tbody.misses tr", has_text=model.partition("/")[2])).to_contain_text(
+        f"-ngl {split['gpu_layers']}"
+    )
+
+
+def test_a_card_says_of_what_does_not_fit_how_many_layers_do(open_page, folder):
+    cell = open_page("gpus/gtx-1050-ti/").locator("#fits-table tbody tr", has_text="Qwen3-8B").locator("td").last
+    with released(folder) as connection:
+        asked = {"model": "Qwen/Qwen3-8B", "dtype": "gguf-q4_k_m", "gpu": "gtx-1050-ti"}
+        split = connection.sql(SPLIT, params=asked).pl().row(0, named=True)
+    assert cell.inner_text().split("\n") == [
+        f"{split['gpu_layers']} of {split['layer_count'] + 1} layers",
+        f"+ {words.gib(split['host_bytes'])} GiB of RAM",
+    ]
+
+
+@pytest.mark.parametrize("path", ["", "gpus/rtx-4090/"])
+def test_programs_that_run_llama_cpp_are_named_beside_it(open_page, path):
+    assert "LM Studio and Ollama" in open_page(path).locator("p.fine", has_text="llama.cpp").first.inner_text()
+
+
+def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_page, browser):
+    text = (folder / "site/models/Qwen/Qwen3-8B/index.html").read_text(encoding="utf-8")
+    assert "md-search" not in text and text.count("assets/almanac/frame-model-") == 1
+    page = open_page("models/Qwen/Qwen3-8B/")
+    expect(page.locator("header .md-logo").first).to_be_visible()
+    expect(page.locator(".md-tabs__link", has_text="Calculator")).to_be_visible()
+    assert page.locator('[data-md-component="header-topic"] .md-ellipsis').inner_text() in ("", "Qwen/Qwen3-8B")
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(page.url)
+    expect(plain.locator(".plain-nav a")).to_have_text(
+        ["VRAM Almanac", "Models", "GPUs", "Calculator", "How we know", "Data"]
+    )
+    context.close()

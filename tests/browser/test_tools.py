@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.render.tiny_tables import HOSTILE
+from tests.render.tiny_tables import HOSTILE, SITE
 
 pytestmark = pytest.mark.browser
 
@@ -112,13 +112,13 @@ def test_the_badge_is_a_picture_that_says_it(open_page):
     assert "GPU memory: 12 GB in 4-bit" in badge
 
 
-def test_a_preview_picture_is_one(open_page):
+def test_a_preview_picture_is_one(open_page, site_url):
     page = open_page("models/acme/Alpha-7B-Instruct/")
     address = page.locator('meta[property="og:image"]').get_attribute("content")
     assert re.search(r"/assets/previews/[0-9a-f]{16}\.png$", address)
     size = page.evaluate(
         "async (a) => { const i = new Image(); i.src = a; await i.decode(); return [i.naturalWidth, i.naturalHeight]; }",
-        address,
+        address.replace(SITE, site_url),
     )
     assert size == [1200, 630]
 

@@ -9,12 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
-from pipeline.confirm.borrowing import TWO_SHAPES, Lenders, settled
+from pipeline.confirm.borrowing import TWO_SHAPES, Lenders, lent_on, settled
 from pipeline.confirm.grade import Graded, grade
 from pipeline.confirm.stored import extras_by_sum
 from pipeline.hub.record import Record
-from pipeline.hub.snapshot import newest_snapshot
 from tests.anatomy import small_model
+from tests.once import bundled_snapshot
 
 LLAMA = {**small_model.LLAMA, "torch_dtype": "bfloat16"}
 COUNT = read_config(LLAMA).parameter_count
@@ -43,6 +43,28 @@ def test_a_base_model_whose_count_is_another_lends_nothing():
     assert borrowed(record, BASE) == (record, UNKNOWN)
     silent = replace(record, stored_parameter_count=None)
     assert borrowed(silent, BASE) == (silent, UNKNOWN)
+
+
+def test_a_shape_that_was_lent_is_lent_on_to_what_was_made_of_it_and_to_gguf_files():
+    dims = replace(
+        BARE,
+        model_id="org/dims",
+        config=DIMS | {"num_key_value_heads": 1},
+        config_kind="partial",
+        ffn_width_reported=1280,
+    )
+    copies = [
+        replace(BARE, model_id="org/made", base_model_id="org/dims", stored_parameter_count=COUNT),
+        replace(BARE, model_id="org/file", parameters_kind="exact_gguf"),
+        replace(BARE, model_id="org/another"),
+        replace(BARE, model_id="org/larger", base_model_id="org/dims", stored_parameter_count=COUNT + 1),
+    ]
+    lenders = Lenders([])
+    own = [settled(lenders, record, UNKNOWN) for record in (dims, *copies)]
+    assert [found.grade for _, found in own] == ["matched", *["unknown"] * 4]
+    grades = {record.model_id: found.grade for record, found in lent_on(own)}
+    assert grades.pop("org/dims") == grades.pop("org/made") == grades.pop("org/file") == "matched"
+    assert set(grades.values()) == {"unknown"}
 
 
 def test_a_gguf_file_may_hold_rotary_factors_and_no_packed_weights():
@@ -309,8 +331,8 @@ def test_dims_of_an_ocr_model_are_completed_where_its_total_comes_out(named, wor
 
 
 def test_diffusion_gemma_is_gemma_4_and_a_block_for_its_last_guess():
-    lender = next(r for r in newest_snapshot().records if r.model_id == "google/gemma-4-26B-A4B")
-    record = next(r for r in newest_snapshot().records if r.model_id == "google/diffusiongemma-26B-A4B-it")
+    lender = next(r for r in bundled_snapshot().records if r.model_id == "google/gemma-4-26B-A4B")
+    record = next(r for r in bundled_snapshot().records if r.model_id == "google/diffusiongemma-26B-A4B-it")
     _, found = borrowed(record, lender)
     alone = read_config(lender.config)
     assert found.grade == "matched" and found.anatomy.parameter_count == record.stored_parameter_count

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pipeline.anatomy import read_config
 from pipeline.confirm.grade import grade
 from pipeline.confirm.recipes import explain_recipe
-from pipeline.hub.snapshot import newest_snapshot
+from tests.once import bundled_snapshot
 
 FLASH, PRO = "nvidia/DeepSeek-V4-Flash-NVFP4", "nvidia/DeepSeek-V4-Pro-NVFP4"
 DENSE, SPARSE = "ornith-ai/Ornith-1.5-9B-MLX-6bit", "ornith-ai/Ornith-1.5-35B-A3B-MLX-8bit"
 ONE_BIT = "prism-ml/Bonsai-27B-mlx-1bit"
-RECORDS = {r.model_id: r for r in newest_snapshot().records if r.model_id in (FLASH, PRO, DENSE, SPARSE, ONE_BIT)}
+RECORDS = {r.model_id: r for r in bundled_snapshot().records if r.model_id in (FLASH, PRO, DENSE, SPARSE, ONE_BIT)}
 ANATOMY = read_config(RECORDS[FLASH].config)
 
 

@@ -14,8 +14,8 @@ from pipeline.confirm.borrowing import Lenders, settled
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.strangers import CANDIDATES, is_stranger, readings
 from pipeline.hub.record import Record
-from pipeline.hub.snapshot import newest_snapshot
 from tests.anatomy.small_model import LLAMA
+from tests.once import bundled_snapshot
 
 CONFIG = {
     **LLAMA,
@@ -104,7 +104,7 @@ def test_hostile_fields_never_fail(changes):
 def test_real_configs_under_a_name_that_nobody_knows_keep_their_count(model_type):
     own = [
         r
-        for r in newest_snapshot().records
+        for r in bundled_snapshot().records
         if r.config_kind == "verbatim" and r.config.get("model_type") == model_type and r.stored_parameter_count
     ]
     for record in own[:5]:

@@ -33,10 +33,19 @@ QUERIES = {
     "gpus_called": "SELECT count(*) = 1 FROM gpus_called('4090')",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
     "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
+    "plan_for": f"SELECT verdict = 'fits' FROM plan_for('h100-sxm', '{TEXT}', users := 3)",
+    "serving_plans_in": "SELECT verdict = 'fits' FROM internal.serving_plans_in('one_plan') ORDER BY plan_rank",
+    "plan_training_for": f"SELECT finishes = 'yes' FROM plan_training_for('h100-sxm', '{TEXT}', data_bytes := 1000000)",
+    "training_plans_in": "WITH way AS (FROM plans_for('h100-sxm', 'Qwen/Qwen3-8B', phase_id := 'lora')) SELECT hours > 0 "
+    "FROM internal.training_plans_in('one_training', 'way') ORDER BY plan_rank",
+    "techniques_for": f"SELECT total_bytes > 0 FROM techniques_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
     "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",
     "speed_on": f"SELECT decode_tokens_per_second_most > 0 FROM speed_on('rtx-4090', '{TEXT}')",
     "layer_weights": f"SELECT count(*) = 36 FROM internal.layer_weights('{TEXT}')",
+    "layer_weights_in": f"WITH pairs AS (SELECT '{TEXT}' AS model_id, 'gguf-q4_k_m' AS dtype_id) "
+    "SELECT count(*) = 36 FROM internal.layer_weights_in('pairs')",
+    "fits_together": f"SELECT count(verdict) = 2 FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], '{TEXT}')",
     "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
     "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",
     "pictures": "SELECT count(*) = 1 FROM internal.pictures('one_picture')",
@@ -48,6 +57,7 @@ QUERIES = {
 BESIDES = [
     "SELECT gpu_named('NVIDIA GeForce RTX 4090', 25757220864) = 'rtx-4090'",
     "SELECT count(*) > 0 FROM footprint",
+    f"SELECT count(*) > 36 FROM cpu_split WHERE model_id = '{TEXT}' AND dtype_id = 'gguf-q4_k_m'",
     "SELECT internal.system_bytes(gpu, 'windows', constants) > 0 FROM gpu, internal.constants WHERE gpu_id = 'rtx-4090'",
     f"SELECT count(verdict) > 0 FROM compatibility WHERE model_id = '{TEXT}' AND gpu_id = 'rtx-4090'",
     "SELECT count(*) > 0 FROM (SELECT internal.ladder_contexts(m, k) FROM internal.shape AS m, internal.constants AS k)",
@@ -61,6 +71,12 @@ connection.execute("SET enable_progress_bar = false")  # 1.5 prints it wherever 
 connection.execute("CREATE TEMP TABLE one_scenario AS " + sys.argv[3])
 picture = "SELECT 'google/gemma-4-12B-it' AS model_id, NULL::BIGINT AS image_width, NULL::BIGINT AS image_height"
 connection.execute("CREATE TEMP TABLE one_picture AS " + picture)
+plan = "SELECT 'Qwen/Qwen3-8B' AS model_id, 'h100-sxm' AS gpu_id, 'fp8' AS dtype_id, 3 AS users, 8192 AS context_tokens"
+connection.execute("CREATE TEMP TABLE one_plan AS " + plan + ", NULL AS kv_dtype_id, NULL AS engine_id")
+training = "SELECT 'Qwen/Qwen3-8B' AS model_id, 'h100-sxm' AS gpu_id, 'lora' AS phase_id, NULL::VARCHAR AS dtype_id, "
+numbers = ", ".join(f"{value}::DOUBLE AS {name}" for name, value in (("data_bytes", 1e6), ("data_tokens", "NULL"), ("days", 1),
+    ("epochs", 1), ("bytes_per_token", "NULL"), ("global_batch_tokens", "NULL"), ("price_per_gpu_hour", "NULL")))
+connection.execute("CREATE TEMP TABLE one_training AS " + training + numbers)
 print(json.dumps([duckdb.__version__, [connection.execute(query).fetchall()[0][0] for query in json.loads(sys.argv[4])]]))
 """
 

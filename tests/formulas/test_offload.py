@@ -99,3 +99,57 @@ def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
 def test_what_is_not_known_has_a_reason(book, card, model, dtype, why):
     row = ask(book, card, model, dtype_id=dtype, context_tokens=4096)
     assert row["gpu_layers"] is None and row["gpu_bytes"] is None and why in row["unknown_reason"]
+
+
+def together(book, cards, model, **scenario):
+    named = "".join(f", {name} := ${name}" for name in scenario)
+    result = book.execute(f"FROM fits_together($cards, $model{named})", {"cards": cards, "model": model} | scenario)
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def test_like_cards_together_hold_what_so_many_of_them_do(book, footprint_of):
+    model = "meta-llama/Llama-3.3-70B-Instruct"
+    rows = together(book, ["rtx-3090", "rtx-3090"], model, context_tokens=8192)
+    whole = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192, gpu_count=2)
+    # 81 slots: the first card has one more, the last has the output
+    assert [row["gpu_layers"] for row in rows] == [41, 40]
+    assert max(row["gpu_bytes"] for row in rows) == pytest.approx(whole["total_bytes"], rel=0.03)
+    assert {row["verdict"] for row in rows} == {"fits"}
+
+
+def test_unlike_cards_hold_layers_by_what_they_give(book, footprint_of):
+    """As load_tensors of llama.cpp has it: slot i of n + 1 lies where the share of the cards up to there is more than i / (n + 1)."""
+    cards, model = ["rtx-3090", "rtx-3060-12gb"], "Qwen/Qwen3-32B"
+    rows = together(book, cards, model, context_tokens=8192)
+    shares = [row["capacity_bytes"] // 2**20 for row in rows]
+    slots = 64 + 1
+    on_the_first = lambda first: sum(i / slots < first / sum(shares) for i in range(slots))  # noqa: E731
+    expected = on_the_first(shares[0])
+    assert [row["gpu_layers"] for row in rows] == [expected, slots - expected]
+    assert {row["engine_setting"] for row in rows} == {f"--tensor-split {shares[0]},{shares[1]}"}
+    assert [row["verdict"] for row in rows] == ["fits", "fits"]
+    one, two = (footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192, gpu_count=n) for n in (1, 2))
+    [(embedding,)] = book.execute(
+        "SELECT embedding_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'gguf-q4_k_m'", [model]
+    ).fetchall()
+    beside = 2 * (two["activations_bytes"] + two["overhead_bytes"])
+    held = one["weights_bytes"] - embedding + one["kv_cache_bytes"] + one["kv_padding_bytes"]
+    assert sum(row["gpu_bytes"] for row in rows) == pytest.approx(held + beside, abs=4)
+    # in the other order the small card has the first layers
+    assert together(book, cards[::-1], model, context_tokens=8192)[0]["gpu_layers"] == on_the_first(shares[1])
+
+
+@pytest.mark.parametrize(
+    ("cards", "scenario", "why"),
+    [
+        (["rtx-3090", "rtx-9999"], {}, "rtx-9999"),
+        (["rtx-3090"], {}, "two or more"),
+        (["rtx-3090", "rx-7900-xtx"], {}, "different makers"),
+        (["rtx-3090", "rtx-3060-12gb"], {"dtype_id": "bf16"}, "only llama.cpp"),
+    ],
+)
+def test_what_is_not_known_of_cards_together_has_a_reason(book, cards, scenario, why):
+    rows = together(book, cards, "Qwen/Qwen3-8B", **scenario)
+    assert len(rows) == len(cards)
+    assert all(row["verdict"] is None and why in row["unknown_reason"] for row in rows)

@@ -16,6 +16,7 @@ import pytest
 from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
 from pipeline.press import blank, build
+from pipeline.press.lookup import LAYERS, WEIGHED
 from tests.formulas import old_readers
 
 FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
@@ -24,7 +25,7 @@ FEW = [old_readers.TEXT, old_readers.PIPELINE, old_readers.SEES]
 
 @pytest.fixture(scope="module")
 def small_file(bundled, tmp_path_factory):
-    """A book of three models as a file, with one published footprint."""
+    """A book of three models as a file, with two published footprints."""
     path = tmp_path_factory.mktemp("old") / build.DATABASE
     frames = {
         name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
@@ -33,8 +34,16 @@ def small_file(bundled, tmp_path_factory):
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, frames)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
+        connection.execute("CREATE TEMP TABLE asked_layers AS FROM no_scenario")
+        connection.execute(  # what layers on the CPU are told of
+            f"INSERT INTO asked_layers BY NAME SELECT '{old_readers.TEXT}' AS model_id, 'gguf-q4_k_m' AS dtype_id, 8192 AS context_tokens, "
+            "1 AS sequences, 1 AS gpu_count"
+        )
         columns = ", ".join(row[0] for row in connection.execute("DESCRIBE footprint").fetchall())
-        connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('asked')")
+        for asked in ("asked", "asked_layers"):
+            connection.execute(f"INSERT INTO footprint BY NAME SELECT {columns} FROM footprints('{asked}')")
+        layered = "SELECT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
+        connection.execute(f"INSERT INTO {LAYERS} BY NAME WITH layered AS ({layered}) {WEIGHED}")
         build.write_file(connection, path)
     return path
 

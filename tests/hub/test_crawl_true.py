@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.confirm.grade import OWN_CONFIG
 from pipeline.hub.snapshot import FOLDER, snapshot_in
 from pipeline.press.anatomise import anatomise
 from tests.fake_hub.models import row
@@ -27,7 +26,7 @@ def served(case, bundled):
     shutil.copytree(FOLDER / "model", case.folder / "model")
     for name in ("snapshot.json", "popularity.csv"):
         shutil.copy(FOLDER / name, case.folder)
-    own = [r for r in bundled.records if r.config_kind in OWN_CONFIG and r.stored_parameter_count]
+    own = [r for r in bundled.records if r.config_kind == "verbatim" and r.stored_parameter_count]
     case.hub.granted = {None}
     chosen = own[:: max(1, len(own) // COUNT)][:COUNT]
     for record in chosen:

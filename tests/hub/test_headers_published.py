@@ -97,7 +97,7 @@ def test_headers_reach_every_table(tables):
                 f"SELECT total_bytes, unknown_reason FROM footprint_of('{model}', dtype_id := '{dtype}')"
             )
             assert answer.fetchall() == [
-                (None, "only its tensor headers are known: they give its weights, not what its layers cache")
+                (None, "only its tensors are known: they give its weights, not what its layers cache or compute")
             ]
     for model in ("org/plain", "org/packed", "org/wider"):
         answer = tables.execute(

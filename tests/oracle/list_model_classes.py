@@ -210,16 +210,21 @@ def main() -> None:
     import transformers
 
     from pipeline.anatomy.families import reader_for
+    from pipeline.anatomy.families.listed import listed  # list_modules.py keeps their lines
 
     source, rows = f"transformers-{transformers.__version__}", {}
     if FILE.exists():
         with FILE.open(newline="", encoding="utf-8") as file:
             kept = list(csv.DictReader(file))
         if not arguments.new:
-            kept = [row for row in kept if row["held_by"] == "code" or arguments.only not in row["model_type"]]
+            kept = [
+                r
+                for r in kept
+                if r["held_by"] == "code" or arguments.only not in r["model_type"] or r["model_type"] in listed()
+            ]
         rows = {(row["model_type"], row["class_name"]): row for row in kept}
     for model_type, names in sorted(classes().items()):
-        if not reader_for(model_type) or arguments.only not in model_type:
+        if not reader_for(model_type) or arguments.only not in model_type or model_type in listed():
             continue
         for class_name in names:
             if rows.get((model_type, class_name), {}).get("held_by") in (

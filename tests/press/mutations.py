@@ -25,8 +25,9 @@ from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
 from pipeline.base.bounds import LARGEST_SIZE
 from pipeline.hub.record import Record
-from pipeline.hub.snapshot import Snapshot, newest_snapshot
+from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import UNREADABLE, anatomise
+from tests.once import bundled_snapshot
 
 NUMBERS = (0, 1, -1, 2, 3, 7, 13, 100, 4097, 10**4, 10**5, 10**6, 10**7, 10**8, 10**8 + 1, 10**12, 2**31, 2**63, 10**40)
 FRACTIONS = (0.5, -0.5, 1e-300, 1e300, float("nan"), float("inf"), float("-inf"), -0.0, 1e8, 3.0)
@@ -71,7 +72,7 @@ MOST_SECONDS = 5  # of CPU for one config
 def originals() -> tuple[Record, ...]:
     """A record for each set of fields that configs of the snapshot have."""
     found: dict[Any, Record] = {}
-    for record in newest_snapshot().records:
+    for record in bundled_snapshot().records:
         if record.config:
             config = record.config
             form = (str(config.get("model_type")), str(config.get("_class_name")), str(config.get("architectures")))

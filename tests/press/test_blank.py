@@ -10,10 +10,10 @@ import pytest
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.cli import own
-from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import blank, build
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
+from tests.once import bundled_snapshot
 
 # text, experts and windows, images, an encoder with a decoder, a pipeline of parts
 FEW = {
@@ -27,7 +27,7 @@ FEW = {
 
 @pytest.fixture(scope="module")
 def frames():
-    snapshot = newest_snapshot()
+    snapshot = bundled_snapshot()
     found = anatomise(replace(snapshot, records=tuple(r for r in snapshot.records if r.model_id in FEW), rejected=()))
     assert set(found["model"]["model_id"]) == FEW
     return found

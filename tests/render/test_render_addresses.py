@@ -13,20 +13,21 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.press import hosting
 from pipeline.render import addresses, crew, render, words
+from pipeline.render.data import shapes
 from pipeline.render.data.tables import read
 from pipeline.render.pages import redirects
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 from tests.render.test_render import Page
-from tests.render.tiny_tables import MODELS, UNKNOWN, build
+from tests.render.tiny_tables import GPUS, MODELS, UNKNOWN, built
 
 LARGE = "https://files.example/releases/tables/"
 LIMIT = 20_000  # bytes of a file, so that some tables of a tiny almanac are too large
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("tables"))
+def tables():
+    return built()
 
 
 def rendered(tables, folder, **environment):
@@ -36,7 +37,8 @@ def rendered(tables, folder, **environment):
         for name, value in environment.items():
             patch.setenv(name, value)
         patch.setattr(addresses, "largest_file", lambda: LIMIT)
-        render(tables, folder)
+        summary = render(tables, folder)
+    assert summary["models"] == len(MODELS) and summary["gpus"] == len(GPUS)
     return folder
 
 
@@ -188,7 +190,9 @@ def test_a_model_of_which_nothing_is_known_has_a_page_and_nothing_beside_it(nowh
 
 
 def test_shapes_are_named_by_what_they_hold_and_lie_there_once(nowhere):
-    held = {file.stem: zlib.decompress(file.read_bytes()) for file in (nowhere / "data" / "shapes").iterdir()}
+    files = [shapes.unpacked(file.read_bytes()) for file in (nowhere / "data" / "shapes").iterdir()]
+    held = {name: zlib.decompress(content) for some in files for name, content in some.items()}
+    assert len(held) == sum(map(len, files))
     assert all(hashlib.sha256(content).hexdigest().startswith(name) for name, content in held.items())
     asked = {m for file in nowhere.rglob("*.html") for m in re.findall(r'data-shape="(\w+)"', file.read_text("utf-8"))}
     assert asked == held.keys()

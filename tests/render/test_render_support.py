@@ -12,12 +12,12 @@ from pipeline.render import words
 from pipeline.render.data import book as books
 from pipeline.render.data import tables
 from pipeline.render.data.support import Refusal, Support
-from tests.render.tiny_tables import REFUSED, build
+from tests.render.tiny_tables import REFUSED, built
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    return tables.read(build(tmp_path_factory.mktemp("tables")))
+def book():
+    return tables.read(built())
 
 
 def test_every_card_is_told_as_the_table_has_it(book):

@@ -7,6 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from pipeline.book.scenario import written_out
 from pipeline.press.build import SQL
 from pipeline.render import words
 from pipeline.render.data import book as books
@@ -16,7 +17,7 @@ from pipeline.render.data.mirror import Mirror, Untranslatable
 from pipeline.render.data.slices import slice_of
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import answer
-from tests.render.tiny_tables import SHORT, SHORT_TOKENS, build
+from tests.render.tiny_tables import SHORT, SHORT_TOKENS, built
 
 # the view and what it is made of
 FILES = (
@@ -28,8 +29,8 @@ FILES = (
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("tables"))
+def tables():
+    return built()
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def with_view(connection, tables):
         connection.execute(f"create table {name} as from almanac.{name}")
     connection.execute("create table program_known as select distinct program_id from almanac.program")
     for name in FILES:
-        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+        connection.execute(written_out((SQL / f"{name}.sql").read_text(encoding="utf-8")))
     connection.execute("create or replace table runs_on as from almanac.runs_on")
 
 

@@ -9,12 +9,12 @@ import pytest
 from pipeline.render.data import pictures, window, works
 from pipeline.render.data import tables as tables_module
 from pipeline.render.pages.models import ModelPages
-from tests.render.tiny_tables import build
+from tests.render.tiny_tables import built
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("tables"))
+def tables():
+    return built()
 
 
 @pytest.fixture(scope="module")

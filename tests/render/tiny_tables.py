@@ -6,6 +6,7 @@ The numbers are made up; the shape is pipeline.book.schema's, so that a page whi
 from __future__ import annotations
 
 import datetime
+import statistics
 from itertools import product
 from pathlib import Path
 
@@ -14,7 +15,11 @@ import polars as pl
 
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import changes
+from pipeline.render import render
+from tests.once import once
 
+DEEP = "deep"  # a site lives below the root of its host as well as at it
+SITE = f"https://almanac.example/{DEEP}/"
 GIB = 1024**3
 HOSTILE = "evil-org/\u202e<script>alert('x')</script>\"&-8B"
 UNKNOWN = "acme/No-Config"
@@ -93,10 +98,13 @@ CONSTANTS = dict(pl.read_csv(FACTS).select("constant_id", pl.col("value").cast(f
 REASON = "MXFP4 needs a block size that this model's projections do not divide into"
 
 
+# made-up errors of two rules of thumb, by model; the last model has none
+RULE_ERRORS = {"weights-times-2": (-0.4, 0.02, 0.3, 2.5), "weights-alone": (-0.2, -0.04, -0.6, -0.08)}
+
 # the book's own rules beside the footprint
 SQL, RULES = (
     FACTS.parents[1] / "sql",
-    ("words.sql", "speed/speed.sql", "pipelines/pipelines.sql"),
+    ("words.sql", "speed/speed.sql", "pipelines/pipelines.sql", "capacity/verdict.sql", "capacity/cpu_split.sql"),
 )
 
 
@@ -138,6 +146,7 @@ create or replace table shape as select model_id, parameter_count, max_context_t
     from model where parameter_count is not null;
 create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes,
     (token_elements * bits_per_weight / 8)::bigint as read_bytes from shape, dtype;
+create or replace table layer_weight (model_id varchar, dtype_id varchar, layer_bytes bigint[], expert_bytes bigint[], matrix_bytes bigint);
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
 create or replace table model_name as select lower(model_id) as name, model_id from model;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
@@ -232,7 +241,45 @@ def _models():
         }
 
 
+def _rules():
+    """Rules of thumb, and what each gives for each model."""
+    known = [m for m, row in MODELS.items() if row[0]]
+    rules, errors = [], []
+    for rank, (rule_id, shares) in enumerate(RULE_ERRORS.items(), 1):
+        of = list(zip(known, shares, strict=False))
+        rules.append(
+            {
+                "rule_id": rule_id,
+                "rule_rank": rank,
+                "name": rule_id.replace("-", " "),
+                "dtype_id": "bf16",
+                "phase_id": "inference",
+                "model_count": len(of),
+                "median_error": statistics.median(shares),
+                "near_share": sum(abs(e) <= 0.1 for e in shares) / len(of),
+                "under_share": sum(e < -0.1 for e in shares) / len(of),
+                "worst_under": min(shares),
+                "lowest_model_id": min(of, key=lambda pair: pair[1])[0],
+                "worst_over": max(shares),
+                "highest_model_id": max(of, key=lambda pair: pair[1])[0],
+                "source": "formats",
+            }
+        )
+        errors += [
+            {
+                "rule_id": rule_id,
+                "model_id": m,
+                "rule_bytes": int(GIB * 10 * (1 + e)),
+                "our_bytes": 10 * GIB,
+                "error": e,
+            }
+            for m, e in of
+        ]
+    return rules, errors
+
+
 def _rows():
+    rules, rule_errors = _rules()
     gpus = [
         {
             "gpu_id": gpu_id,
@@ -305,6 +352,48 @@ def _rows():
         ],
         "attention_layer": [layer | {"model_id": m, "elements_per_token": 2048} for m in known],
         "footprint": list(footprints()),
+        "plan_serving": [
+            {
+                "model_id": "acme/Alpha-7B-Instruct",
+                "dtype_id": dtype,
+                "engine_id": "vllm",
+                "gpu_id": gpu,
+                "users": users,
+                "context_tokens": 8192,
+                "plan_rank": 1,
+                "gpu_count": count,
+                "verdict": verdict,
+                "total_bytes": 9 * GIB,
+                "gpu_count_by_weights_times_users": users * 2,
+                "unknown_reason": None if verdict else "nobody knows",
+            }
+            for gpu, count, verdict in (("rtx-4090", 2, "multi-gpu"), ("h100-sxm", 1, "tight"), ("mi300x", 1, None))
+            for dtype in ("stored", "gguf-q4_k_m")
+            for users in (1, 3)
+        ],
+        "plan_training": [
+            {
+                "model_id": "acme/Alpha-7B-Instruct",
+                "phase_id": "lora",
+                "gpu_id": "h100-sxm",
+                "data_bytes": size,
+                "plan_rank": 1,
+                "gpu_count": count,
+                "verdict": "fits",
+                "finishes": finishes,
+                "hours": hours,
+                "hours_least": hours / 2,
+                "hours_most": 2 * hours,
+                "hardware_share": 0.4,
+            }
+            for size, count, finishes, hours in (
+                (1000, 1, "yes", 0.001),
+                (10**9, 4, "likely", 18.0),
+                (10**11, 1024, "no", 99.0),
+            )
+        ],
+        "rule_of_thumb": rules,
+        "rule_error": rule_errors,
         "measured": [
             {"measured_id": i, "metric": "peak", "strict_set": "A", "source": source}
             | (
@@ -369,10 +458,24 @@ def build(folder: Path) -> Path:
         for name in RULES:
             text = (SQL / name).read_text(encoding="utf-8")
             for statement in connection.extract_statements(text):
-                if "AS TABLE" not in statement.query and " pipeline_number(" not in statement.query:
+                if (
+                    "AS TABLE" not in statement.query
+                    and " VIEW cpu_split " not in statement.query
+                    and " pipeline_number(" not in statement.query
+                ):
                     connection.execute(statement.query)
         wide = ", ".join(f"{value}::double as {name}" for name, value in CONSTANTS.items())
         connection.execute(f"create table almanac.constants as select {wide}")
     versions = {"data_version": "tiny", "schema_version": "1.0.0", "snapshot_date": "2026-01-02"}
     changes.write(folder, folder, versions, folder / "release")
     return folder
+
+
+def built() -> Path:
+    """The same, made once for all tests."""
+    return once("tiny-tables", build)
+
+
+def rendered() -> Path:
+    """The site of them at SITE, made once for all tests."""
+    return once("tiny-site", lambda folder: render(built(), folder / DEEP, site_url=SITE)) / DEEP

@@ -141,8 +141,6 @@ def read_clap(fields: Fields) -> Anatomy:
     text_fields, audio = over(nested(fields, "text_config"), defaults), nested(fields, "audio_config")
     text = text_encoder(text_fields, "bert")
     text.linear("pooler", text.hidden, text.hidden)
-    if audio.flag("enable_fusion"):
-        raise UnknownAnatomy(f"{audio.where}: fusion is not described yet")
     swin = {
         "model_type": "swin",
         "embed_dim": audio.count("patch_embeds_hidden_size", default=96),
@@ -157,6 +155,8 @@ def read_clap(fields: Fields) -> Anatomy:
     said = {name: value for name, value in swin.items() if value is not None}
     tower = vision_tower(Fields(said, audio.where), "swin")[0]
     tower.norm(audio.count("num_mel_bins", default=64))
+    if audio.flag("enable_fusion"):
+        fuse(tower, audio)
     joint, projection = Part("projector", "projector"), fields.size("projection_dim")
     for width in (text.hidden, tower.hidden):
         joint.linear("projector_up", width, projection)
@@ -170,6 +170,23 @@ def read_clap(fields: Fields) -> Anatomy:
         vocab_size=text_fields.count("vocab_size"),
         max_context_tokens=text_fields.count("max_position_embeddings"),
     )
+
+
+def fuse(tower: Part, audio: Fields) -> None:
+    """Clips longer than the window: its parts through a convolution of their own, weighed against the whole by two small networks."""
+    if audio.text("fusion_type") == "channel_map":
+        raise UnknownAnatomy(f"{audio.where}: fusion by channels is not described yet")
+    width, channels = (
+        audio.count("patch_embeds_hidden_size", default=96),
+        audio.count("patch_embed_input_channels", default=1),
+    )
+    patch = audio.count("patch_size", default=4)
+    narrow = width // audio.count("aff_block_r", default=4)
+    tower.conv(width, channels, patch, 3 * patch)
+    tower.conv(narrow, width, 1, 1, layers=2)
+    tower.conv(width, narrow, 1, 1, layers=2)
+    tower.norm(narrow, layers=2)
+    tower.norm(width, layers=2)
 
 
 def as_audio(part: Part) -> Part:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
+from pipeline.anatomy.families.forecasters import CLASSES as FORECASTERS
+from pipeline.anatomy.families.forecasters import read_forecaster
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, label_count, nested
 from pipeline.anatomy.rows import Anatomy
@@ -20,6 +22,10 @@ from pipeline.anatomy.towers.part import Part
 def read_t5(fields: Fields) -> Anatomy:
     """transformers 5 ties the head of this family whatever the config says; checkpoints may hold a separate one."""
     model_type = fields.text("model_type")
+    if architecture_of(fields) in FORECASTERS:
+        return read_forecaster(fields, architecture_of(fields))
+    if chronos := fields.inner("chronos_config"):  # how the bins of a time series are made: no tensor
+        chronos.count("context_length")
     hidden, layers = fields.count("d_model"), fields.repeats("num_layers")
     decoder_layers = fields.repeats("num_decoder_layers", default=layers)
     heads, head_dim = fields.count("num_heads"), fields.size("d_kv")

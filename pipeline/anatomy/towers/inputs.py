@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import sizes
+from pipeline.anatomy.reading import nested, ratio, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
 from pipeline.anatomy.towers.images import (
     activation,
@@ -29,7 +29,10 @@ from pipeline.anatomy.towers.images import (
 )
 from pipeline.anatomy.towers.shapes import plain, shape_of
 from pipeline.anatomy.towers.tiles import cut, llama4, mllama, tiled
+from pipeline.anatomy.towers.timm import pictures
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
+
+CLAP_SAMPLE = 1001 * 64  # frames of a clip of ten seconds, and their mel bins
 
 
 def with_towers(fields: Fields, anatomy: Anatomy) -> Anatomy:
@@ -89,6 +92,20 @@ def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     return [plain(anatomy, "audio", fields.text("hidden_act"), reader="none", **facts)]
 
 
+def spectrogram(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """CLAP: the spectrogram of one clip as a picture, whose first stage has the most patches; fused, its parts beside the whole."""
+    inner = nested(fields, "audio_config")
+    side, patch = inner.size("spec_size", otherwise=256), inner.size("patch_size", otherwise=4)
+    hidden = inner.size("patch_embeds_hidden_size", otherwise=96)
+    tokens = (side // patch) ** 2
+    if not tokens:
+        raise ContradictoryConfig(f"{inner.where}.spec_size is {side}, less than one patch of {patch}")
+    width, frames = int(hidden * ratio(inner, "mlp_ratio", 4)), 4 if inner.flag("enable_fusion") else 1
+    facts = {"hidden_tensors": 11, "rotary_tensors": 0, "input_elements": -(-frames * CLAP_SAMPLE // tokens)}
+    named = inner.text("hidden_act", default="gelu")
+    return [Tower("audio", "none", "fixed", hidden, width, False, named, tokens_each=tokens, **facts)]
+
+
 # ---- encoders of text
 
 
@@ -140,4 +157,6 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "blip": blip,
     "whisper": whisper,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
+    "clap": spectrogram,
+    "timm_wrapper": pictures,
 }

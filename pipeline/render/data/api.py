@@ -27,6 +27,8 @@ ROOT = "api/v1"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 VERDICTS = ("fits", "shorter", "multi-gpu", "no", "unknown")
 TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "date": "string"}
+# Parts that hardly ever change with the context: one number says them then
+MAY_BE_ONE = ("kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
 # Of a model the index repeats what one chooses by.
 LISTED = ("model_id", "anatomy_grade", "parameter_count", "max_context_tokens", "downloads_30d", "pipeline_tag")
 
@@ -54,7 +56,13 @@ def footprint(key: tuple[str, str, str], points: list, published: list[int], ope
     row |= {name: opening[name] for name in ("optimizer_id", "checkpointing") if opening.get(name)}
     row |= {"context_tokens": along(contexts)}
     row |= {c: along(value) if isinstance(value, list) else value for c, value in parts.items()}
-    return row | {"total_bytes": along(totals), "error_band": along(bands)}
+    row |= {c: _same(row[c]) for c in MAY_BE_ONE if isinstance(row.get(c), list)}
+    return row | {"total_bytes": along(totals), "error_band": _same(along(bands))}
+
+
+def _same(values: list):
+    """One number for a list of the same: most parts of most rows are."""
+    return values[0] if values and len(set(values)) == 1 else values
 
 
 def cards(found: Iterable[tuple[str, tuple]]) -> list[dict]:
@@ -141,16 +149,23 @@ _IDS = {
     "dtype_id": {**_WORD, "description": "Format of the weights (table dtype)"},
     "engine_id": {**_WORD, "description": "Program that runs it (table engine)"},
 }
+
+
+def _along(number: dict, description: str) -> dict:
+    """A number for each place of the axis, or the one that it is at all of them."""
+    return {
+        "oneOf": [number, _list(number)],
+        "description": f"{description}; one number where it is the same at every one",
+    }
+
+
 _BYTES = {
     **{c: {**_COUNT, "description": f"{c.removesuffix('_bytes')}, at every context alike; absent: 0"} for c in PARTS},
-    **{
-        c: _list(_COUNT, description=f"{c.removesuffix('_bytes')}, for each of context_tokens; absent: 0 at all")
-        for c in ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
-    },
+    "kv_cache_bytes": _list(_COUNT, description="kv_cache, for each of context_tokens; absent: 0 at all"),
+    **{c: _along(_COUNT, f"{c.removesuffix('_bytes')}, for each of context_tokens; absent: 0") for c in MAY_BE_ONE},
 }
-_BAND = _list(
-    {"type": "number", "minimum": 0},
-    description="For each total our error as a share of it: plan with total × (1 + band)",
+_BAND = _along(
+    {"type": "number", "minimum": 0}, "For each total our error as a share of it: plan with total × (1 + band)"
 )
 _TOTAL = _list(_COUNT, description="The sum of the components, for each place of the axis")
 

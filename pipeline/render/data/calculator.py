@@ -20,14 +20,20 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
-# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines.
+# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines, layers beside the CPU.
 SCALARS = (
     "decode_reason",
     "decode_most",
     "prefill_most",
     "stage_of",
     "pipeline_whole",
+    "layer_caches",
+    "cpu_splits",
+    "most_layers",
+    "fewest_experts",
+    "has_layers_apart",
 )
+LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 
 
@@ -101,7 +107,8 @@ class Calculator:
             # where there are none the page says so; a word that cannot be translated fails the build
             if ENTRY in mirror.macros:
                 self.module = mirror.module(SCALARS)
-                self.tables = mirror.tables | {"constants"}  # what engines allow is asked of it beside the footprint
+                # what engines allow is asked of it beside the footprint
+                self.tables = mirror.tables | {"constants", LAYERS}
                 for row in _rows(connection, PARTS):
                     self.pipelines.setdefault(row.pop(KEY), []).append(row)
                 self.shared = (

@@ -34,6 +34,13 @@ def share(book: Book) -> dict | None:
     return {"low": low["value"], "high": high["value"], "source": titles.get(low["source"], low["source"])}
 
 
+def programs_of(book: Book, engine_id: str) -> list[str]:
+    """The programs that people know and that run this engine, by their names (table program)."""
+    rows = book["program"]
+    found = {row["name"] for row in rows if row["engine_id"] == engine_id and "inference" in row["phase_ids"].split()}
+    return sorted(found - {engine["name"] for engine in book["engine"]} - {engine_id})
+
+
 def data(book: Book) -> str:
     """Rows by the names of `columns`, and the share of the bound of speed that is usual."""
     rows = [[_short(gpu.get(name)) for name in COLUMNS] for gpu in book.gpus]

@@ -41,6 +41,8 @@ FUNCTIONS = {
             "list_bool_and",
             "list_append",
             "list_concat",
+            "list_slice",
+            "list_reverse_sort",
             "list_contains",
             "list_distinct",
             "flatten",

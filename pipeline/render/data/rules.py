@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from pipeline.book.facts import TABLES
+from pipeline.book.scenario import written_out
 from pipeline.render.data import column_words, scalar_words
 from pipeline.render.data.mirror import Mirror, Scope, Untranslatable
 
@@ -53,7 +54,7 @@ _MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO \w+\([^()]*\) AS
 def define(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the macros of FILES in a database; what is asked as a table needs the tables."""
     for name in FILES:
-        text = (TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+        text = written_out((TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8"))
         for statement in connection.extract_statements(text):
             if _MACRO.match(statement.query):
                 connection.execute(statement.query)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
 
 from pipeline.render.environment import environment, slug_gpu
 from pipeline.render.pages.gpus import GpuPages
 
+TOGETHER = 16  # cards whose texts are one file: a page of four fetches four at most
 OPENING = ("rtx-4090", "rtx-5090", "l40s", "h100-sxm")
 
 
@@ -19,12 +21,15 @@ class Compare:
         self.labels = [(group, what) for group, what, _text in first]
 
     def data(self) -> str:
-        """`data/compare.json`: what the rows are. The texts of a card lie beside its page."""
-        return _json(self.labels)
+        """`data/compare.json`: what the rows are, and in which file the texts of a card lie."""
+        return _json({"labels": self.labels, "file": {gpu_id: i // TOGETHER for i, gpu_id in enumerate(self.figures)}})
 
-    def of_card(self, gpu: dict) -> dict[str, str]:
-        """`figures.json`: a card's texts in the order of the rows."""
-        return {"figures.json": _json([text for _group, _what, text in self.figures[gpu["gpu_id"]]])}
+    def files(self) -> dict[str, str]:
+        """`data/figures/<n>.json`: of some cards each one's texts in the order of the rows."""
+        return {
+            f"figures/{n}.json": _json({gpu_id: [text for _group, _what, text in rows] for gpu_id, rows in some})
+            for n, some in enumerate(_batched(self.figures.items()))
+        }
 
     def body(self) -> str:
         """The page without JavaScript: a few common cards."""
@@ -38,5 +43,11 @@ class Compare:
         return template.render(gpus=[g | {"slug": slug_gpu(g["gpu_id"])} for g in chosen], groups=rows)
 
 
-def _json(value: list) -> str:
+def _batched(items: Iterable) -> Iterator[list]:
+    left = iter(items)
+    while some := list(islice(left, TOGETHER)):
+        yield some
+
+
+def _json(value: list | dict) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

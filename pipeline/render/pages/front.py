@@ -63,6 +63,7 @@ class Front:
             "sizes": self._sizes(),
             "has_speed": bool(self.window.of_file[wish.file]["reads"]),
             "share": cards.share(self.book),
+            "programs": cards.programs_of(self.book, "llama.cpp"),
             "about": self._about(),
             "macs": sorted(
                 (g for g in self.book.gpus if g["vendor"] == "apple"), key=lambda g: (g["capacity_bytes"], g["gpu_id"])

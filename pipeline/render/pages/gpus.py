@@ -9,8 +9,9 @@ import polars as pl
 from markupsafe import Markup
 
 from pipeline.render import words
-from pipeline.render.data import limits
+from pipeline.render.data import cards, limits
 from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.environment import environment
 from pipeline.render.pages.models import ModelPages
 
@@ -56,6 +57,8 @@ class GpuPages:
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
         self.fars = [s for dtype in FAR if (s := self._scenario("inference", dtype))]
         self.longest = {far: self._longest(far) for far in self.fars}
+        listed = [book.models[i]["model_id"] for i in self.listed]
+        self.splits = {far: Splits(book.folder, listed, far.dtype_id) for far in self.fars}
 
     def _scenario(self, phase: str, dtype: str, engine: str | None = None) -> Scenario | None:
         rows = self.book.rows([phase], dtype_id=dtype, **self.book.default(phase))
@@ -85,6 +88,8 @@ class GpuPages:
         """How far the card goes with a model, as a cell."""
         row = self.book.models[model]
         found = self.longest[far].get(row["model_id"], {}).get(gpu["gpu_id"])
+        if found == 0 and (split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"])):
+            return _shared(split)
         return words.limit_cell(found, None, row["max_context_tokens"])
 
     def _answer(self, gpu: dict) -> list[dict]:
@@ -181,6 +186,7 @@ class GpuPages:
             asked=f"at {words.tokens(first.context_tokens)} tokens for one user" if first else "",
             known=max((len(ranked[0].rows) for ranked in self.ranked.values()), default=0),
             counts=self.counts,
+            programs=cards.programs_of(self.book, "llama.cpp"),
             refused=self._refused(gpu),
             formats=[self._format(s, gpu) for s in self.inference if not self._word(s, gpu)],
             tasks=self._tasks(gpu),
@@ -307,6 +313,18 @@ def _least(row, n: int, counts: list[int]) -> float:
     """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
     bands = [row[-2] if gpus == 1 else row[-1] for gpus in counts[:n]]
     return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
+
+
+def _shared(split: Split) -> Markup:
+    """What of a model goes to the card, and the computer's memory that the rest takes, as a cell."""
+    told = (
+        f"all but {split.cpu_expert_layers} layers’ experts"
+        if split.cpu_expert_layers
+        else f"{split.gpu_layers} of {split.layer_count} layers"
+    )
+    return Markup('<td class="v-multi-gpu" title="llama.cpp {}">{}<br><small>+ {} GiB of RAM</small></td>').format(
+        split.flags, told, words.gib(split.host_bytes)
+    )
 
 
 def _lost(gib: float) -> str:

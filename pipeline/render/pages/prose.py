@@ -23,6 +23,7 @@ from pipeline.render.pages.compare import Compare
 from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import GpuPages
 from pipeline.render.pages.models import LISTED, ModelPages
+from pipeline.render.pages.plans import Plans
 from pipeline.render.pages.rules import Rules
 from pipeline.render.shell import SLOT
 
@@ -146,6 +147,12 @@ class Prose:
 
     def slot_rules(self, _argument) -> str:
         return self._render("rules.html", rows=Rules(self.book, self.pages).rows())
+
+    def slot_serving(self, _argument) -> str:
+        return self._render("serving.html", tables=Plans(self.book, self.pages).serving())
+
+    def slot_trainings(self, _argument) -> str:
+        return self._render("trainings.html", tables=Plans(self.book, self.pages).trainings())
 
     def slot_engines(self, _argument) -> str:
         used = {}

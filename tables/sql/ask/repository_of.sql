@@ -1,15 +1,16 @@
 -- repository_of('TheBloke/Llama-2-7B-GPTQ'): which model and which format a name speaks of that is not a model's own.
 --
 --   a repository of a quantisation (…-AWQ, …-bnb-4bit, mlx-community/…-4bit, …-GGUF:Q4_K_M), a file of GGUF, a tag of
---   Ollama (llama3.1:8b-instruct-q4_K_M), or a model's name without its organisation; one row, and no model where
---   nothing is found. A model is found by the letters and digits of its name, also with -Instruct, -it or -Chat behind
---   it; of several the one that is known, and most downloaded
+--   Ollama (deepseek-r1:32b, llama3.1:8b-instruct-q4_K_M, mistral), or a model's name without its organisation; one
+--   row, and no model where nothing is found. A model is found by the letters and digits of its name, also with
+--   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
+--   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name.
 --
 -- gpus_called('A100 40G'): the cards that go by a name, without the maker's words, and with its memory where that is
--- said; none, one, or several that differ in what was not said.
+-- said; none, one, or several that differ in what was not said. "16 GB Mac" is every chip of Apple with that memory.
 --
--- Units: GiB. Source: the tables repository_name, model, gpu. Not covered: names that are neither a model's nor made
--- by these patterns.
+-- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
+-- nor made by these patterns.
 
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
@@ -20,7 +21,21 @@ SELECT plain_name(model_id) AS name,
 FROM model GROUP BY plain_name(model_id);
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
-WITH named AS (SELECT regexp_replace(trim(asked::VARCHAR), '^(https?://)?(hf\.co|huggingface\.co)/', '') AS name),
+WITH named AS (
+    SELECT regexp_replace(trim(asked::VARCHAR), '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/',
+        '') AS name
+),
+said AS (
+    SELECT lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
+        split_part(tag, '-', 1) AS ollama_size
+    FROM named
+),
+tagged AS (
+    SELECT known.base_name, known.file_bytes, tag = '' AS is_bare, tag IN ('', 'latest', said.ollama_size) AS is_plain,
+        iif(is_plain, coalesce(known.dtype_id, ''), NULL) AS dtype
+    FROM said JOIN ollama_tag AS known ON known.ollama_name = said.ollama_name
+        AND iif(tag IN ('', 'latest'), known.is_latest, lower(known.ollama_size) = said.ollama_size)
+),
 matched AS (
     SELECT pattern.name_rank, pattern.note,
         regexp_replace(whole, '(?i)' || pattern.name_pattern, pattern.base_name) AS base,
@@ -33,30 +48,44 @@ matched AS (
     SELECT NULL, NULL, name, NULL, name FROM named
 ),
 first_match AS (FROM matched ORDER BY name_rank NULLS LAST LIMIT 1),
+base AS (
+    SELECT iif(is_bare, 3, 0) AS place, base_name AS name, dtype, file_bytes FROM tagged
+    UNION ALL SELECT 1, base, NULL, NULL FROM first_match
+    UNION ALL SELECT 2, regexp_replace(regexp_replace(base, '^.*/', ''), '^[^_]*_', ''), NULL, NULL FROM first_match
+),
 found AS (
-    SELECT plain.model_id, ending.place
-    FROM first_match CROSS JOIN (VALUES (1, ''), (2, 'instruct'), (3, 'it'), (4, 'chat')) AS ending(place, word)
-    JOIN plain_model AS plain ON plain.name = plain_name(first_match.base) || ending.word
-    ORDER BY ending.place LIMIT 1
+    SELECT plain.model_id, base.dtype, base.file_bytes
+    FROM base CROSS JOIN (VALUES (1, ''), (2, 'instruct'), (3, 'it'), (4, 'chat')) AS ending(place, word)
+    JOIN plain_model AS plain ON plain.name = plain_name(base.name) || ending.word
+    ORDER BY base.place, ending.place LIMIT 1
+),
+answered AS (
+    SELECT found.model_id, coalesce(found.dtype, first_match.dtype, '') AS dtype, first_match.note,
+        iif(found.dtype = '', 'the mix of Ollama''s file of ' || formatReadableDecimalSize(found.file_bytes), NULL)
+            AS own_mix
+    FROM first_match LEFT JOIN found ON true
 )
-SELECT asked::VARCHAR AS asked, (SELECT found.model_id FROM found) AS model_id,
-    (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE first_match.dtype WHEN 'gguf-f16' THEN 'fp16'
+SELECT asked::VARCHAR AS asked, answered.model_id,
+    (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE answered.dtype WHEN 'gguf-f16' THEN 'fp16'
         WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
-        ELSE first_match.dtype END) AS dtype_id,
-    nullif(first_match.dtype, '') AS dtype_named, first_match.note
-FROM first_match;
+        ELSE answered.dtype END) AS dtype_id,
+    coalesce(answered.own_mix, nullif(answered.dtype, '')) AS dtype_named, answered.note
+FROM answered;
 
-CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(lower(name),
+CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(
+    regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
     '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
     'g'), ' ', '', 'g');
 
 CREATE OR REPLACE MACRO gpus_called(asked) AS TABLE
 WITH said AS (
-    SELECT plain_card(asked) AS name, try_cast(regexp_extract(lower(asked), '(\d+) ?gi?b?\b', 1) AS BIGINT) AS size_gib
+    SELECT plain_card(asked) AS name, try_cast(regexp_extract(lower(asked), '(\d+) ?gi?b?\b', 1) AS BIGINT) AS size_gib,
+        regexp_matches(name, '^(apple|mac|imac)(book|pro|air|mini|studio|silicon)*$') AS is_a_mac
 )
 SELECT gpu.gpu_id, gpu.name, gpu.capacity_bytes
 FROM gpu JOIN said ON said.name <> '' AND (plain_card(replace(gpu.gpu_id, '-', ' ')) = said.name
         OR plain_card(gpu.name) = said.name
-        OR plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')) = said.name)
+        OR plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')) = said.name
+        OR said.is_a_mac AND said.size_gib IS NOT NULL AND gpu.vendor = 'apple')
     AND coalesce(said.size_gib = gpu.memory_gib_nominal, true)
 ORDER BY gpu.gpu_id;

@@ -11,7 +11,8 @@
 --
 -- A total is taken as a line between neighbouring points (the ladder has a point at every bend of a model's caches),
 -- and where it bends upwards the line lies above it: a limit is never too high.
--- Units: tokens, sequences; `need` and capacity in bytes. Source: constant.csv (vllm_default_sequences and the cells).
+-- Units: tokens, sequences; `need` and capacity in bytes. Source: engine_memory.csv, by whose rows the words in braces
+-- are written out, and the constants that it names.
 -- As verdict.sql: read by SQL, and translated for the pages and for the browser (pipeline/render/data/rules.py).
 -- Not covered: what lies between points that are published (limits_on looks at every step).
 
@@ -37,18 +38,17 @@ CREATE OR REPLACE MACRO largest_beyond(points, capacity, most) AS CASE
 END;
 
 -- servers queue what comes beyond their default; nobody else has a limit
-CREATE OR REPLACE MACRO is_serving_engine(engine_id) AS starts_with(engine_id, 'vllm') OR engine_id = 'sglang';
 CREATE OR REPLACE MACRO most_requests(engine_id, constants) AS
-    iif(is_serving_engine(engine_id), constants.vllm_default_sequences, NULL)::BIGINT;
+    (CASE {most_sequences_constant of engine_id} END)::BIGINT;
+CREATE OR REPLACE MACRO is_serving_engine(engine_id) AS
+    engine_id IN ({engines with most_sequences_constant});
 
 -- Where the line through the last points of a limit ends: an engine's own cap, and for llama.cpp the last point itself,
 -- since its masks make the compute buffer steeper beyond it.
 CREATE OR REPLACE MACRO line_end(engine_id, constants) AS
-    iif(engine_id = 'llama.cpp', constants.llama_cpp_looked_sequences, most_requests(engine_id, constants))::BIGINT;
+    (CASE {looked_sequences_constant of engine_id} ELSE most_requests(engine_id, constants) END)::BIGINT;
 
 CREATE OR REPLACE MACRO context_multiple(engine_id, constants) AS CASE
-    WHEN is_serving_engine(engine_id) THEN constants.vllm_block_tokens
-    WHEN engine_id = 'llama.cpp' THEN constants.llama_cpp_cell_multiple
-    WHEN engine_id = 'mlx-lm' THEN constants.mlx_cell_multiple
+    {cell_constant of engine_id}
     ELSE 1
 END;

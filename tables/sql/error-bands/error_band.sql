@@ -1,7 +1,7 @@
 -- How far a total may be off: a share of it, by what was measured of its kind.
 --
--- Units: shares of the total. Source: constant.csv (error_band_*; engine_memory names that of each engine), each from
--- measurements beyond those that set a constant.
+-- Units: shares of the total. Source: constant.csv (error_band_*; engine_memory names that of each engine, and engine
+-- that of one whose training is another), each from measurements beyond those that set a constant.
 -- Not covered: engines' versions other than those of the table engine.
 
 -- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
@@ -10,12 +10,16 @@ CREATE OR REPLACE MACRO unused_band(scenario, constants, total) AS
         constants.unused_blocks_spread * least(scenario.inference_activations,
             coalesce(scenario.layer_bytes, scenario.inference_activations)) / total, 0);
 
+-- a shape that is another's, with nothing to compare: so much more than the count a model may have
+CREATE OR REPLACE MACRO shape_band(model, constants) AS
+    iif(model.is_shape_confirmed, 0, constants.error_band_unconfirmed);
+
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS
     scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_adapter;
 
 CREATE OR REPLACE MACRO error_band(scenario, constants) AS CASE
-    WHEN scenario.engine_id = 'unsloth' THEN constants.error_band_unsloth
+    WHEN scenario.training_error_band IS NOT NULL THEN scenario.training_error_band
     WHEN scenario.phase_id <> 'inference' THEN iif(scenario.gpu_count > 1 AND NOT is_measured_sharding(scenario),
         constants.error_band_training_parallel,
         constants.error_band_training)

@@ -38,7 +38,7 @@ part AS (
         iif(scenario.phase_id = 'qlora', 2.0 * model.largest_linear_elements / scenario.tensor_parallel, 0)
             AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, scenario), NULL) AS loading,
-        error_band(scenario, constants) AS error_band
+        error_band(scenario, constants) + shape_band(model, constants) AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     LEFT JOIN dtype ON dtype.dtype_id = scenario.dtype_id

@@ -53,6 +53,7 @@ SELECT
     least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements,
     coalesce(layer_output_elements, 0) AS layer_output_elements,
+    coalesce(model.is_shape_confirmed, true) AS is_shape_confirmed,
     -- a denoiser with text encoders and an autoencoder around it
     model.model_id IN (SELECT component.model_id FROM component) AS is_pipeline
 FROM model

@@ -11,10 +11,12 @@ SELECT
     engine.*, coalesce(memory.window_use, 'never') AS window_use,
     coalesce(memory.reads_prompt, 'none') AS reads_prompt, memory.logits_of, memory.rotations_in,
     coalesce(memory.copies_tied_head, false) AS copies_tied_head, band.value AS inference_error_band,
+    training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,
     beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells
 FROM engine
 LEFT JOIN engine_memory AS memory USING (engine_id)
 LEFT JOIN constant AS cell ON cell.constant_id = memory.cell_constant
 LEFT JOIN constant AS beyond ON beyond.constant_id = memory.beyond_constant
-LEFT JOIN constant AS band ON band.constant_id = memory.error_band_constant;
+LEFT JOIN constant AS band ON band.constant_id = memory.error_band_constant
+LEFT JOIN constant AS training ON training.constant_id = engine.training_error_band_constant;

@@ -31,7 +31,7 @@ CREATE OR REPLACE MACRO size_reason(model, scenario) AS CASE
     WHEN scenario.context_tokens < 1 OR scenario.sequences < 1 OR scenario.gpu_count_asked < 1
         THEN 'context_tokens, sequences and gpu_count start at 1'
     WHEN model.layer_count IS NULL
-        THEN 'only its tensor headers are known: they give its weights, not what its layers cache'
+        THEN 'only its tensors are known: they give its weights, not what its layers cache or compute'
     WHEN model.has_learned_positions AND scenario.context_tokens > model.max_context_tokens THEN
         'context_tokens := ' || scenario.context_tokens || ' is beyond the ' || model.max_context_tokens
             || ' positions that this model has learned'

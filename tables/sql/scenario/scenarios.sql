@@ -221,7 +221,7 @@ resolved AS (
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.inference_error_band, kernel.block_tensors AS kernel_block_tensors,
+        run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,

@@ -1,0 +1,122 @@
+"""A shape that nothing confirms, and that is likely all the same: what is answered with a wider error band, and what is not.
+
+Where no exact total is published, a shape that is not a model's own can be compared with nothing. Three are let through, as `derived`:
+
+    table      what a library that names this very checkpoint says of it
+    dims       the largest of the known models that share the type and all published dims with it
+    base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container
+
+and none of them where something speaks against it: an estimate of its size or a size in its name that is another, a task that needs a
+tower which the shape has not, a type with experts (of which no published dim tells the number) without a size in its name, dims that
+known models of different sizes share. How often each would have been right where the total is known: tests/oracle/count_unconfirmed.py;
+the worst that was too small makes the band, constant error_band_unconfirmed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pipeline.anatomy import read_config
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.confirm.completing import DIMS_ONLY
+from pipeline.confirm.grade import Graded, basis, derived
+from pipeline.confirm.lenders import Confirmed, Lenders
+from pipeline.confirm.repository_kind import COPY, kind_of
+from pipeline.confirm.stored import TOWERS
+from pipeline.hub.record import Record
+
+NOT_CONFIRMED = "not confirmed: no exact total is published"
+NAMED = (0.85, 1.35)  # the count as a multiple of a size in a name: names leave out the embedding, and round down
+ESTIMATED = 0.25  # between a third party's estimate and the count: those that are published are up to a fifth off
+SPREAD = 0.02  # between models of the same dims: they differ by a head, a pooler, a table of positions
+_TABLES = ("library_table", "library_defaults")
+_BY_DIMS = ("sibling", "reconstructed")
+_SIZE = re.compile(r"(?i)(?<![a-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])")
+_UNITS = {"b": 1e9, "m": 1e6}
+# Tasks whose input a language model alone does not take.
+_SENSING = (
+    "image-text-to-text", "image-to-text", "visual-question-answering", "document-question-answering", "any-to-any",
+    "visual-document-retrieval", "video-text-to-text", "audio-text-to-text",
+)  # fmt: skip
+# The same in names of repositories.
+_SENSES = re.compile(r"(?i)(?<![a-z])(vl|vlm|llava|vision|visual|omni|ocr|audio|asr|speech|tts)(?![a-z])")
+# What a repository made of another is named, where it is not a copy of the whole.
+_PARTS = re.compile(
+    r"(?i)(?<![a-z])q?(lora|adapter|draft|eagle\d?|d?flash\d?|dspark|mtp|assistant|mmproj|vae|tokenizer)(?![a-z])"
+)
+
+
+def unconfirmed(lenders: Lenders, record: Record, found: Graded) -> Confirmed | None:
+    """The record and its grade by a shape that is likely its own, or None where there is none."""
+    if found.anatomy or record.stored_parameter_count or record.header:
+        return None
+    try:
+        for shape, words in _shapes(lenders, record):
+            anatomy = read_config(shape.config)
+            if not _speaks_against(lenders, record, anatomy, is_table=record.config_kind in _TABLES):
+                return shape, replace(derived(shape, anatomy, words), is_confirmed=False)
+    except (UnknownAnatomy, ContradictoryConfig):
+        pass  # what nobody can read has the reason that it had
+    return None
+
+
+def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
+    """The record with the shape that it is taken to have, and words for whose that is."""
+    if record.config_kind in _TABLES:
+        yield record, f"{basis(record)}, {NOT_CONFIRMED}"
+    elif record.config_kind in _BY_DIMS:
+        yield from _of_dims(lenders, record)
+    elif (record.config is None or record.config_kind == DIMS_ONLY) and (lender := _copied(lenders, record)):
+        how = f"is a copy for {kind_of(record.library).program}, where other programs load the original"
+        yield lenders.lent(record, lender), f"As {lender.model_id}, of which it {how}; {NOT_CONFIRMED}"
+
+
+def _copied(lenders: Lenders, record: Record) -> Record | None:
+    """What a repository holds a copy of, and no part of it: an adapter or a draft can be in the same container."""
+    kind = kind_of(record.library)
+    is_whole = kind is not None and kind.kind == COPY and not _PARTS.search(record.model_id.partition("/")[2])
+    return lenders.base_of(record) if is_whole else None
+
+
+def _of_dims(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
+    """Its own config as it was put together, unless a model of the same dims (and of the same base, where that is known) is larger."""
+    own, relatives = read_config(record.config), lenders.of_dims(record)
+    of_one_base = [known for known in relatives if record.base_model_id == known[0].base_model_id]
+    relatives = (of_one_base if record.base_model_id else None) or relatives
+    if not relatives and not sizes_named(record.model_id):
+        return
+    largest = max(relatives, key=lambda known: (_weight(known[1]), known[0].model_id), default=(record, own))
+    counts = [own.parameter_count, *(anatomy.parameter_count for _, anatomy in relatives)]
+    if max(counts) > (1 + SPREAD) * min(counts) and not sizes_named(record.model_id):
+        return
+    if _weight(own) >= _weight(largest[1]):
+        yield record, f"{basis(record)}, {NOT_CONFIRMED}"
+    else:
+        yield lenders.lent(record, largest[0]), f"As {largest[0].model_id}, which has its dims; {NOT_CONFIRMED}"
+
+
+def _weight(anatomy: Anatomy) -> tuple[int, int]:
+    """What orders shapes: parameters, then what they cache where no window bounds it."""
+    unbounded = [a for a in anatomy.attention if not a.window_tokens]
+    return anatomy.parameter_count, sum(a.layer_count * a.elements_per_token for a in unbounded)
+
+
+def _speaks_against(lenders: Lenders, record: Record, anatomy: Anatomy, *, is_table: bool) -> bool:
+    count, named = anatomy.parameter_count, sizes_named(record.model_id)
+    estimate = record.approximate_parameter_count
+    if estimate and not 1 / (1 + ESTIMATED) <= count / estimate <= 1 + ESTIMATED:
+        return True
+    if named and not any(NAMED[0] <= count / size <= NAMED[1] for size in named):
+        return True
+    if not named and not is_table and lenders.may_have_experts(anatomy):
+        return True
+    is_sensing = record.pipeline_tag in _SENSING or _SENSES.search(record.model_id.partition("/")[2])
+    return bool(is_sensing) and not {t.tensor_class for t in anatomy.tensors} & set(TOWERS)
+
+
+def sizes_named(model_id: str) -> list[float]:
+    """Parameters that the name of a repository speaks of: 8B, 125m, 8x7B. Not those that are active, or effective: A3B, E4B."""
+    name = model_id.partition("/")[2].replace("_", "-")
+    return [int(times or 1) * float(size) * _UNITS[unit.lower()] for times, size, unit in _SIZE.findall(name)]

@@ -1,0 +1,64 @@
+"""Chronos-Bolt and Chronos-2, which call themselves T5: held to the counts of their own package (tests/oracle/count_forecasters.py)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+
+FILE = Path(__file__).parents[1] / "oracle" / "forecasters.csv"
+with FILE.open(newline="") as file:
+    ROWS = list(csv.DictReader(file))
+
+
+def config_of(row: dict[str, str]) -> dict:
+    return {"model_type": "t5", "architectures": [row["architecture"]], **json.loads(row["config_json"])}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_count_is_the_packages(row):
+    anatomy = read_config(config_of(row))
+    linear = sum(t.element_count for t in anatomy.tensors if t.operator == "linear")
+    assert (anatomy.parameter_count, linear) == (int(row["parameter_count"]), int(row["linear"]))
+
+
+def test_a_token_is_a_patch_and_what_a_forecast_takes_is_unknown():
+    """No engine of T5's runs them, and masks of Chronos-2 grow with the square of the batch, which no formula has."""
+    assert read_config(config_of(ROWS[0])).max_context_tokens == 2048 // 16 + 1
+    for row in ROWS:
+        anatomy = read_config(config_of(row))
+        assert (anatomy.layer_count, anatomy.attention, anatomy.towers) == (None, (), ())
+
+
+@pytest.mark.parametrize("missing", ["input_patch_size", "quantiles", "context_length", "input_patch_stride"])
+def test_what_the_package_needs_is_not_guessed(missing):
+    config = config_of(ROWS[0])
+    config["chronos_config"] = {k: v for k, v in config["chronos_config"].items() if k != missing}
+    with pytest.raises(UnknownAnatomy, match=missing):
+        read_config(config)
+
+
+@pytest.mark.parametrize("broken", [{"quantiles": "many"}, {"input_patch_stride": 0}, {"input_patch_size": -1}])
+def test_a_broken_config_is_set_aside(broken):
+    config = config_of(ROWS[0])
+    with pytest.raises(ContradictoryConfig):
+        read_config({**config, "chronos_config": {**config["chronos_config"], **broken}})
+
+
+def test_the_first_chronos_is_a_plain_t5():
+    t5 = {
+        "d_model": 64,
+        "d_kv": 16,
+        "d_ff": 128,
+        "num_layers": 2,
+        "num_heads": 4,
+        "vocab_size": 4096,
+        "model_type": "t5",
+    }
+    t5 |= {"architectures": ["T5ForConditionalGeneration"]}
+    bins = {"context_length": 512, "prediction_length": 64, "n_tokens": 4096, "tokenizer_class": "MeanScaleUniformBins"}
+    assert read_config({**t5, "chronos_config": bins}).tensors == read_config(t5).tensors

@@ -1,0 +1,139 @@
+"""A shape that nothing confirms is answered where it is likely the model's own, and withheld where something speaks against it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import pytest
+
+from pipeline import ROOT
+from pipeline.anatomy import read_config
+from pipeline.confirm.borrowing import Lenders, settled
+from pipeline.confirm.grade import grade
+from pipeline.confirm.repository_kind import FILE, KINDS
+from pipeline.confirm.unconfirmed import sizes_named
+from pipeline.hub.record import Record
+from tests.anatomy import small_model
+
+FACTS = ROOT / "tables" / "facts"
+LLAMA = {**small_model.LLAMA, "num_key_value_heads": 4}
+MIXTRAL = {**LLAMA, "model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+WIDE = {**LLAMA, "intermediate_size": 2 * LLAMA["intermediate_size"]}
+COUNT = read_config(LLAMA).parameter_count
+BASE = Record(
+    "org/base", config=LLAMA, config_kind="verbatim", stored_parameter_count=COUNT, parameters_kind="exact_safetensors"
+)
+BARE = Record(
+    "org/bare", config=LLAMA, config_kind="sibling", config_source="shape of org/base [somewhere]; dims equal"
+)
+TABLE = replace(BARE, config_kind="library_table", config_source="a-library: its table")
+
+
+def answered(record: Record, *lenders: Record):
+    read = [(r, grade(r, read_config(r.config))) for r in lenders]
+    own = grade(record, read_config(record.config)) if record.config else grade(record, None)
+    return settled(Lenders([*read, (record, own)]), record, own)[1]
+
+
+def known(model_id, config):
+    return replace(BASE, model_id=model_id, config=config, stored_parameter_count=read_config(config).parameter_count)
+
+
+def test_a_library_s_word_on_the_very_checkpoint_is_answered_and_said_to_be_unconfirmed():
+    found = answered(TABLE)
+    assert (found.grade, found.is_confirmed, found.anatomy.parameter_count) == ("derived", False, COUNT)
+    assert found.note == "A library's table, not confirmed: no exact total is published"
+
+
+def test_a_config_of_its_own_without_a_total_needs_no_wider_band():
+    found = answered(replace(BARE, config_kind="verbatim"))
+    assert (found.grade, found.is_confirmed) == ("derived", True)
+
+
+def test_a_total_that_contradicts_stays_unknown():
+    found = answered(replace(TABLE, stored_parameter_count=COUNT + COUNT // 50, parameters_kind="exact_safetensors"))
+    assert found.grade == "unknown"
+
+
+def test_of_all_models_with_its_dims_the_largest_stands_for_it():
+    larger = known("org/with-biases", {**LLAMA, "attention_bias": True})
+    found = answered(BARE, BASE, larger)
+    assert found.note.startswith("As org/with-biases, which has its dims; not confirmed")
+    assert found.anatomy.parameter_count == larger.stored_parameter_count > COUNT
+    assert answered(BARE, BASE).note.startswith("The shape of org/base, not confirmed")
+
+
+def test_dims_that_models_of_different_sizes_share_answer_nothing_unless_a_name_tells_the_size():
+    assert answered(BARE, BASE, known("org/wide", WIDE)).grade == "unknown"
+    count = read_config(WIDE).parameter_count
+    found = answered(replace(BARE, model_id=f"org/copy-{count / 1e6:.3f}m"), BASE, known("org/wide", WIDE))
+    assert found.anatomy.parameter_count == count
+
+
+def test_models_of_one_base_vouch_for_each_other_before_those_that_only_share_their_dims():
+    kin = replace(BASE, base_model_id="org/ancestor")
+    assert answered(replace(BARE, base_model_id="org/other"), kin, known("org/wide", WIDE)).grade == "unknown"
+    found = answered(replace(BARE, base_model_id="org/ancestor"), kin, known("org/wide", WIDE))
+    assert (found.grade, found.anatomy.parameter_count) == ("derived", COUNT)
+
+
+def test_nobody_vouches_for_itself():
+    assert answered(BARE).grade == "unknown"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_id": "org/bare-70B"},
+        {"model_id": "org/Bare-VL"},
+        {"model_id": "org/bare-speech"},
+        {"pipeline_tag": "image-text-to-text"},
+        {"pipeline_tag": "audio-text-to-text"},
+        {"approximate_parameter_count": 2 * COUNT},
+    ],
+)
+def test_what_speaks_against_a_shape_leaves_it_unknown(changes):
+    assert answered(replace(BARE, **changes), BASE).grade == "unknown"
+    assert answered(replace(TABLE, **changes)).grade == "unknown"
+
+
+def test_experts_are_in_no_published_dim_so_that_only_a_size_in_the_name_tells_their_number():
+    base = known("org/experts", MIXTRAL)
+    bare = replace(BARE, config=MIXTRAL)
+    assert answered(bare, base).grade == "unknown"
+    named = replace(bare, model_id=f"org/bare-{base.stored_parameter_count / 1e6:.3f}m")
+    assert answered(named, base).grade == "derived"
+
+
+def test_a_copy_in_another_container_is_as_its_base_and_an_adapter_is_not():
+    copy = Record("org/copy", base_model_id="Org/Base", library="litert-lm")
+    found = answered(copy, BASE)
+    assert found.note.startswith(
+        "As org/base, of which it is a copy for LiteRT-LM, where other programs load the original"
+    )
+    for library in ("peft", "diffusers", "transformers", None):
+        assert answered(replace(copy, library=library), BASE).grade == "unknown"
+    for name in ("copy-LoRA", "copy-Eagle3", "copy-mmproj", "copy.MTP"):
+        assert answered(replace(copy, model_id=f"org/{name}"), BASE).grade == "unknown"
+
+
+def test_a_repository_without_a_config_says_what_it_holds_where_its_library_tells():
+    files = grade(Record("org/files", library="diffusion-single-file"), None)
+    assert files.note.startswith("No config is known: it holds files of several models")
+    assert grade(Record("org/plain", library="transformers"), None).note == "No config is known"
+    rows = list(csv.DictReader(FILE.read_text(encoding="utf-8").splitlines()))
+    sources = {
+        row["source_id"] for row in csv.DictReader((FACTS / "source.csv").read_text(encoding="utf-8").splitlines())
+    }
+    for row in rows:
+        assert row["kind"] in KINDS and row["source"] in sources
+        assert bool(row["program"]) is (row["kind"] == "copy") is not bool(row["words"])
+    assert [row["library"] for row in rows] == sorted({row["library"] for row in rows})
+
+
+def test_names_speak_of_all_parameters_and_not_of_those_that_are_active():
+    assert sizes_named("org/Qwen3-30B-A3B") == [30e9]
+    assert sizes_named("org/opt-125m_int8") == [125e6]
+    assert sizes_named("org/Mixtral-8x7B-v0.1-4bit") == [56e9]
+    assert sizes_named("org/gemma-4-E4B-it-w4a16") == []

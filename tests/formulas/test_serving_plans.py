@@ -1,0 +1,126 @@
+"""How many cards so many users take: weights once in each copy, a cache for every user, and what people take for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.press.plans import fill_plans
+
+LARGE, SMALL, MIDDLE = "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
+
+
+COLUMNS = ["gpu_id", "model_id", "dtype_id", "users", "context_tokens", "kv_dtype_id", "engine_id"]
+QUESTIONS = {
+    ("h100-sxm", SMALL, "bf16", 1), ("h100-sxm", SMALL, "bf16", 8), ("h100-sxm", SMALL, "bf16", 100_000),
+    *((gpu, LARGE, "stored", users) for gpu in ("h100-sxm", "h200-sxm") for users in (1, 3)),
+    ("rtx-4090", MIDDLE, "bf16", 8),
+}  # fmt: skip
+WRONG = {
+    ("rtx-4090", SMALL, "bf16", "0", "8192"): "users starts at 1",
+    ("rtx-4090", SMALL, "bf16", "many", "8192"): "users := many is no whole number",
+    ("rtx-4090", SMALL, "bf16", "1", "0"): "context_tokens starts at 1",
+    ("rtx-4090", SMALL, "bf16", "1", "900000"): "context_tokens := 900000 is beyond",
+    ("rtx-4099", SMALL, "bf16", "1", "8192"): "no such GPU: rtx-4099",
+    ("rtx-4090", "Qwen/Qwen3-9999B", "bf16", "1", "8192"): "no such model in this snapshot",
+    ("rtx-4090", SMALL, "abc", "1", "8192"): "no such dtype: abc",
+}
+
+
+def asked(book, questions):
+    """What serving_plans_in answers to questions, as dicts."""
+    book.execute(f"CREATE OR REPLACE TEMP TABLE asked_plan ({', '.join(f'{name} VARCHAR' for name in COLUMNS)})")
+    book.executemany("INSERT INTO asked_plan VALUES (?, ?, ?, ?, ?, NULL, NULL)", questions)
+    result = book.execute("FROM serving_plans_in('asked_plan') ORDER BY ALL")
+    columns = [column[0] for column in result.description]
+    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+
+@pytest.fixture(scope="module")
+def plans(book):
+    """All plans of QUESTIONS, which are planned once, by the question and in their order."""
+    found = {question: [] for question in QUESTIONS}
+    for plan in asked(book, [(*question, 8192) for question in QUESTIONS]):
+        found[plan["gpu_id"], plan["model_id"], plan["dtype_id"], plan["users"]].append(plan)
+    return found
+
+
+def test_weights_are_held_once_and_caches_for_every_user(plans, footprint_of):
+    best = plans["h100-sxm", SMALL, "bf16", 8][0]
+    assert (best["gpu_count"], best["copy_count"], best["copy_users"], best["verdict"]) == (1, 1, 8, "fits")
+    told = footprint_of(SMALL, dtype_id="bf16", engine_id="vllm", context_tokens=8192, sequences=8)
+    assert best["total_bytes"] == told["total_bytes"] and best["weights_bytes"] == told["weights_bytes"]
+    assert best["caches_bytes"] == told["kv_cache_bytes"] + told["kv_padding_bytes"]
+    one = plans["h100-sxm", SMALL, "bf16", 1][0]
+    assert best["caches_bytes"] == 8 * one["caches_bytes"] and best["weights_bytes"] == one["weights_bytes"]
+    # the mistake: a model for every user
+    assert best["weights_times_users_bytes"] == 8 * best["weights_bytes"]
+    assert best["gpu_count_by_weights_times_users"] == 2 > best["gpu_count"]
+
+
+def test_three_users_of_deepseek_r1_take_no_more_cards_than_one(plans):
+    """671B in its own format: 8 cards of 141 GB or 16 of 80 GB, whether one asks or three; weights × 3 would be 2 TB."""
+    for users in (1, 3):
+        counts = [plans[gpu, LARGE, "stored", users][0]["gpu_count"] for gpu in ("h200-sxm", "h100-sxm")]
+        assert counts == [8, 16]
+    best = plans["h100-sxm", LARGE, "stored", 3][0]
+    assert (best["copy_gpu_count"], best["tensor_parallel"], best["pipeline_parallel"]) == (16, 8, 2)
+    assert best["gpu_count_by_weights_times_users"] == 24
+
+
+def test_each_number_of_cards_is_told_with_its_best_way(plans):
+    """A copy takes as few cards as hold its users; more cards are more copies, and fewer users on each."""
+    rows = sorted(plans["rtx-4090", MIDDLE, "bf16", 8], key=lambda plan: plan["plan_rank"])
+    plans = {plan["gpu_count"]: plan for plan in rows}
+    assert list(plans) == [4, 8, 16, 32, 64, 2, 1] and [p["plan_rank"] for p in plans.values()] == list(range(1, 8))
+    assert [(n, plans[n]["verdict"]) for n in (1, 2, 4)] == [(1, "no"), (2, "tight"), (4, "multi-gpu")]
+    ways = {n: (plans[n]["copy_count"], plans[n]["copy_gpu_count"], plans[n]["copy_users"]) for n in (4, 8, 16, 64)}
+    assert ways == {4: (2, 2, 4), 8: (4, 2, 2), 16: (8, 2, 1), 64: (8, 8, 1)}
+    assert all(
+        p["copy_count"] * p["copy_gpu_count"] == n and p["copy_count"] * p["copy_users"] >= 8 for n, p in plans.items()
+    )
+    assert all(p["total_bytes"] + p["headroom_bytes"] == p["capacity_bytes"] for p in plans.values())
+
+
+def test_the_bound_of_speed_is_that_of_one_copy_for_each_of_its_users(plans, book):
+    best = next(p for p in plans["rtx-4090", MIDDLE, "bf16", 8] if p["gpu_count"] == 8)
+    query = "SELECT decode_tokens_per_second_most, prefill_tokens_per_second_most FROM speed_on('rtx-4090', $1, engine_id := 'vllm', sequences := 2, gpu_count := 2)"
+    decode, prefill = book.execute(query, [MIDDLE]).fetchall()[0]
+    assert best["user_tokens_per_second_most"] == pytest.approx(decode / 2)
+    assert best["decode_tokens_per_second_most"] == pytest.approx(8 * decode / 2)
+    assert best["prefill_tokens_per_second_most"] == pytest.approx(4 * prefill)
+
+
+def test_bad_questions_have_a_reason_and_no_number(book):
+    told = asked(book, list(WRONG))
+    assert all(plan["verdict"] is None and plan["decode_tokens_per_second_most"] is None for plan in told)
+    for question, why in WRONG.items():
+        assert any(p["unknown_reason"].startswith(why) for p in told if (p["gpu_id"], p["model_id"]) == question[:2]), (
+            why
+        )
+
+
+def test_more_users_than_an_engine_takes_are_told(plans):
+    rows = plans["h100-sxm", SMALL, "bf16", 100_000]
+    assert {plan["verdict"] for plan in rows} == {"no"}
+    assert all("requests at once on each copy" in plan["unknown_reason"] for plan in rows)
+
+
+def test_the_published_plans_are_what_the_macro_answers(book):
+    cursor = book.cursor()
+    cursor.execute("BEGIN")
+    try:
+        cursor.execute(
+            "UPDATE plan_set SET dtype_ids = 'stored', data_sizes = NULL, gpu_ids = 'h100-sxm', user_counts = '3', contexts = '8192'"
+        )
+        fill_plans(cursor)
+        columns = "plan_rank, gpu_count, copy_count, total_bytes, decode_tokens_per_second_most"
+        query = f"SELECT {columns} FROM plan_serving WHERE model_id = $1 ORDER BY plan_rank"
+        rows = cursor.execute(query, [LARGE]).fetchall()
+        macro = f"SELECT {columns} FROM plan_for('H100-SXM', $1, dtype_id := 'stored', users := 3)"
+        assert (
+            rows == [row for row in cursor.execute(macro, [LARGE.upper()]).fetchall() if row[1] >= 16]
+            and len(rows) == 3
+        )
+        assert cursor.execute("SELECT count(DISTINCT model_id) FROM plan_serving").fetchall()[0][0] == 14
+    finally:
+        cursor.execute("ROLLBACK")

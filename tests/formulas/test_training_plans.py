@@ -1,0 +1,208 @@
+"""How long a training takes and what finishes in time: operations that everybody counts alike, shares that were published, whole trainings
+that were."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from pathlib import Path
+
+import pytest
+
+from pipeline.press.plans import fill_plans
+
+with (Path(__file__).parents[1] / "golden" / "trainings.csv").open(encoding="utf-8", newline="") as lines:
+    WHOLE = list(csv.DictReader(lines))
+TEXT, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B"
+
+
+@pytest.fixture(scope="module")
+def plans(book):
+    """plan_training_for, each question asked once."""
+    kept = {}
+
+    def ask(gpu_id, model_id, **question):
+        key = (gpu_id, model_id, *sorted(question.items()))
+        if key not in kept:
+            named = "".join(f", {name} := ${name}" for name in question)
+            asked = {"gpu_id": gpu_id, "model_id": model_id, **question}
+            result = book.execute(f"FROM plan_training_for($gpu_id, $model_id{named})", asked)
+            columns = [column[0] for column in result.description]
+            kept[key] = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+        return kept[key]
+
+    return ask
+
+
+@pytest.fixture(scope="module")
+def lora(plans):
+    return plans("h100-sxm", TEXT, data_bytes=1_000_000_000, price_per_gpu_hour=2)
+
+
+def test_operations_are_six_for_each_parameter_and_twelve_for_attention(book):
+    """2 forward and 4 backward for each weight; frozen weights take no gradient of their own; recomputing is one forward pass more."""
+    of = "SELECT training_operations(1000, 10, $1, $2)"
+    told = {
+        (phase, saved): book.execute(of, [phase, saved]).fetchall()[0][0]
+        for phase in ("pretrain", "full-finetune", "lora", "qlora")
+        for saved in ("none", "selective", "full")
+    }
+    assert told["pretrain", "none"] == told["full-finetune", "none"] == 6 * 1000 + 6 * 10
+    assert told["pretrain", "full"] == 8 * 1000 + 8 * 10 and told["pretrain", "selective"] == 6 * 1000 + 8 * 10
+    assert told["lora", "none"] == told["qlora", "none"] == 4 * 1000 + 6 * 10 and told["lora", "full"] == 6000 + 80
+
+
+def test_published_shares_are_worked_out_again(book):
+    """The utilisation that LLM Foundry prints of its own runs, recomputing counted (HFU): 56.76, 46.44 and 71.1 %."""
+    share = "SELECT hardware_share FROM training_run WHERE run_id = $1"
+    printed = {
+        "mpt-70b-h100-sxm-64-2048": 0.5676,
+        "mpt-7b-h100-sxm-8-2048": 0.4644,
+        "mpt-70b-a100-sxm-80gb-64-2048": 0.711,
+    }
+    for run, expected in printed.items():
+        assert book.execute(share, [run]).fetchall()[0][0] == pytest.approx(expected, rel=0.02)
+    least, most = book.execute("SELECT min(hardware_share), max(hardware_share) FROM training_run").fetchall()[0]
+    assert 0.05 < least < most < 0.8
+
+
+def test_the_time_is_operations_over_what_runs_reached(lora, book):
+    best = lora[0]
+    elements = book.execute(
+        "SELECT sum(element_count) FROM tensor WHERE model_id = $1 AND tensor_class <> 'embedding'", [TEXT]
+    ).fetchall()[0][0]
+    norms = 2e6
+    attended = 36 * 32 * 256 * 2048
+    assert best["operations_per_token"] == pytest.approx(4 * elements + 6 * attended, abs=6 * norms)
+    assert best["data_tokens"] == pytest.approx(1e9 / 3.94, rel=1e-6)
+    tokens = best["step_count"] * best["global_batch_tokens"]
+    assert best["data_tokens"] <= tokens < best["data_tokens"] + best["global_batch_tokens"]
+    hours = tokens * best["operations_per_token"] / (best["gpu_count"] * 989e12 * best["hardware_share"]) / 3600
+    assert best["hours"] == pytest.approx(hours)
+    assert best["hours_least"] < best["hours"] < best["hours_most"] <= 24
+    assert best["cost"] == pytest.approx(2 * best["gpu_hours"])
+    assert best["energy_kwh_most"] == pytest.approx(0.7 * best["gpu_hours"])
+
+
+def test_the_fewest_cards_that_hold_it_and_finish_come_first(lora):
+    """1 GB is a day's work for one H100, 5.6 of which do an hour's: one card where one suffices."""
+    assert (lora[0]["gpu_count"], lora[0]["verdict"], lora[0]["sharding"], lora[0]["finishes"]) == (
+        1,
+        "fits",
+        "none",
+        "yes",
+    )
+    in_time = [p["gpu_count"] for p in lora if p["finishes"] == "yes" and p["verdict"] in ("fits", "multi-gpu")]
+    assert in_time == sorted(in_time) and len(in_time) > 4
+    assert all(p["gradient_accumulation"] * p["data_parallel"] * 2048 == p["global_batch_tokens"] for p in lora)
+    # a batch of 128 sequences feeds no more copies than that
+    assert max(p["data_parallel"] for p in lora) <= 128 and all(
+        p["global_batch_tokens"] <= 1.5 * 128 * 2048 for p in lora
+    )
+
+
+def test_less_time_takes_more_cards(plans, lora):
+    quick = plans("h100-sxm", TEXT, data_bytes=1_000_000_000, days=0.04)[0]
+    assert quick["gpu_count"] > lora[0]["gpu_count"] and quick["finishes"] == "yes" and quick["hours_most"] <= 0.96
+    never = plans("rtx-4090", TEXT, data_bytes=10**13)
+    assert {p["finishes"] for p in never} == {"no"} and "does not finish in time" in never[0]["unknown_reason"]
+
+
+def test_of_experts_those_that_a_token_passes_are_counted(plans):
+    """3B of 30B: about as quick as a model of 3B, and held like one of 30."""
+    told = plans("h100-sxm", EXPERTS, phase_id="full-finetune", data_bytes=10**9)[0]
+    assert 6 * 3.0e9 < told["operations_per_token"] < 10 * 3.4e9
+    assert told["gpu_count"] >= 8 and told["server_memory_bytes"] == pytest.approx(2 * 30.5e9, rel=0.01)
+    assert told["disk_bytes"] == pytest.approx(1e9 + 4e9 / 3.94 + 28 * 30.5e9, rel=0.01)
+
+
+@pytest.mark.parametrize("run", WHOLE, ids=lambda run: run["run"])
+def test_whole_trainings_lie_in_the_band(plans, run):
+    best = _whole(plans, run)
+    reported = float(run["gpu_hours"])
+    assert best["gpu_count"] * best["hours_least"] <= reported <= best["gpu_count"] * best["hours_most"]
+
+
+def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(plans, book):
+    names = "whole_run_factor, whole_run_factor_least, whole_run_factor_most"
+    factor, least, most = book.execute(f"SELECT {names} FROM constants").fetchall()[0]
+    ratios = [float(run["gpu_hours"]) / (_whole(plans, run)["gpu_hours"] / factor) for run in WHOLE]
+    assert round(statistics.median(ratios), 2) == factor
+    assert least == pytest.approx(min(ratios), abs=0.01) and least <= min(ratios)
+    assert most == pytest.approx(max(ratios), abs=0.01) and most >= max(ratios)
+
+
+def test_the_method_page_tells_these_ratios_and_shares(plans, book):
+    page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")
+    (factor,) = book.execute("SELECT whole_run_factor FROM constants").fetchall()[0]
+    for run in WHOLE:
+        ratio = float(run["gpu_hours"]) / (_whole(plans, run)["gpu_hours"] / factor)
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {run['run']},")]
+        assert float(line.split("|")[2]) == round(ratio, 2)
+    share = "round(100 * quantile_cont(hardware_share, $q))::INT"
+    query = f"SELECT {share.replace('$q', '0.25')}, {share.replace('$q', '0.75')} FROM training_run WHERE (phase_id IN ('lora', 'qlora')) = $1"
+    for is_adapter, words in ((False, "of weights reached {} to {} %"), (True, "of adapters {} to {} %")):
+        assert words.format(*book.execute(query, [is_adapter]).fetchall()[0]) in page
+    assert f"from {book.execute('SELECT count(*) FROM training_run').fetchall()[0][0]} published speeds" in page
+
+
+def _whole(plans, run):
+    return plans(
+        run["gpu_id"], run["model_id"], phase_id="pretrain", data_tokens=float(run["tokens"]),
+        context_tokens=int(run["context_tokens"]), days=100,
+    )[0]  # fmt: skip
+
+
+WRONG = {
+    ("rtx-4090", TEXT, "lora", None, 1.0): "no data: ",
+    ("rtx-4090", TEXT, "lora", 0.0, 1.0): "there has to be data",
+    ("rtx-4090", TEXT, "lora", 1e6, 0.0): "the time has to be more than 0",
+    ("rtx-4090", TEXT, "inference", 1e6, 1.0): "a training is pretrain",
+    ("gtx-1080-ti", TEXT, "lora", 1e6, 1.0): "no rate of 16-bit products is known for this card",
+    ("rtx-4090", TEXT, "qlora", 1e6, 1.0): "no way to share it is known",
+}
+
+
+def test_bad_questions_have_a_reason_and_no_number(book, plans):
+    """Asked all at once, beside no way to share at all."""
+    book.execute("CREATE OR REPLACE TEMP TABLE wrong_training (gpu_id VARCHAR, model_id VARCHAR, phase_id VARCHAR, "
+                 "data_bytes DOUBLE, days DOUBLE)")  # fmt: skip
+    book.executemany("INSERT INTO wrong_training VALUES (?, ?, ?, ?, ?)", list(WRONG))
+    more = ("data_tokens", "bytes_per_token", "global_batch_tokens", "price_per_gpu_hour")
+    book.execute(
+        "CREATE OR REPLACE TEMP VIEW wrong_asked AS SELECT *, NULL::VARCHAR AS dtype_id, 1::DOUBLE AS epochs, "
+        f"{', '.join(f'NULL::DOUBLE AS {name}' for name in more)} FROM wrong_training"
+    )
+    book.execute("CREATE OR REPLACE TEMP TABLE no_way AS FROM plans_for(NULL, NULL) LIMIT 0")
+    told = book.execute(
+        "SELECT unknown_reason, gpu_count, hours FROM training_plans_in('wrong_asked', 'no_way')"
+    ).fetchall()
+    assert all(count is None and hours is None for _why, count, hours in told) and len(told) == len(WRONG)
+    for why in WRONG.values():
+        assert any(reason.startswith(why) for reason, _count, _hours in told), why
+    (unknown,) = plans("rtx-4099", "Qwen/Qwen3-9999B", data_bytes=10**6)
+    assert unknown["unknown_reason"].startswith("no such GPU: rtx-4099") and unknown["hours"] is None
+
+
+def test_a_model_whose_active_part_nobody_knows_has_a_reason(book):
+    query = """
+        SELECT training_reason({'phase_id': 'lora', 'data_bytes': 1e6, 'data_tokens': NULL, 'days': 1, 'epochs': 1, 'dtype_id': NULL},
+            gpu, NULL) FROM gpu WHERE gpu_id = 'rtx-4090'
+    """
+    assert book.execute(query).fetchall() == [("how many of its parameters a token passes is not known",)]
+
+
+def test_the_published_plans_are_what_the_macro_answers(book, plans):
+    cursor = book.cursor()
+    cursor.execute("BEGIN")
+    try:
+        cursor.execute("DELETE FROM plan_set WHERE phase_ids = 'inference'")
+        cursor.execute("UPDATE plan_set SET phase_ids = 'lora', gpu_ids = 'h100-sxm', model_ids = $1", [TEXT])
+        fill_plans(cursor)
+        columns = ("plan_rank", "gpu_count", "hours", "finishes", "sharding")
+        query = f"SELECT {', '.join(columns)} FROM plan_training WHERE data_bytes = 1000000000 ORDER BY plan_rank"
+        asked = plans("h100-sxm", TEXT, data_bytes=1_000_000_000, price_per_gpu_hour=2)
+        assert cursor.execute(query).fetchall() == [tuple(p[name] for name in columns) for p in asked]
+        assert cursor.execute("SELECT count(DISTINCT data_bytes) FROM plan_training").fetchall() == [(5,)]
+    finally:
+        cursor.execute("ROLLBACK")
