@@ -155,8 +155,7 @@ const link = (work, inner, place = "") => current.data.pages && !current.data.pa
 const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
-  // (a wish that was just chosen may speak of columns that are still on their way)
-  const [phase] = wishNow().asked.length === 1 ? current.data.columns[wishNow().asked[0]] ?? [] : [];
+  const [phase] = wishNow().asked.length === 1 ? current.data.columns[wishNow().asked[0]] : [];
   const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isPicture() && wanted() !== contextOf(state.want) && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
@@ -253,7 +252,7 @@ const split = new Map();
 function besideCpu(work, deciding) {
   const place = a.h("span", {}, link(work, "Or with a part of it on the CPU ›", "#now-what")), { data } = current, gpu = gpuNow(), context_tokens = wanted();
   const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens}`;
-  const say = (said) => said && data === current.data && place.replaceChildren(...said, " ", link(work, "How ›", "#now-what"));
+  const say = (said) => said && data === current.data && isSettled() && place.replaceChildren(...said, " ", link(work, "How ›", "#now-what"));
   if (split.has(key)) { say(split.get(key)); return place; }
   seen(place, async () => {
     const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
@@ -330,11 +329,19 @@ function aboutCard() {
   ].join(" · ");
 }
 const fileNow = () => wishes.find((w) => w[0] === state.want)[2];
+// What is drawn is what is asked: between a choice and its file it is not, and what arrives then leaves the table to the drawing that waits.
+const isSettled = () => windows.get(fileNow()) === current;
 async function draw() {
-  const name = fileNow();
-  if (!windows.has(name)) windows.set(name, new Window(world, await file(name)));
-  current = windows.get(name);
-  if (state.count > 1 || sheets) await several();
+  const turn = ++drawn, name = fileNow();
+  if (!windows.has(name)) {
+    const data = await file(name);
+    if (!windows.has(name)) windows.set(name, Object.assign(new Window(world, data), { name }));
+  }
+  if (turn !== drawn) return; // something else was chosen meanwhile
+  const window = windows.get(name);
+  if (state.count > 1 || sheets) await several(window);
+  if (turn !== drawn) return;
+  current = window;
   if (state.count > 1 && !current.several.counts.length) { refused.push(`count=${state.count}`); state.count = 1; } // pictures are worked out for one card
   controls();
   const wish = wishNow(), gpu = gpuNow();
@@ -345,7 +352,7 @@ async function draw() {
   table.parentElement.hidden = gpu.bytes == null;
   table.tHead.replaceChildren(head());
   // while somebody types, what is in sight comes first, and the rest when no letter has come meanwhile
-  const turn = ++drawn, rows = result.rows.slice(0, shown), inSight = isTyped ? SIGHT : rows.length;
+  const rows = result.rows.slice(0, shown), inSight = isTyped ? SIGHT : rows.length;
   table.tBodies[0].replaceChildren(...rows.slice(0, inSight).map(rowOf));
   if (isTyped && rows.length >= SIGHT) {
     table.tBodies[1].replaceChildren();
@@ -393,11 +400,9 @@ function button(text, act) {
   made.addEventListener("click", act);
   return made;
 }
-async function several() {
-  const name = fileNow(), of = windows.get(name);
+async function several(window) {
   sheets ??= await a.load("data/cards.json");
-  if (isPicture()) of.several = { counts: [], shapes: [], shared: [] };
-  of.several ??= await file(`${name}-several`);
+  window.several ??= wishes.some(([, , name, , unit]) => name === window.name && unit === "pixels") ? { counts: [], shapes: [], shared: [] } : await file(`${window.name}-several`);
 }
 
 // ---- what stands beside the table: order, name, link, CSV
@@ -463,5 +468,9 @@ if (!isOld) {
   performance.mark("interactive");
   if (!state.gpu) await guessCard();
   // what helps where a card is too small stands in another file, which nobody waits for
-  (window.requestIdleCallback ?? setTimeout)(async () => { await several(); sayCard(); drawSpeeds(); drawMisses(); controls(); box.dataset.whole = ""; });
+  (window.requestIdleCallback ?? setTimeout)(async () => {
+    await several(current);
+    if (isSettled()) { sayCard(); drawSpeeds(); drawMisses(); controls(); }
+    box.dataset.whole = "";
+  });
 }

@@ -107,6 +107,27 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("held", ["window/pictures.json", "cards.json", "window/chat-several.json"])
+def test_whoever_changes_the_wish_while_a_file_is_on_its_way_is_answered_for_the_last_one(open_page, site_url, held):
+    """What arrives late for a wish that nobody has any more is not drawn, and nothing breaks."""
+    page, waiting = open_page("about/"), []
+    page.route(f"**/data/{held}*", lambda route: waiting.append(route))  # noqa: PLW0108 - Playwright marks what it is given
+    page.goto(f"{site_url}?gpu=rtx-3060-12gb")
+    answer, want = page.locator("#window .answer"), page.locator("#window select[name=want]")
+    expect(answer).to_contain_text("Qwen3-8B")
+    for wish in ("pictures", "chat", "pictures", "chat", "pictures"):
+        want.select_option(wish)
+        page.wait_for_timeout(50)
+    assert waiting
+    for late in waiting:
+        late.continue_()
+    expect(answer).to_contain_text("picture of 1024 × 1024 pixels")
+    expect(page.locator("#window")).to_have_attribute("data-whole", "")
+    want.select_option("chat")
+    expect(answer).to_contain_text("Qwen3-8B")
+    assert "stable-diffusion" not in page.locator("#window table").inner_text()
+
+
 def test_pictures_are_told_for_one_card(open_page):
     page = open_page("?gpu=rtx-3060-12gb&want=pictures&count=2&pixels=1000")
     told = page.locator("#window .told").inner_text()
