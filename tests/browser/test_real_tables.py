@@ -111,7 +111,7 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
 def test_whoever_changes_the_wish_while_a_file_is_on_its_way_is_answered_for_the_last_one(open_page, site_url, held):
     """What arrives late for a wish that nobody has any more is not drawn, and nothing breaks."""
     page, waiting = open_page("about/"), []
-    page.route(f"**/data/{held}*", lambda route: waiting.append(route))  # noqa: PLW0108 - Playwright marks what it is given
+    page.route(f"**/data/{held}*", lambda route: waiting.append(route))
     page.goto(f"{site_url}?gpu=rtx-3060-12gb")
     answer, want = page.locator("#window .answer"), page.locator("#window select[name=want]")
     expect(answer).to_contain_text("Qwen3-8B")
