@@ -138,6 +138,9 @@ export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Ma
 // Tokens a second, as many figures as mean something.
 export const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
 
+// A format as people say it: Q4_K_M; words.py has the same.
+export const formatName = (dtypeId) => (dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
+
 // A context rounded down to what people say: never more than there is.
 export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
 

@@ -263,7 +263,7 @@ function toldOf(out) {
 // What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.
 function besideSaid({ s, of, row, bytes }) {
   if (bytes == null || row.total_bytes == null || row.gpu_count > 1 || r.holds(row, bytes)) return null;
-  return r.splitSaid(r.split(of.own, row, bytes), row.dtype_id.replace(/^gguf-/, "").toUpperCase());
+  return r.splitSaid(r.split(of.own, row, bytes), a.formatName(row.dtype_id));
 }
 const { SHARED } = r;
 function backwards({ s, row, found, bytes }) {

@@ -147,8 +147,7 @@ function gpuNow() {
   return used.gpu;
 }
 const isLess = () => state.free !== "" || gpuNow().bytes !== cardOf(gpuNow().id).bytes; // than what pages and tables say of the card
-const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPicture() ? current.data.words[c] : phase === "inference" ? short(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
-const short = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
+const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPicture() ? current.data.words[c] : phase === "inference" ? a.formatName(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const hardware = (n = state.count) => `${n > 1 ? `${n} × ` : ""}${gpuNow().short}`;
 const link = (work, inner, place = "") => current.data.pages && !current.data.pages[work] ? inner : a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
@@ -257,7 +256,7 @@ function besideCpu(work, deciding) {
   seen(place, async () => {
     const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
     const row = r.ask(own, { model_id: data.id[work], phase_id: "inference", dtype_id, context_tokens, sequences: 1 });
-    split.set(key, r.splitSaid(r.split(own, row, gpu.bytes), short(dtype_id))?.map((part) => part.cloneNode?.(true) ?? part));
+    split.set(key, r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(dtype_id))?.map((part) => part.cloneNode?.(true) ?? part));
     say(split.get(key));
   });
   return place;

@@ -41,7 +41,7 @@ async function find() {
   const found = all.filter(({ lower }) => terms.every((term) => lower.includes(term)));
   body.replaceChildren(...found.slice(0, SHOWN).map((row) => a.h("tr", {},
     a.h("th", { scope: "row" }, a.h("a", { href: a.address(`models/${row.path}/?gpu=${encodeURIComponent(id)}`) }, a.shown(row.name))),
-    a.h("td", {}, row.dtype), a.h("td", { class: "n" }, row.whole && row.n >= row.whole ? `all ${a.roundedTokens(row.n)}` : a.roundedTokens(row.n)))));
+    a.h("td", {}, a.formatName(row.dtype)), a.h("td", { class: "n" }, row.whole && row.n >= row.whole ? `all ${a.roundedTokens(row.n)}` : a.roundedTokens(row.n)))));
   const n = (number) => number.toLocaleString("en");
   status.textContent = `${terms.length ? `${n(found.length)} of ` : ""}${n(all.length)} models${found.length > SHOWN ? `; the ${SHOWN} most downloaded of them are shown` : ""}`;
 }

@@ -19,7 +19,7 @@ export class Help {
     this.reckoning ??= import(`./reckon.js${search}`);
     const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
     const ask = (wanted) => r.ask(own, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
-    const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), name(row.dtype_id));
+    const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(row.dtype_id));
     this.box.replaceChildren(...this.ways(gpu, ask, r.shared.opening ?? {}, split).map((way) => a.h("li", {}, ...way)));
   }
 
@@ -41,14 +41,14 @@ export class Help {
       const small = longest({ dtype_id, kv_dtype_id: "q8_0" });
       if (!small || (small < context && dtype_id !== formats.at(-1))) continue;
       const plain = longest({ dtype_id });
-      if (small > plain) ways.push([a.h("b", {}, "A cache of 8 bits"), ` (-fa on -ctk q8_0 -ctv q8_0): ${name(dtype_id)} holds ${say(small)} tokens, ${plain ? `with one of 16 bits ${say(plain)}` : "with one of 16 bits none"}.`]);
+      if (small > plain) ways.push([a.h("b", {}, "A cache of 8 bits"), ` (-fa on -ctk q8_0 -ctv q8_0): ${a.formatName(dtype_id)} holds ${say(small)} tokens, ${plain ? `with one of 16 bits ${say(plain)}` : "with one of 16 bits none"}.`]);
       break;
     }
     for (const dtype_id of [...formats].reverse().filter((d) => ["gguf-q4_k_m", "gguf-mxfp4"].includes(d))) {
       if (holds(ask({ dtype_id, context_tokens: context }))) continue;
       const n = CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
       const over = ask({ dtype_id, context_tokens: context });
-      if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : "More cards"), n ? ` hold ${name(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${name(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
+      if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : "More cards"), n ? ` hold ${a.formatName(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${a.formatName(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
       const shared = over?.total_bytes != null && split(over);
       if (shared) ways.push(shared);
     }
@@ -63,4 +63,3 @@ export class Help {
     return ways;
   }
 }
-const name = (dtype) => dtype.slice(5).toUpperCase();

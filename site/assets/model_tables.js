@@ -217,7 +217,7 @@ export function bestOf(world, runs, bytes, context) {
   return far.find(([, longest]) => longest >= context) ?? (most?.[1] ? most : null);
 }
 // As format_name in pipeline/render/words.py.
-export const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.held ? `as published, ${article.dataset.held}` : dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
+export const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.held ? `as published, ${article.dataset.held}` : a.formatName(dtypeId));
 
 // A pipeline as a whole, by where its parts are: totals are those of the page.
 export class Pipeline extends CardTable {

@@ -178,7 +178,11 @@ def test_the_page_shows_these_limits_for_a_card_that_is_not_common(open_page, fo
     row = page.locator("[data-reach=inference] tbody tr", has_text="mlx-4bit").locator("td").first
     assert row.inner_text() == "–" and "MLX" in row.get_attribute("title")  # it does not run there, and says why
     text = open_page(f"gpus/{CARD}/").locator("#fits-table tbody tr", has_text="Qwen3-8B").inner_text()
-    assert text.split("\t")[-1].startswith("all 40k")
+    assert text.split("\t")[-2].startswith("all 40k")
+    asked = f"FROM speed_on('{CARD}', 'Qwen/Qwen3-8B', dtype_id := 'gguf-q4_k_m', context_tokens := 8192)"
+    with released(folder) as connection:
+        most = connection.execute(f"SELECT decode_tokens_per_second_most {asked}").fetchall()[0][0]
+    assert text.split("\t")[-1] == f"≤ {words.rate(most)}"
 
 
 @pytest.mark.parametrize("model", KNOWN)
@@ -368,7 +372,7 @@ def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folde
 
 
 def test_a_card_says_of_what_does_not_fit_how_many_layers_do(open_page, folder):
-    cell = open_page("gpus/gtx-1050-ti/").locator("#fits-table tbody tr", has_text="Qwen3-8B").locator("td").last
+    cell = open_page("gpus/gtx-1050-ti/").locator("#fits-table tbody tr", has_text="Qwen3-8B").locator("td").nth(-2)
     with released(folder) as connection:
         asked = {"model": "Qwen/Qwen3-8B", "dtype": "gguf-q4_k_m", "gpu": "gtx-1050-ti"}
         split = connection.sql(SPLIT, params=asked).pl().row(0, named=True)

@@ -20,10 +20,9 @@ from itertools import accumulate, pairwise
 
 import polars as pl
 
-from pipeline.base.readonly import reading
 from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import Wish, wishes
-from pipeline.render.data import limits, works
+from pipeline.render.data import limits, speeds, works
 from pipeline.render.data.book import Book
 
 PADDING = "kv_padding_bytes"
@@ -287,25 +286,12 @@ def cache_read(line: list) -> list[int]:
 
 def _reading(book: Book) -> dict[str, dict]:
     """By model what a token reads in each format, whether it reads little of its cache, and why nothing bounds its speed where so."""
-    with reading(book.folder / "almanac.duckdb") as connection:
-        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        if not {"shape", "weight"} <= tables:  # a release without formulas
-            return {}
-        # the macro is asked as of a card with a bandwidth: which card it is comes later
-        query = """
-            SELECT model_id, dtype_id, read_bytes, coalesce(is_sparsely_read, false), decode_reason(model, weight,
-                {'phase_id': 'inference'}, {'memory_bandwidth_gb_s': 1.0})
-            FROM shape AS model JOIN weight USING (model_id) WHERE starts_with(dtype_id, 'gguf-')
-        """
-        rows = connection.execute(query).fetchall()
-    found: dict[str, dict] = {}
-    for model, dtype, read, is_sparse, why in rows:
-        of = found.setdefault(model, {"read": {}, "is_sparse": is_sparse, "why": ""})
-        of["read"][dtype] = None if why else read
-        of["why"] = book.plainly(why) if why else of["why"]
-    for of in found.values():
-        if any(read is not None for read in of["read"].values()):
-            of["why"] = ""  # it is known in the formats that the model has
+    found = {}
+    for model, of in speeds.reads(book, "gguf-").items():
+        read = {dtype: one.read_bytes for dtype, one in of.items()}
+        is_known = any(n is not None for n in read.values())  # it is known in the formats that the model has
+        why = "" if is_known else [one.why for one in of.values()][-1]
+        found[model] = {"read": read, "is_sparse": any(one.is_sparsely_read for one in of.values()), "why": why}
     return found
 
 

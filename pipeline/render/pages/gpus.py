@@ -8,10 +8,12 @@ from collections import Counter
 import polars as pl
 from markupsafe import Markup
 
+from pipeline.book.wishes import wishes
 from pipeline.render import words
-from pipeline.render.data import cards, limits
+from pipeline.render.data import cards, limits, works
 from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
+from pipeline.render.data.speeds import Speeds
 from pipeline.render.environment import environment
 from pipeline.render.pages.models import ModelPages
 
@@ -47,7 +49,7 @@ class GpuPages:
         self.columns = [s for asked in COLUMNS if (s := self._scenario(*asked))]
         inference = book.rows(["inference"], **book.default("inference"))
         self.inference = sorted(inference, key=lambda s: s.engine_id != "mlx-lm")  # as the columns: Apple's own first
-        self.listed = [i for i in range(len(book.models)) if self._known(i)][:LISTED]
+        self.listed = self._listed()
         self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
         self.counts = book.published_counts(["inference"])
         self.ranked = {s: self._ranked(s) for s in self.inference}
@@ -59,6 +61,14 @@ class GpuPages:
         self.longest = {far: self._longest(far) for far in self.fars}
         listed = [book.models[i]["model_id"] for i in self.listed]
         self.splits = {far: Splits(book.folder, listed, far.dtype_id) for far in self.fars}
+        self.speeds = {far: Speeds(book, listed, far) for far in self.fars}
+
+    def _listed(self) -> list[int]:
+        """The works that people chat with, the most downloaded first; what else is known comes after them, where there is room."""
+        models, wish = self.book.models, wishes()[0]
+        stands = works.leaders(models, self._known)
+        known = [i for i in range(len(models)) if stands[i] == i and self._known(i)]
+        return sorted(known, key=lambda i: not wish.means(models[i]))[:LISTED]
 
     def _scenario(self, phase: str, dtype: str, engine: str | None = None) -> Scenario | None:
         rows = self.book.rows([phase], dtype_id=dtype, **self.book.default(phase))
@@ -91,6 +101,13 @@ class GpuPages:
         if found == 0 and (split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"])):
             return _shared(split)
         return words.limit_cell(found, None, row["max_context_tokens"])
+
+    def _speed(self, model: int, gpu: dict, far: Scenario) -> Markup:
+        """What bounds its speed where the card holds it, as a cell."""
+        name = self.book.models[model]["model_id"]
+        is_held = (self.longest[far].get(name, {}).get(gpu["gpu_id"]) or 0) >= far.context_tokens
+        most = self.speeds[far].most(name, gpu) if is_held else None
+        return Markup('<td class="n">{}</td>').format("–" if most is None else f"≤ {words.rate(most)}")
 
     def _answer(self, gpu: dict) -> list[dict]:
         """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest."""
@@ -181,6 +198,7 @@ class GpuPages:
             rows=[self._row(i, gpu, shown, far) for i in self.listed],
             columns=[self._head(s) for s, _place in shown],
             far=far and self._head(far),
+            far_at=far and words.tokens(far.context_tokens),
             caption=f"Inference {at}{then}",
             caption_tasks=at,
             asked=f"at {words.tokens(first.context_tokens)} tokens for one user" if first else "",
@@ -268,7 +286,7 @@ class GpuPages:
             # the head of the column says why
             cells.append(words.refused_cell(refusal.is_certain, "") if refusal and "v-unknown" in cell else cell)
         if far:
-            cells.append(self._reach(model, gpu, far))
+            cells += [self._reach(model, gpu, far), self._speed(model, gpu, far)]
         return self.entries[model] | {"cells": Markup("".join(cells))}
 
     def _refused(self, gpu: dict) -> list[tuple[str, str, list[str]]]:
