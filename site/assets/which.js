@@ -18,10 +18,9 @@ const FORMATS = ["gguf-q4_k_m", "gguf-mxfp4", "awq-int4", "bf16"]; // the first 
 
 // ---- the address
 const asked = new URLSearchParams(location.search);
-const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "system", "sort"];
-const SYSTEMS = r.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves is not known
+const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "system", "used", "sort"];
 const refused = a.foreign(asked, KEYS);
-const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", sort: "price" };
+const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", used: "", sort: "price" };
 const whole = (key, most) => {
   const text = asked.get(key), n = text === null ? null : a.number(text);
   if (text === null) return;
@@ -40,7 +39,10 @@ whole("users", 1e6);
 one("cache", CACHES.map(([id]) => id));
 one("up_to", UP_TO.map(String));
 one("kind", KINDS);
-one("system", SYSTEMS.map(([id]) => id));
+one("system", r.SYSTEMS.map(([id]) => id));
+const used = asked.get("used") ?? "";
+if (used && a.freeBytes(used) === null) refused.push(`used=${used}`);
+else state.used = used;
 one("sort", Object.keys(ORDERS));
 state.up_to = +state.up_to;
 if (asked.has("dtype") && !r.shared.dtype.some((d) => d.dtype_id === state.dtype)) { refused.push(`dtype=${state.dtype}`); state.dtype = ""; }
@@ -65,10 +67,18 @@ const chosen = (key, name, options) => a.select(key, name, options, state[key], 
 const format = a.select("dtype", "Format", [["", ""]], "", (value) => change("dtype", value));
 form.append(
   a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), format, numbered("context", "Context, tokens"), numbered("users", "Users at once"), chosen("cache", "Cache in", CACHES),
-  chosen("up_to", "Cards together", UP_TO.map((n) => [n, n === 1 ? "one" : `up to ${n}`])), chosen("kind", "Cards", KINDS.map((k) => [k, k === "datacenter" ? "data centre" : k === "unified" ? "unified memory" : k])), chosen("system", "System", SYSTEMS), chosen("sort", "Order", Object.entries(ORDERS).map(([id, [name]]) => [id, name])));
+  chosen("up_to", "Cards together", UP_TO.map((n) => [n, n === 1 ? "one" : `up to ${n}`])), chosen("kind", "Cards", KINDS.map((k) => [k, k === "datacenter" ? "data centre" : k === "unified" ? "unified memory" : k])), chosen("system", "System", r.SYSTEMS), takenBox(), chosen("sort", "Order", Object.entries(ORDERS).map(([id, [name]]) => [id, name])));
 form.addEventListener("submit", (event) => event.preventDefault());
+// What a desktop takes nobody can say for others: it is typed, and taken off every card.
+function takenBox() {
+  const box = a.h("input", { type: "number", name: "used", min: "0", step: "any", inputmode: "decimal", value: state.used });
+  box.addEventListener("input", () => { if (box.value === "" || a.freeBytes(box.value) !== null) change("used", box.value); });
+  return a.h("label", { "data-part": "taken", hidden: true }, a.h("span", {}, "The desktop takes, GiB"), box);
+}
+const given = (g) => (state.system !== "desktop" ? r.under(state.system, g) : state.used === "" ? null : Math.max(0, r.under("linux", g) - a.freeBytes(state.used)));
 function change(key, value) {
   if (state[key] === value) return;
+  if (key === "system" && value !== "desktop") state.used = form.elements.used.value = "";
   if (key === "model") state.dtype = "";
   state[key] = value;
   note.hidden = true;
@@ -84,7 +94,7 @@ const name = (dtype) => (dtype.startsWith("gguf-") ? `${dtype.slice(5).toUpperCa
 function rowsOf(own, wanted, held) {
   const byCount = COUNTS.filter((n) => n <= state.up_to).map((gpu_count) => r.ask(own, { ...wanted, gpu_count })).filter((row) => row?.total_bytes != null);
   return world.gpus.filter((g) => state.kind === "all" || g.segment === state.kind).flatMap((g) => {
-    const bytes = r.under(state.system, g), row = byCount.find((each) => r.holds(each, bytes) && !r.refusal(world, each, held, g));
+    const bytes = given(g), row = byCount.find((each) => r.holds(each, bytes) && !r.refusal(world, each, held, g));
     if (!row) return [];
     const facts = r.card(g.id), n = row.gpu_count, { decode } = r.speed(own, row, g.id);
     return [{ g, n, row, free: n * (bytes - row.total_bytes), speed: decode, price: facts?.msrp_usd == null ? null : n * facts.msrp_usd, watts: facts?.tdp_w == null ? null : n * facts.tdp_w, date: facts?.release_date ?? null }];
@@ -112,6 +122,8 @@ async function draw() {
   query.textContent = "";
   if (!own) return say(number < 0 ? `There is no model of the name ${a.shown(state.model)} here.` : models.pipelines?.includes(number) ? "This makes pictures or films: its page says which cards hold it." : `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "nothing is published")}.`);
   const wanted = { model_id: state.model, phase_id: "inference", dtype_id: state.dtype, context_tokens: state.context, sequences: state.users, ...(state.cache && { kv_dtype_id: state.cache }) };
+  part("taken").hidden = state.system !== "desktop";
+  if (state.system === "desktop" && state.used === "") return say("What a desktop takes of a card is not known here: type it, as nvidia-smi or the task manager tells it.");
   const alone = r.ask(own, { ...wanted, gpu_count: 1 }), held = models.format.values[models.format.of[number]];
   if (alone?.total_bytes == null) return say(`Unknown: ${plain(alone?.unknown_reason ?? "nothing is known")}.`);
   current = rowsOf(own, wanted, held).sort(ORDERS[state.sort][1]);
@@ -184,7 +196,7 @@ function told(list) {
 }
 function remember() {
   const address = new URLSearchParams({ model: state.model });
-  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", sort: "price" };
+  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", used: "", sort: "price" };
   if (state.dtype) address.set("dtype", state.dtype);
   for (const [key, value] of Object.entries(usual)) if (state[key] !== value) address.set(key, state[key]);
   history.replaceState(null, "", `?${address}`);

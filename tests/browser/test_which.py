@@ -98,3 +98,21 @@ def test_the_plot_has_a_point_for_each_price(open_page):
     page.get_by_label("Model", exact=True).fill("acme/Beta-MoE-30B-A3B")
     page.get_by_label("Cards together").select_option("1")
     expect(page.locator("#which figure")).to_be_hidden()  # two points are no plot
+
+
+def test_what_a_desktop_takes_is_typed_and_taken_off_every_card(page, site_url):
+    page.locator("#which select[name=system]").select_option("desktop")
+    said = page.locator("#which .answer")
+    expect(said).to_contain_text("What a desktop takes of a card is not known here: type it")
+    assert not page.locator(ROWS).first.is_visible()
+    page.get_by_label("The desktop takes").fill("6.7")
+    expect(said).to_contain_text("5 of 6 cards hold it alone")  # 11.6 less 6.7 holds no 5.0 GiB
+    expect(page.locator(ROWS).first).to_contain_text("2 × RTX 3060 12GB")
+    page.goto(page.url)
+    page.wait_for_selector('html[data-almanac="ready"]')
+    expect(said).to_contain_text("5 of 6 cards hold it alone")
+    page.locator("#which select[name=system]").select_option("linux")
+    expect(said).to_contain_text("6 of 6 cards hold it alone")
+    assert "used" not in page.url and not page.get_by_label("The desktop takes").is_visible()
+    page.goto(f"{site_url}which-card/?system=desktop&used=-3")
+    expect(page.locator("#which [data-part=note]")).to_contain_text("used=-3")

@@ -46,7 +46,11 @@ class Speeds:
         self.reads = {model: of.get(scenario.dtype_id) for model, of in reads(book, scenario.dtype_id).items()}
         asked = {name: getattr(scenario, name) for name in ("phase_id", "dtype_id", "engine_id", "context_tokens")}
         rows = pl.scan_parquet(book.folder / "footprint.parquet").filter(
-            pl.col("model_id").is_in(list(models)), pl.col("total_bytes").is_not_null(), gpu_count=1, sequences=1, **asked
+            pl.col("model_id").is_in(list(models)),
+            pl.col("total_bytes").is_not_null(),
+            gpu_count=1,
+            sequences=1,
+            **asked,
         )
         cached = rows.select("model_id", "phase_id", "sequences", "kv_cache_bytes", pl.col("state_bytes").fill_null(0))
         alone = {"tensor_parallel": 1, "pipeline_parallel": 1}
