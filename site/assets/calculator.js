@@ -1,7 +1,7 @@
 // The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL, also backwards: how long a
 // context, how many users, on how few cards, on which card.
 const search = new URL(import.meta.url).search;
-const [a, r] = await Promise.all([import(`./almanac.js${search}`), import(`./reckon.js${search}`)]);
+const [a, r, together] = await Promise.all(["almanac", "reckon", "together"].map((name) => import(`./${name}.js${search}`)));
 const { shared } = r;
 const [world, models, support] = await Promise.all([a.world(), a.models(), a.load("data/support.json")]);
 world.support = support; // of every engine and attention, not only of what is published
@@ -20,8 +20,9 @@ const short = (key) => key.replace(/_(id|tokens)$/, "");
 const generates = models.task.values.indexOf("text-generation"); // what most people come for
 const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
 function read(asked) {
-  const s = { raw: String(asked), model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "" };
+  const s = { raw: String(asked), model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
+  if (s.gpu) ({ others: s.with, wrong: s.wrongOthers } = together.read(asked.get("with") ?? "", world));
   s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
   s.ask = a.listed(asked.get("ask") ?? "", ASKS.map(([id]) => id)) ?? ASKS[0][0];
   // the front page's address says dtype, context, phase
@@ -40,7 +41,8 @@ const asked = new URLSearchParams(location.search);
 const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
 if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
 const state = read(asked);
-const wrongKeys = a.foreign(asked, ["model", "gpu", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
+const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
+wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
 for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
 
 // ---- what a model can be asked about: pictures and sound only where the formulas know them
@@ -61,10 +63,12 @@ const opening = (phase) => shared.opening?.[phase] ?? {};
 const faultOf = (s, key) => problem(key, s[key], options[key]);
 // what decides which fields there are
 const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELDS.phase_id.start } : {}), sees: of?.sees ?? true, hears: of?.hears ?? true, isOnlyHearing: of?.isOnlyHearing ?? false, isPipeline: of?.isPipeline ?? false });
+const TOGETHER = "gguf-q4_k_m"; // unlike cards are llama.cpp's
 function assumed(s, key, of) {
   const { phase_id, isPipeline, isOnlyHearing } = sound(s, of);
   if (isPipeline) return FIELDS[key].start;
   if (s.program && !faultOf(s, "program")) return FIELDS[key].start ?? null; // what nobody chose is the program's own
+  if (key === "dtype_id" && s.with) return TOGETHER;
   if (key === "audio_seconds" && isOnlyHearing) return FIELDS[key].usual;
   const wanted = opening(phase_id)[key] ?? FIELDS[key].start;
   const limit = models.context[of?.number ?? -1];
@@ -135,7 +139,8 @@ function modelField() {
   input.addEventListener("change", () => change("model", input.value.trim()));
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
 }
-const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); change("gpu", value); });
+const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); if (!value) state.with = ""; change("gpu", value); });
+const others = a.h("div", { class: "controls", "data-part": "others" });
 if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `“${a.shown(noCard)}” is not a card here.`));
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
@@ -178,7 +183,7 @@ function sayOwn(text) {
     `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, in a checkout of the almanac:`),
     a.h("pre", {}, a.h("code", {}, `.venv/bin/python -m pipeline fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
-form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, system, freeField), ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
+form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, system, freeField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
@@ -194,6 +199,12 @@ const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `�
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.floor(+s.free * 2 ** 30) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => `${n > 1 ? `${n} × ` : ""}${cardOf(s)?.short ?? "the card"}`;
 const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
+// My card and those beside it; null where there are none, or nobody knows what one gives.
+function cardsOf(s) {
+  if (!s.with || bytesOf(s) == null || ["cards", "card"].includes(s.ask) || (s.phase_id || "inference") !== "inference") return null;
+  const beside = s.with.split(",").map((id) => world.gpus.find((g) => g.id === id)).map((g) => ({ g, bytes: r.under(s.system === "desktop" ? "linux" : s.system, g) }));
+  return [{ g: cardOf(s), bytes: bytesOf(s) }, ...beside];
+}
 // A card that nobody can say of what it gives: with a desktop on it.
 const isOpen = (s) => cardOf(s) && bytesOf(s) == null;
 
@@ -213,6 +224,14 @@ async function work(s) {
   if (!of.own) return out;
   const wanted = scenario(s, of), bytes = bytesOf(s);
   Object.assign(out, { wanted, bytes });
+  const cards = cardsOf(s);
+  if (cards) {
+    delete wanted.gpu_count;
+    out.cards = cards;
+    out.together = together.work(of.own, wanted, cards, s.ask);
+    out.row = out.together.row;
+    return out;
+  }
   out.row = r.ask(of.own, wanted);
   const phase = out.row?.phase_id;
   if (bytes == null || out.row == null || !ANSWERED[s.ask]) return out;
@@ -302,6 +321,7 @@ async function calculate() {
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
+  drawOthers(full);
   if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
   if (of.isPipeline) return sayPipeline(out, mine);
   if (!of.own) return say(out, `Unknown: ${a.shown(models.reason.values[models.reason.of[of.number]] ?? "nothing is published")}.`);
@@ -309,10 +329,18 @@ async function calculate() {
   if (wrong.length) return say({ ...out, row: null, wanted: null }, `No answer. ${wrong.map((key) => `${label(key, full)}: ${a.shown(faultOf(state, key))}`).join(" ")}`);
   say(out, "", [], other);
 }
+// Other cards can be named where there is one, for a model that runs.
+function drawOthers({ phase_id, isPipeline }) {
+  others.hidden = !state.gpu || isPipeline || (phase_id || "inference") !== "inference" || state.ask === "cards" || state.ask === "card";
+  boxes.gpu_count.hidden ||= Boolean(state.with) && !others.hidden;
+  if (others.dataset.of === state.with && others.childElementCount) return;
+  others.dataset.of = state.with;
+  others.replaceChildren(...together.fields(world, state.with, (ids) => change("with", ids)));
+}
 // The scenario as an address; what nobody chose is not in it.
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
-  for (const key of ["gpu", "free"]) if (s[key] !== "") query.set(key, s[key]);
+  for (const key of ["gpu", "with", "free"]) if (s[key] !== "") query.set(key, s[key]);
   if (s.system !== r.SYSTEMS[0][0]) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
@@ -377,15 +405,18 @@ function say(out, said, near = [], other = null) {
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }
-  const speed = known ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
+  const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
   about.hidden = !speed;
   about.replaceChildren(speed, ...(speed ? [" ", a.h("a", { href: a.address("method/speed/") }, "A bound, no measurement.")] : []));
   for (const part of asSql) part.hidden = !out.wanted || Boolean(said && !row);
   if (out.wanted) shown.querySelector("pre code").textContent = sql(out);
-  answer.textContent = said || sentence(out);
-  const split = known ? besideSaid(out) : null;
+  const apart = !said && out.together;
+  if (apart) answer.replaceChildren(...together.said(apart, out.cards, plain));
+  else answer.textContent = said || sentence(out);
+  const split = known && !apart ? besideSaid(out) : null;
   if (split) answer.append(" ", a.h("span", { "data-part": "split" }, ...split));
-  drawParts(known ? out : null, other);
+  if (apart) together.draw(shown.querySelector("table.bd"), apart, out.cards);
+  else drawParts(known ? out : null, other);
   drawBeside(known ? out : null, other);
   drawCards(known && s.ask === "card" ? out : null);
 }
@@ -439,8 +470,12 @@ function bar(id, share) {
 }
 const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
 // The same question for the published file: what limits_on answers to the token, and the footprint of what was found.
-function sql({ s, of, wanted: { model_id, ...rest }, found, row }) {
+function sql({ s, of, cards, wanted: { model_id, ...rest }, found, row }) {
   const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
+  if (cards) {
+    const { dtype_id, context_tokens, sequences, kv_dtype_id } = row;
+    return `FROM fits_together([${cards.map(({ g }) => text(g.id)).join(", ")}], ${[text(model_id), ...list({ dtype_id, context_tokens, sequences, ...(s.kv_dtype_id && { kv_dtype_id }) })].join(", ")});`;
+  }
   if (of.isPipeline) return `FROM pipeline_of(${[text(model_id), ...list(rest)].join(", ")});`;
   const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "" && s.system === "linux";
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};

@@ -386,7 +386,7 @@ table.addEventListener("keydown", (event) => {
 // What is known after the answer: what bounds the speed, and the card's data sheet.
 function sayCard() {
   const gpu = gpuNow();
-  about.replaceChildren(a.h("a", { href: a.address(`gpus/${gpu.slug}/`) }, gpu.short), `: ${aboutCard()}.`);
+  about.replaceChildren(a.h("a", { href: a.address(`gpus/${gpu.slug}/`) }, gpu.short), `: ${aboutCard()}. `, a.h("a", { href: a.address(`calculator/?gpu=${gpu.id}`) }, "With another kind of card ›"));
 }
 function drawSpeeds() {
   result.rows.slice(0, shown).forEach((row, i) => table.tBodies[0].rows[i]?.querySelector("td.speed")?.replaceWith(...speedOf(row, row.cells[row.best].line)));

@@ -59,15 +59,15 @@ export function last(steps, fits) {
 const LOOKED = 1048576; // as limits_on looks no further
 
 // The longest context whose need so many bytes hold, and what ends it: the card, the model, or nobody looked further.
-export function longest(own, wanted, bytes) {
+export function longest(own, wanted, bytes, isHeld = (asked) => holds(ask(own, asked), bytes)) {
   const step = Math.max(1, wanted.context_parallel ?? 1), model = own.shape?.[0]?.max_context_tokens;
   const most = Math.max(1, wanted.max_context_tokens ?? model ?? LOOKED), steps = Math.max(1, Math.floor(most / step));
-  const found = last(steps, (n) => holds(ask(own, { ...wanted, context_tokens: n * step }), bytes));
+  const found = last(steps, (n) => isHeld({ ...wanted, context_tokens: n * step }));
   return { at: found * step, bound: found < steps ? "card" : wanted.max_context_tokens || model ? "model" : "search" };
 }
 // The most sequences at a context: users, or in training the micro-batch of a GPU.
-export function most(own, wanted, bytes) {
-  const fits = (n) => holds(ask(own, { ...wanted, sequences: n }), bytes);
+export function most(own, wanted, bytes, isHeld = (asked) => holds(ask(own, asked), bytes)) {
+  const fits = (n) => isHeld({ ...wanted, sequences: n });
   let high = 1;
   while (high < LOOKED && fits(high)) high *= 2; // what is far too many is not asked for one by one
   const found = last(high, fits);
@@ -105,6 +105,23 @@ export function splitSaid(found, format) {
   const some = layers.gpu_layers ? ["with ", a.h("b", {}, `${layers.gpu_layers} of ${found.of} layers on the card`), " (", code(`-ngl ${layers.gpu_layers}`), `) and ${said(layers.host_bytes)} for the rest`] : [`with all of its layers on the CPU, in ${said(layers.host_bytes)}`];
   const most = experts?.cpu_expert_layers ? [", or ", a.h("b", {}, `all layers on it but the experts of ${experts.cpu_expert_layers}`), " (", code(flagsOf({ experts })), `) and ${said(experts.host_bytes)}`] : [];
   return [`Shared with the CPU, in ${format}: `, ...some, ...most, ". It is slower."];
+}
+
+// ---- unlike cards
+// What each of several cards holds of a model that llama.cpp shares among them by its layers, as fits_together has it; or why nobody says.
+// Cards are { vendor, bytes }, in the order that llama.cpp has them in.
+export function together(own, wanted, cards) {
+  const row = ask(own, { ...wanted, gpu_count: cards.length }), model = own.shape?.[0], of = (rows) => rows?.find((each) => each.dtype_id === row?.dtype_id);
+  if (row?.total_bytes == null) return { row, why: row?.unknown_reason ?? "nothing is known" };
+  const weight = of(own.weight), held = of(own.layer_weight), isApart = Boolean(weight && held && macros.has_layers_apart(weight, held));
+  const why = macros.together_refusal(row.engine_id, isApart, cards.length, new Set(cards.map((card) => card.vendor)).size);
+  if (why) return { row, why };
+  const shares = cards.map((card) => Math.floor(card.bytes / 2 ** 20)), caches = macros.layer_caches(model, row);
+  const each = cards.map((card, i) => {
+    const slots = macros.slots_of_card(i + 1, model.layer_count + 1, shares), bytes = macros.held_together(model, weight, held, row, caches, slots, cards.length);
+    return { layers: slots.length, bytes, verdict: rules.card_verdict(bytes, row.error_band, card.bytes, 1) };
+  });
+  return { row, each, of: model.layer_count + 1, isHeld: each.every(({ verdict }) => verdict === "fits"), setting: `--tensor-split ${shares.join(",")}` };
 }
 
 // ---- speed

@@ -401,3 +401,35 @@ def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_pag
         ["VRAM Almanac", "Models", "GPUs", "Calculator", "How we know", "Data"]
     )
     context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, folder, site_url, width):
+    page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu=gtx-1660-ti&context_tokens=4096", width=width)
+    assert page.locator("#calc select[name=with-0]").is_visible()
+    page.locator("#calc select[name=with-0]").select_option("rtx-3060-12gb")
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("Fits on GTX 1660 Ti + RTX 3060 12GB together")
+    page.locator("#calc select[name=with-1]").select_option("gtx-1050-ti")
+    expect(answer).to_contain_text("GTX 1050 Ti together")
+    assert "with=rtx-3060-12gb%2Cgtx-1050-ti" in page.url
+    asked = "['gtx-1660-ti', 'rtx-3060-12gb', 'gtx-1050-ti'], 'Qwen/Qwen3-8B', dtype_id := 'gguf-q4_k_m'"
+    with released(folder) as connection:
+        ask = lambda more: connection.sql(f"FROM fits_together({asked}, {more})").pl().to_dicts()  # noqa: E731
+        rows = ask("context_tokens := 4096")
+        cells = [row.locator("td").all_inner_texts() for row in page.locator("#calculated tbody tr").all()]
+        assert cells == [
+            [str(r["gpu_layers"]), words.gib(r["gpu_bytes"]), words.gib(r["capacity_bytes"]), r["verdict"]] for r in rows
+        ]
+        assert answer.locator("code").inner_text() == rows[0]["engine_setting"]
+        assert page.locator("#calculated pre code").inner_text().startswith(f"FROM fits_together({asked}")
+        page.get_by_label("I want to know").select_option("context")
+        expect(answer).to_contain_text("together up to")
+        longest = int(re.search(r"up to ([\d,]+) tokens", answer.inner_text())[1].replace(",", ""))
+        ends = [{row["verdict"] for row in ask(f"context_tokens := {n}")} for n in (longest, longest + 1)]
+        assert ends[0] == {"fits"} and (longest == 40960 or ends[1] != {"fits"})
+    page.goto(f"{page.url}&dtype_id=bf16")  # another engine has a reason
+    expect(answer).to_contain_text("only llama.cpp shares a model among unlike cards")
+    page.goto(f"{site_url}calculator/?model=Qwen/Qwen3-8B&gpu=gtx-1660-ti&with=no-such-card")
+    expect(page.locator("#calc form > .told")).to_contain_text("with=no-such-card")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -20,7 +20,7 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
-# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines, layers beside the CPU.
+# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines, layers beside the CPU, unlike cards.
 SCALARS = (
     "decode_reason",
     "decode_most",
@@ -32,6 +32,9 @@ SCALARS = (
     "most_layers",
     "fewest_experts",
     "has_layers_apart",
+    "slots_of_card",
+    "held_together",
+    "together_refusal",
 )
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
