@@ -419,7 +419,8 @@ def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, fold
         rows = ask("context_tokens := 4096")
         cells = [row.locator("td").all_inner_texts() for row in page.locator("#calculated tbody tr").all()]
         assert cells == [
-            [str(r["gpu_layers"]), words.gib(r["gpu_bytes"]), words.gib(r["capacity_bytes"]), r["verdict"]] for r in rows
+            [str(r["gpu_layers"]), words.gib(r["gpu_bytes"]), words.gib(r["capacity_bytes"]), r["verdict"]]
+            for r in rows
         ]
         assert answer.locator("code").inner_text() == rows[0]["engine_setting"]
         assert page.locator("#calculated pre code").inner_text().startswith(f"FROM fits_together({asked}")

@@ -104,7 +104,14 @@ RULE_ERRORS = {"weights-times-2": (-0.4, 0.02, 0.3, 2.5), "weights-alone": (-0.2
 # the book's own rules beside the footprint
 SQL, RULES = (
     FACTS.parents[1] / "sql",
-    ("words.sql", "speed/speed.sql", "pipelines/pipelines.sql", "capacity/verdict.sql", "capacity/cpu_split.sql", "capacity/together.sql"),
+    (
+        "words.sql",
+        "speed/speed.sql",
+        "pipelines/pipelines.sql",
+        "capacity/verdict.sql",
+        "capacity/cpu_split.sql",
+        "capacity/together.sql",
+    ),
 )
 
 
