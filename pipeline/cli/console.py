@@ -6,6 +6,7 @@ import datetime
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -44,6 +45,20 @@ def publish(snapshot: Snapshot, output: Path, accept: str = "", anew: bool = Fal
     )
     seconds = time.monotonic() - started
     _tell(_summary(done, seconds))
+
+
+def spread(address: str | None, workers: int) -> int:
+    """Has the footprints of the newest snapshot worked out by a cluster. Returns the exit status: what failed is left to the build."""
+    from pipeline.press import spread as spreading
+
+    packs = Packs(cache_folder() / "packs")
+    told = spreading.spread(newest_snapshot(), packs, spreading.over_dask(address, workers), bar)
+    print(
+        f"{told.done:,} shards were worked out and kept in {packs.folder}; `make publish` finds them there.", flush=True
+    )
+    for why, count in Counter(told.failed).items():
+        print(f"error: {count:,} shards were not, and are left to the build: {why}", file=sys.stderr)
+    return 1 if told.failed else 0
 
 
 def publish_as_it_comes(settings: Settings, output: Path, accept: str = "", anew: bool = False) -> None:

@@ -113,9 +113,16 @@ def work_out(
     progress: Progress = quiet,
     models: Sequence[str] | None = None,
     packs: Packs | None = None,
+    twins: pl.DataFrame | None = None,
 ) -> None:
-    """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows."""
-    _find_twins(connection, models)
+    """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows.
+    Whoever works out a part says which `twins` they are among all models."""
+    if twins is None:
+        find_twins(connection, models)
+    else:
+        connection.register("twin_rows", twins.to_arrow())
+        connection.execute("CREATE OR REPLACE TABLE twin AS FROM twin_rows")
+        connection.unregister("twin_rows")
     find_keys(connection, packs)
     for purpose, table in _PURPOSES:
         grid = scenario_grid(scenario_sets.filter(purpose=purpose))
@@ -142,7 +149,7 @@ def work_out(
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
-def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None) -> None:
+def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
     """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
     connection.execute(
         f"""

@@ -69,9 +69,9 @@ class Packs:
         for pack in self._all():
             told = _manifest(pack)
             has = wanted.intersection(told.get("keys", ()))
-            if not has:
+            if told and not has:
                 continue
-            tables = _tables(pack, told)
+            tables = _tables(pack, told) if told else None
             if tables is None:
                 shutil.rmtree(pack, ignore_errors=True)
                 continue
