@@ -110,11 +110,11 @@ def shelf(book: duckdb.DuckDBPyConnection):
     ]
 
     def shelve(contents: dict[str, str], kept: Packs | None = None) -> dict[str, list[tuple]]:
-        cursor.execute("CREATE OR REPLACE TEMP TABLE content (name VARCHAR, content VARCHAR)")
+        cursor.execute("CREATE OR REPLACE TEMP TABLE content (shelved_as VARCHAR, content VARCHAR)")
         cursor.executemany("INSERT INTO content VALUES (?, ?)", list(contents.items()))
         for table in held:
             cursor.execute(
-                f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT held.* REPLACE (name AS model_id) "
+                f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT held.* REPLACE (shelved_as AS model_id) "
                 f"FROM {book_name}.{table} AS held JOIN content ON content = held.model_id"
             )
         lookup.work_out(cursor, sets, packs=kept)
