@@ -125,6 +125,8 @@ def shelf(book: duckdb.DuckDBPyConnection):
 
     book_name = book.execute("SELECT current_database()").fetchall()[0][0] + ".main"
     yield shelve
+    for table in ("twin", "twin_footprint", "twin_ladder"):
+        cursor.execute(f"DROP TABLE IF EXISTS {table}")
     cursor.close()
 
 
