@@ -9,10 +9,24 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cksum requirements.lock | cut -d' ' -f1)
 # an older DuckDB for one test, in a folder of its own: one environment holds one DuckDB
 OLD_DUCKDB := $(VENV)/old-duckdb
+# a cluster's and the auditors' libraries, in folders of their own: what builds and tests needs none of them
+CLUSTER := $(VENV)/cluster
+CLUSTER_READY := $(CLUSTER)/.ready-$(shell cksum cluster.lock | cut -d' ' -f1)
+SUPPLY := $(VENV)/supply
+SUPPLY_READY := $(SUPPLY)/.ready-$(shell cksum supply.lock | cut -d' ' -f1)
 OLD_READY := $(OLD_DUCKDB)/.ready-$(shell cksum tests/old-duckdb.lock | cut -d' ' -f1)
 
+# the libraries of a lock, into a folder of their own
+define into
+rm -rf $(1) && mkdir -p $(1) && if command -v uv >/dev/null 2>&1; then \
+	uv pip install --quiet --python $(BIN)/python --target $(1) --require-hashes -r $(2); \
+else \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(1) --require-hashes -r $(2); \
+fi
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space cluster spread licences sbom audit
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -75,6 +89,21 @@ mutants: $(READY) ## Change each number inside the formulas in turn and name tho
 lint: $(READY) ## Lint and check formatting
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
+cluster: $(READY) $(CLUSTER_READY) ## Install Dask, for `make spread`
+
+spread: cluster ## Have footprints worked out by a Dask cluster before a publish (SCHEDULER=tcp://…; without it by two workers of this machine)
+	@PYTHONPATH=$(CLUSTER) $(BIN)/python -m pipeline spread $(if $(SCHEDULER),--scheduler "$(SCHEDULER)") $(ARGS)
+
+licences: $(READY) ## Write licences.csv anew: every part that builds or is shipped, with its licence
+	@$(BIN)/python -m tests.supply.licences
+
+sbom: $(READY) $(SUPPLY_READY) ## Write build-sbom.json, a bill of materials in CycloneDX
+	@$(BIN)/python -c 'import runpy, sys; sys.path.insert(0, "$(SUPPLY)"); runpy.run_module("cyclonedx_py", run_name="__main__")' \
+		environment $(BIN)/python --pyproject pyproject.toml --output-reproducible -o build-sbom.json
+
+audit: $(READY) $(SUPPLY_READY) ## Ask a database of vulnerabilities about every locked version (needs a network)
+	@PYTHONPATH=$(SUPPLY) $(BIN)/python -m pip_audit --require-hashes --disable-pip -r requirements.lock
+
 serve: $(READY) ## Serve the built site on this machine
 	@$(BIN)/python -m pipeline serve
 
@@ -88,8 +117,11 @@ lock: ## Resolve requirements.lock anew (needs uv); it names versions and hashes
 	uv pip compile pyproject.toml --extra build --extra test --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements.lock
 	printf "duckdb==1.5.5\nduckdb-extension-httpfs==1.5.5\n" | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o tests/old-duckdb.lock
 
+	printf "distributed>=2026.8,<2027\n" | uv pip compile - -c requirements.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o cluster.lock
+	printf "cyclonedx-bom>=7.5,<8\npip-audit>=2.10,<3\n" | uv pip compile - -c requirements.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o supply.lock
+
 clean: ## Remove what was built
-	rm -rf build .build-next .build-previous
+	rm -rf build .build-next .build-previous build-sbom.json
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
@@ -109,3 +141,9 @@ $(OLD_READY): tests/old-duckdb.lock | $(READY)
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(OLD_DUCKDB) --require-hashes --only-binary :all: -r $<; \
 	fi && touch $@ || echo "No DuckDB of tests/old-duckdb.lock for this Python: its test is left out"
+
+$(CLUSTER_READY): cluster.lock | $(READY)
+	@$(call into,$(CLUSTER),$<) && touch $@
+
+$(SUPPLY_READY): supply.lock | $(READY)
+	@$(call into,$(SUPPLY),$<) && touch $@

@@ -61,6 +61,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REASON",
         help="publish what a gate refuses, with a reason that its release notes keep",
     )
+    make.add_argument(
+        "--anew", action="store_true", help="work everything out again, also what earlier builds of the same facts did"
+    )
+    share = commands.add_parser(
+        "spread", help="have footprints worked out by a Dask cluster; the next publish finds them"
+    )
+    share.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of a cluster that runs (tcp://host:8786); without it workers of this machine",
+    )
+    share.add_argument("--workers", type=_count, default=2, metavar="N", help="workers of this machine (default: 2)")
     hub = commands.add_parser("crawl", help="refresh the snapshot from the Hub; goes on where the last one stopped")
     hub.add_argument("--models", type=_count, metavar="N", help="most downloaded models to list (default: 5000)")
     hub.add_argument("--budget", type=int, metavar="N", help="requests to make at most; what is then read is written")
@@ -158,11 +170,18 @@ def _run(asked: argparse.Namespace) -> int | None:
 
         output.refuse(asked.output)
         if asked.no_crawl or os.environ.get("ALMANAC_CRAWL") == "0":
-            console.publish(newest_snapshot(), asked.output, asked.accept)
+            console.publish(newest_snapshot(), asked.output, asked.accept, asked.anew)
         else:
             console.publish_as_it_comes(
-                Settings(**({"model_count": asked.models} if asked.models else {})), asked.output, asked.accept
+                Settings(**({"model_count": asked.models} if asked.models else {})),
+                asked.output,
+                asked.accept,
+                asked.anew,
             )
+    elif asked.command == "spread":
+        from pipeline.cli import console
+
+        return console.spread(asked.scheduler, asked.workers)
     elif asked.command == "source":
         from pipeline.press import sources
 

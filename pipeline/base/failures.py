@@ -94,6 +94,7 @@ def _foreseen() -> tuple[type[BaseException], ...]:
         "pipeline.render.shell": ("MkDocsError",),
         "pipeline.render.pages.redirects": ("RedirectError",),
         "pipeline.press.build": ("FormulaError",),
+        "pipeline.press.same_bytes": ("WriteError",),
         "pipeline.press.sources": ("UnknownName",),
     }
     found = [getattr(sys.modules[m], n) for m, those in names.items() if m in sys.modules for n in those]

@@ -6,6 +6,7 @@ import datetime
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline.base.caches import cache_folder
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import bar
 from pipeline.book.facts import read_facts, read_measured
@@ -29,32 +31,50 @@ from pipeline.hub.traffic import HubError, Unavailable
 from pipeline.press import accuracy, brought, build, changes, checks, hosting, manifest
 from pipeline.press import publish as publishing
 from pipeline.press.anatomise import anatomise
+from pipeline.press.packs import Packs
 
 
-def publish(snapshot: Snapshot, output: Path, accept: str = "") -> None:
+def publish(snapshot: Snapshot, output: Path, accept: str = "", anew: bool = False) -> None:
     """Publishes with progress on standard error and a summary on standard output. `accept` is the reason to publish what a gate
-    refuses."""
+    refuses. What was worked out for earlier builds is kept in the folder for caches, and not used where all is to be made `anew`."""
     started = time.monotonic()
     print(f"Using the {snapshot.describe()}.", flush=True)
-    done = publishing.publish(snapshot, bar, output, say=lambda line: print(line, flush=True), accept=accept)
+    packs = None if anew else Packs(cache_folder() / "packs")
+    done = publishing.publish(
+        snapshot, bar, output, say=lambda line: print(line, flush=True), accept=accept, packs=packs
+    )
     seconds = time.monotonic() - started
     _tell(_summary(done, seconds))
 
 
-def publish_as_it_comes(settings: Settings, output: Path, accept: str = "") -> None:
+def spread(address: str | None, workers: int) -> int:
+    """Has the footprints of the newest snapshot worked out by a cluster. Returns the exit status: what failed is left to the build."""
+    from pipeline.press import spread as spreading
+
+    packs = Packs(cache_folder() / "packs")
+    told = spreading.spread(newest_snapshot(), packs, spreading.over_dask(address, workers), bar)
+    print(
+        f"{told.done:,} shards were worked out and kept in {packs.folder}; `make publish` finds them there.", flush=True
+    )
+    for why, count in Counter(told.failed).items():
+        print(f"error: {count:,} shards were not, and are left to the build: {why}", file=sys.stderr)
+    return 1 if told.failed else 0
+
+
+def publish_as_it_comes(settings: Settings, output: Path, accept: str = "", anew: bool = False) -> None:
     """Publishes from what the Hub says now. Where nothing is published yet, what there is goes first: nobody waits for a crawl to see
     the almanac."""
     if is_built(output):
         refresh(settings)
-        publish(newest_snapshot(settings.folder), output, accept)
+        publish(newest_snapshot(settings.folder), output, accept, anew)
         return
-    publish(newest_snapshot(settings.folder), output, accept)
+    publish(newest_snapshot(settings.folder), output, accept, anew)
     print(
         f"That is whole, and lies in {_shown(output)}. Next the Hub is crawled, and then it is published again; Ctrl-C leaves it as it is.",
         flush=True,
     )
     if refresh(settings, otherwise="what is published stays"):
-        publish(newest_snapshot(settings.folder), output, accept)
+        publish(newest_snapshot(settings.folder), output, accept, anew)
 
 
 def is_built(output: Path) -> bool:

@@ -7,7 +7,6 @@ It is kept in a folder for caches, under the fingerprint of all that it is made 
 from __future__ import annotations
 
 import datetime
-import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -17,20 +16,14 @@ import duckdb
 import polars as pl
 
 from pipeline import ROOT
-from pipeline.book.facts import TABLES, read_facts, read_measured
+from pipeline.book.facts import read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
+from pipeline.press.packs import fingerprint
 
 REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order
-_MADE_OF = (
-    TABLES / "facts",
-    TABLES / "schema",
-    TABLES / "sql",
-    ROOT / "pipeline" / "book",
-    ROOT / "pipeline" / "press",
-)
 # the tables that a statement reads, and the macros that it calls
 _READ = re.compile(r"(?:\b(?:FROM|JOIN)\s+|,\s*)(\w+)|(\w+\()")
 _TEMPORARY = re.compile(r"\s*CREATE OR REPLACE TEMP ")
@@ -91,7 +84,7 @@ def _take(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def kept(folder: Path) -> Path | None:
     """The file, made if it is not there; None where the folder takes none."""
-    path = folder / f"blank-{_fingerprint()}.duckdb"
+    path = folder / f"blank-{fingerprint()[:16]}.duckdb"
     if path.exists():
         return path
     try:
@@ -117,12 +110,3 @@ def _of_models(statements: Mapping[str, build.Statement], frames: Iterable[str])
         if one.kind == "TABLE" and (name in changing or _TEMPORARY.match(one.code)):
             made.append(one.text)
     return made
-
-
-def _fingerprint() -> str:
-    digest = hashlib.sha256(duckdb.__version__.encode())
-    paths = [path for top in _MADE_OF for path in top.rglob("*") if path.suffix in (".csv", ".sql", ".py")]
-    for path in sorted([*paths, TABLES / "measured.csv"]):
-        digest.update(f"{path.relative_to(TABLES.parent)}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -24,12 +24,13 @@ from pipeline.book.facts import TABLES, read_facts, read_measured
 from pipeline.book.scenario import written_out
 from pipeline.book.schema import FACTS, PUBLISHED, Table
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import file
+from pipeline.press import file, same_bytes
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.file import DATABASE, arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS, flatten
 from pipeline.press.lookup import LADDER, LAYER_COLUMNS, LAYERS, ORDER, share_footprints
+from pipeline.press.packs import Packs
 from pipeline.press.plans import PLANS, fill_plans
 from pipeline.press.work import work_of
 
@@ -51,8 +52,11 @@ class FormulaError(RuntimeError):
     """A file of tables/sql that does not run: a fact or a formula was removed or misspelt."""
 
 
-def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -> dict[str, int]:
-    """Builds every published table into `folder`, which must exist and be empty. Returns rows by table.
+def build_tables(
+    folder: Path, snapshot: Snapshot, progress: Progress = quiet, packs: Packs | None = None
+) -> dict[str, int]:
+    """Builds every published table into `folder`, which must exist and be empty. Returns rows by table. What `packs` hold is taken from
+    there, and what they do not is put there.
 
     Raises FactError where the book cannot be read. Nothing outside the folder is touched.
     """
@@ -69,14 +73,19 @@ def build_tables(folder: Path, snapshot: Snapshot, progress: Progress = quiet) -
             flatten(connection)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
-        share_footprints(connection, facts["scenario_set"], progress)
+        share_footprints(connection, facts["scenario_set"], progress, packs)
         with step(progress, "plans"):
-            fill_plans(connection)
+            fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")
         with step(progress, DATABASE):
-            write_file(connection, folder / DATABASE)
+            arguments = _arguments(connection)
+            connection.execute("USE memory; DETACH workshop")
+            same_bytes.write(workshop, folder / DATABASE, arguments)
+            connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop; USE workshop")
         counts = _export(connection, folder, progress)
     workshop.unlink()
+    if packs:
+        packs.tidy()
     return counts
 
 
@@ -163,7 +172,7 @@ def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]
 
 
 def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """What the connection holds, as the file that is published."""
+    """What the connection holds, as the file that is published (but for its bytes, which `same_bytes` settles)."""
     file.write(connection, path, _arguments(connection))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from pipeline.book.schema import DUCKDB_TYPES, MACROS, PUBLISHED, Table
+from pipeline.press.lookup import ORDER
 
 DATABASE = "almanac.duckdb"
 # Files that any DuckDB since 1.2 opens; newer storage would shut out everybody else.
@@ -25,6 +26,7 @@ BLOCK_BYTES = 65_536
 INTERNAL = "internal"
 # facts as they were read: the published tables of the same things hold them
 _NOT_KEPT = frozenset(["gpu_fact", "training_run_fact"])
+_ORDERS = {f"twin_{table}": ORDER for table in ("footprint", "ladder")}
 _HEADER = re.compile(r"CREATE (?:OR REPLACE )?MACRO \w+\s*\(")
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?VIEW \S+ AS ", re.IGNORECASE)
 # a text that is put together when it is asked: it begins with the relation
@@ -36,7 +38,7 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[
     their defaults: DuckDB tells the names alone."""
     source = connection.execute("SELECT current_database()").fetchall()[0][0]
     connection.execute(
-        f"ATTACH '{_quoted(path)}' AS published (STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_BYTES})"
+        f"ATTACH '{quoted(path)}' AS published (STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_BYTES})"
     )
     connection.execute(f"CREATE SCHEMA published.{INTERNAL}")
     texts = Texts(connection, source)
@@ -59,7 +61,8 @@ def home(name: str) -> str:
 def _copy(connection: duckdb.DuckDBPyConnection, source: str, name: str) -> None:
     target, table = f'published.{home(name)}."{name}"', PUBLISHED.get(name)
     if table is None:
-        connection.execute(f'CREATE TABLE {target} AS FROM {source}.main."{name}"')
+        # an order of its own: rows come as threads and packs give them
+        connection.execute(f'CREATE TABLE {target} AS FROM {source}.main."{name}" ORDER BY {_ORDERS.get(name, "ALL")}')
         return
     connection.execute(f"CREATE TABLE {target} ({declared_columns(table)})")
     order = ", ".join(f'"{column}"' for column in table.key)
@@ -201,11 +204,11 @@ def _comments(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
     views = {row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()}
     for table in PUBLISHED.values():
         kind = "VIEW" if table.name in views else "TABLE"
-        yield f"COMMENT ON {kind} {table.name} IS '{_quoted(table.meaning)}'"
+        yield f"COMMENT ON {kind} {table.name} IS '{quoted(table.meaning)}'"
         for column in () if kind == "VIEW" else table.columns:
             unit = f" ({column.unit})" if column.unit else ""
-            yield f"COMMENT ON COLUMN {table.name}.\"{column.name}\" IS '{_quoted(column.meaning + unit)}'"
+            yield f"COMMENT ON COLUMN {table.name}.\"{column.name}\" IS '{quoted(column.meaning + unit)}'"
 
 
-def _quoted(text: object) -> str:
+def quoted(text: object) -> str:
     return str(text).replace("'", "''")

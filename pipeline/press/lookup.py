@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.components import COMPONENTS
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
+from pipeline.press.packs import Packs, fingerprint
 
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
 SHAPE, WEIGHT = "shape", "weight"
@@ -69,10 +71,14 @@ def fill_footprints(
 
 
 def share_footprints(
-    connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame, progress: Progress = quiet
+    connection: duckdb.DuckDBPyConnection,
+    scenario_sets: pl.DataFrame,
+    progress: Progress = quiet,
+    packs: Packs | None = None,
 ) -> None:
-    """The same as views: what models have in common is there once. Takes the place of the two tables, which must be empty."""
-    work_out(connection, scenario_sets, progress)
+    """The same as views: what models have in common is there once. Takes the place of the two tables, which must be empty. Rows that `packs`
+    have are not worked out again."""
+    work_out(connection, scenario_sets, progress, packs=packs)
     for _purpose, table in _PURPOSES:
         connection.execute(f"DROP TABLE {table}")
         connection.execute(f"CREATE VIEW {table} AS {of_twins(table)}")
@@ -106,10 +112,18 @@ def work_out(
     scenario_sets: pl.DataFrame,
     progress: Progress = quiet,
     models: Sequence[str] | None = None,
+    packs: Packs | None = None,
+    twins: pl.DataFrame | None = None,
 ) -> None:
-    """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows."""
-    _find_twins(connection, models)
-    _find_bends(connection)
+    """Makes `twin`, and the rows of the first of each: `twin_footprint`, `twin_ladder`. In steps, so that memory stays flat and progress shows.
+    Whoever works out a part says which `twins` they are among all models."""
+    if twins is None:
+        find_twins(connection, models)
+    else:
+        connection.register("twin_rows", twins.to_arrow())
+        connection.execute("CREATE OR REPLACE TABLE twin AS FROM twin_rows")
+        connection.unregister("twin_rows")
+    find_keys(connection, packs)
     for purpose, table in _PURPOSES:
         grid = scenario_grid(scenario_sets.filter(purpose=purpose))
         connection.register("grid_rows", grid.to_arrow())
@@ -118,10 +132,16 @@ def work_out(
         connection.execute(
             f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
         )
-    for first, last in progress(_steps(connection), desc="footprints"):
-        _work_out(connection, first, last)
+    if packs:
+        _take(connection, packs)
+    _find_bends(connection)
+    for step in progress(steps(connection), desc="footprints"):
+        _work_out(connection, step)
+        if packs:
+            _keep(connection, packs, step)
     for name in (
         "bend",
+        "pair_key",
         *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
         "scenario_step",
         "answer_step",
@@ -129,7 +149,7 @@ def work_out(
         connection.execute(f"DROP TABLE IF EXISTS {name}")
 
 
-def _find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None) -> None:
+def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
     """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
     connection.execute(
         f"""
@@ -153,7 +173,7 @@ def _find_bends(connection: duckdb.DuckDBPyConnection) -> None:
         """
         CREATE OR REPLACE TEMP TABLE bend AS
         SELECT model_id, unnest(ladder_contexts(shape, constants)) AS context_tokens FROM shape CROSS JOIN constants
-        WHERE model_id IN (SELECT first_id FROM twin)
+        WHERE model_id IN (SELECT model_id FROM pair_key)
         """
     )
 
@@ -163,23 +183,77 @@ def _facts(connection: duckdb.DuckDBPyConnection, table: str, *keys: str) -> str
     return ", ".join(f'{table}."{column}"' for column in columns if column not in keys)
 
 
-def _steps(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    """The first and the last model of each step."""
-    rows = connection.execute(
-        "SELECT first_id, count(*) FROM twin WHERE first_id = model_id GROUP BY 1 ORDER BY 1"
-    ).fetchall()
-    steps: list[tuple[str, str]] = []
+def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
+    """`pair_key`: of each model that is worked out the number of its formats, and a hash of all that its rows are made of."""
+    made_of = f"sha256(concat_ws(' ', $formulas, {_text(connection, SHAPE)}, of_formats))" if packs else "NULL"
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE pair_key AS
+        WITH weighed AS (
+            SELECT model_id, count(*) AS pair_count, string_agg({_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats
+            FROM weight SEMI JOIN twin ON twin.first_id = weight.model_id AND twin.model_id = weight.model_id AND twin.dtype_id = weight.dtype_id
+            GROUP BY model_id
+        )
+        SELECT model_id, pair_count, {made_of} AS key FROM weighed JOIN shape USING (model_id) ORDER BY model_id
+        """,
+        {"formulas": fingerprint()} if packs else {},
+    )
+
+
+def _text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """A row as one text, without the name of its model."""
+    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] != "model_id"]
+    packed = ", ".join(f'"{name}" := {table}."{name}"' for name in columns)
+    return f"to_json(struct_pack({packed}))::VARCHAR"
+
+
+def _take(connection: duckdb.DuckDBPyConnection, packs: Packs) -> None:
+    """What was worked out before; what is left in `pair_key` was not."""
+    keys = [key for (key,) in connection.execute("SELECT key FROM pair_key").fetchall()]
+    for found, tables in packs.taken(keys):
+        connection.register("found", pl.DataFrame({"key": found}).to_arrow())
+        for _purpose, table in _PURPOSES:
+            connection.register("known", tables[table])
+            connection.execute(
+                f"INSERT INTO twin_{table} BY NAME SELECT model_id, known.* EXCLUDE (key) FROM known JOIN pair_key USING (key) "
+                "SEMI JOIN found USING (key)"
+            )
+            connection.unregister("known")
+        connection.execute("DELETE FROM pair_key WHERE key IN (SELECT key FROM found)")
+        connection.unregister("found")
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, packs: Packs, step: Sequence[str]) -> None:
+    keys = connection.execute("SELECT key FROM pair_key WHERE list_contains($models, model_id)", {"models": step})
+    packs.put([key for (key,) in keys.fetchall()], rows_of(connection, step))
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection, step: Sequence[str]) -> dict[str, pa.Table]:
+    """What was worked out for some models, by key."""
+    return {
+        table: connection.sql(
+            f"SELECT key, held.* EXCLUDE (model_id) FROM twin_{table} AS held JOIN pair_key USING (model_id) "
+            "WHERE list_contains($models, model_id) ORDER BY ALL",
+            params={"models": step},
+        ).to_arrow_table()
+        for _purpose, table in _PURPOSES
+    }
+
+
+def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
+    """The models of each step."""
+    found: list[list[str]] = []
     pairs = 0
-    for model_id, count in rows:
-        if not steps or pairs + count > _PAIRS_PER_STEP:
-            steps.append((model_id, model_id))
+    for model_id, count in connection.execute("SELECT model_id, pair_count FROM pair_key ORDER BY 1").fetchall():
+        if not found or pairs + count > _PAIRS_PER_STEP:
+            found.append([])
             pairs = 0
-        steps[-1] = (steps[-1][0], model_id)
+        found[-1].append(model_id)
         pairs += count
-    return steps
+    return found
 
 
-def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> None:
+def _work_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> None:
     """Both purposes in one question: that is planned anew each time it is asked, and planning takes as long as hundreds of answers."""
     for purpose, _ in _PURPOSES:
         # a model's own bends are points of its ladder, besides those that all models share
@@ -190,7 +264,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
         connection.execute(
             f"""
             CREATE OR REPLACE TEMP TABLE {purpose}_step AS
-            WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND model_id BETWEEN $first AND $last)
+            WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND list_contains($models, model_id))
             -- a model that reads less than the shortest context is answered for all that it reads
             SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
                 iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
@@ -201,7 +275,7 @@ def _work_out(connection: duckdb.DuckDBPyConnection, first: str, last: str) -> N
                 AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
             {own if purpose == "ladder" else ""}
             """,
-            {"first": first, "last": last},
+            {"models": models},
         )
     connection.execute("CREATE OR REPLACE TEMP TABLE scenario_step AS FROM lookup_step UNION FROM ladder_step")
     # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
+from pipeline.press.packs import Packs, fingerprint
+
 PLANS = ("plan_serving", "plan_training")
 
 # every question of a set; a model that the snapshot does not have is none
@@ -29,8 +31,38 @@ WHERE phase_id <> 'inference'
 """
 
 
-def fill_plans(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills the tables of plans. Where no number of cards holds the users, the row that is told is that of one card."""
+# All that a plan takes from models: of the table `model` not what changes weekly.
+_MADE_OF = """
+WITH planned AS (SELECT DISTINCT unnest(string_split(model_ids, ' ')) AS model_id FROM plan_set),
+text AS (
+    SELECT to_json(shape)::VARCHAR AS said FROM shape SEMI JOIN planned USING (model_id)
+    UNION ALL SELECT to_json(weight)::VARCHAR FROM weight SEMI JOIN planned USING (model_id)
+    UNION ALL SELECT to_json(told)::VARCHAR FROM (SELECT * EXCLUDE (downloads_30d, likes, facts_as_of) FROM model) AS told
+    SEMI JOIN planned USING (model_id)
+)
+SELECT sha256(concat_ws(' ', 'plans', $formulas, string_agg(said, ' ' ORDER BY said))) FROM text
+"""
+
+
+def fill_plans(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
+    """Fills the tables of plans, with what `packs` know where nothing of these models changed."""
+    if packs is None:
+        _work_out(connection)
+        return
+    [(key,)] = connection.execute(_MADE_OF, {"formulas": fingerprint()}).fetchall()
+    known = next((tables for _keys, tables in packs.taken([key])), {})
+    if not known:
+        _work_out(connection)
+        packs.put([key], {name: connection.sql(f"FROM {name} ORDER BY ALL").to_arrow_table() for name in PLANS})
+        return
+    for name in PLANS:
+        connection.register("known", known[name])
+        connection.execute(f"DELETE FROM {name}; INSERT INTO {name} BY NAME FROM known")
+        connection.unregister("known")
+
+
+def _work_out(connection: duckdb.DuckDBPyConnection) -> None:
+    """Where no number of cards holds the users, the row that is told is that of one card."""
     connection.execute(_SERVING)
     connection.execute("DELETE FROM plan_serving")
     connection.execute(

@@ -24,6 +24,7 @@ from pipeline.base.progress import Progress, step
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build, changes, checks, digest, gates, manifest, output
 from pipeline.press.output import PublishError
+from pipeline.press.packs import Packs
 from pipeline.render import addresses
 
 __all__ = ["PublishError", "Published", "alone", "publish"]
@@ -54,11 +55,12 @@ def publish(
     root: Path = ROOT,
     say: Callable[[str], None] = _say_nothing,
     accept: str = "",
+    packs: Packs | None = None,
 ) -> Published:
     """Brings `folder` up to date. Raises PublishError, FactError or SnapshotError and leaves what is published there whole.
 
     `say` is told in a line when new tables can be asked. With a reason to `accept` them, tables take the place of the last release
-    that a gate would keep out.
+    that a gate would keep out. `packs` keep from one build to the next what was worked out; without them all is worked out anew.
     """
     folder = output.resolved(folder)
     output.refuse(folder)
@@ -74,7 +76,7 @@ def publish(
                 return Published((), folder)
         with output.building(folder) as following:
             if not has_tables:
-                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root, accept)
+                _build_tables(following / "tables", snapshot, wanted["tables"], progress, root, accept, packs)
                 output.put_in_place(following / "tables", folder)
                 say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
             try:
@@ -98,10 +100,16 @@ def _damage(part: Path, fingerprint: str, progress: Progress) -> tuple[str, ...]
 
 
 def _build_tables(
-    tables: Path, snapshot: Snapshot, fingerprint: str, progress: Progress, root: Path, accept: str = ""
+    tables: Path,
+    snapshot: Snapshot,
+    fingerprint: str,
+    progress: Progress,
+    root: Path,
+    accept: str = "",
+    packs: Packs | None = None,
 ) -> None:
     tables.mkdir()
-    counts = build.build_tables(tables, snapshot, progress)
+    counts = build.build_tables(tables, snapshot, progress, packs)
     failures = checks.run_checks(tables / build.DATABASE, progress)
     if failures:
         raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))

@@ -77,8 +77,8 @@ def test_a_copy_that_cannot_be_read_is_made_again_and_one_that_cannot_be_kept_is
 
 def test_another_fingerprint_takes_the_place_of_the_one_before(tmp_path, monkeypatch):
     monkeypatch.setattr(blank, "make", lambda connection: connection.execute("CREATE TABLE one (a INTEGER)"))
-    monkeypatch.setattr(blank, "_fingerprint", lambda: "1")
+    monkeypatch.setattr(blank, "fingerprint", lambda: "1")
     first = blank.kept(tmp_path)
     assert blank.kept(tmp_path) == first
-    monkeypatch.setattr(blank, "_fingerprint", lambda: "2")
+    monkeypatch.setattr(blank, "fingerprint", lambda: "2")
     assert [blank.kept(tmp_path)] == list(tmp_path.iterdir()) != [first]

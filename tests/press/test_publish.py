@@ -27,7 +27,7 @@ def stages(monkeypatch, tmp_path):
     """The real publish over stand-in stages that write one file each and count their runs."""
     ran = []
 
-    def build_tables(folder, snapshot, progress):
+    def build_tables(folder, snapshot, progress, packs=None):
         ran.append("tables")
         (folder / "almanac.duckdb").write_text("tables")
         return {"model": 1}

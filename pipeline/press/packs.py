@@ -1,0 +1,161 @@
+"""What was worked out before, by what it is made of: rows of formulas that need not be asked again while their key is the same.
+
+A key is a hash of all that its rows are made of: of the models' rows that formulas read, and of formulas, facts and code themselves. A pack
+is a folder with the rows of some keys:
+
+    <name>/<table>.parquet    rows, each with its `key`
+    <name>/pack.json          keys, and the checksum of every file; sealed, so that it is as it was written or is not used
+
+A pack comes into being under another name and is renamed when it is whole. One that is damaged is removed and its rows are worked out anew.
+What is used least recently goes first where all packs together are too large. Nothing here is needed: a folder that cannot be written to,
+or is lost, costs time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import ROOT
+from pipeline.base.sealed import sealed, unsealed
+from pipeline.book.facts import TABLES
+
+FILE = "pack.json"
+_MAKING, _LEFT_SECONDS = ".making-", 24 * 3600
+MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take a twelfth
+# what formulas are made of
+_MADE_OF = (
+    TABLES / "facts",
+    TABLES / "schema",
+    TABLES / "sql",
+    ROOT / "pipeline" / "book",
+    ROOT / "pipeline" / "press",
+)
+
+
+def fingerprint() -> str:
+    """Of formulas, facts and what runs them."""
+    digest = hashlib.sha256(duckdb.__version__.encode())
+    paths = [path for top in _MADE_OF for path in top.rglob("*") if path.suffix in (".csv", ".sql", ".py")]
+    for path in sorted([*paths, TABLES / "measured.csv"]):
+        digest.update(f"{path.relative_to(TABLES.parent)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class Packs:
+    """The packs of a folder, which need not exist."""
+
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
+        self.folder, self.most_bytes = folder, most_bytes
+        self.used: set[Path] = set()
+
+    def taken(self, keys: Collection[str]) -> Iterator[tuple[list[str], dict[str, pa.Table]]]:
+        """The rows that are known of these keys, a pack at a time: the keys that are to be taken from it, and its tables, which may hold
+        others too. What is damaged is removed."""
+        wanted = set(keys)
+        for pack in self._all():
+            told = _manifest(pack)
+            has = wanted.intersection(told.get("keys", ()))
+            if told and not has:
+                continue
+            tables = _tables(pack, told) if told else None
+            if tables is None:
+                shutil.rmtree(pack, ignore_errors=True)
+                continue
+            wanted -= has
+            self._use(pack)
+            yield sorted(has), tables
+
+    def put(self, keys: Sequence[str], tables: Mapping[str, pa.Table]) -> bool:
+        """Keeps the rows of some keys; a key without rows is known to have none. False where the folder takes none."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.folder, prefix=_MAKING) as making:
+                made = Path(making, "pack")
+                made.mkdir()
+                for name, rows in tables.items():
+                    pq.write_table(rows, made / f"{name}.parquet", compression="zstd")
+                files = {file.name: _sha256(file) for file in sorted(made.iterdir())}
+                text = json.dumps(sealed({"keys": sorted(keys), "files": files}))
+                (made / FILE).write_text(text + "\n", encoding="utf-8")
+                pack = self.folder / hashlib.sha256(text.encode()).hexdigest()[:32]
+                if not pack.exists():
+                    made.rename(pack)
+                self._use(pack)
+        except OSError:
+            return False
+        return True
+
+    def tidy(self) -> None:
+        """Removes the packs that were used least recently until the others are small enough. What this run used stays."""
+        total = 0
+        for pack in sorted(self._all(), key=lambda pack: (pack in self.used, _used_at(pack)), reverse=True):
+            total += _size(pack)
+            if total > self.most_bytes and pack not in self.used:
+                shutil.rmtree(pack, ignore_errors=True)
+        for making in self.folder.glob(f"{_MAKING}*"):
+            if time.time() - _used_at(making) > _LEFT_SECONDS:  # begun, and never ended
+                shutil.rmtree(making, ignore_errors=True)
+
+    def _all(self) -> list[Path]:
+        if not self.folder.is_dir():
+            return []
+        return sorted(p for p in self.folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+    def _use(self, pack: Path) -> None:
+        self.used.add(pack)
+        with suppress(OSError):  # of another user: then it is only older than it is
+            os.utime(pack)
+
+
+def _used_at(pack: Path) -> float:
+    try:
+        return pack.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _size(pack: Path) -> int:
+    try:
+        return sum(file.stat().st_size for file in pack.iterdir())
+    except OSError:  # another build removed it
+        return 0
+
+
+def _manifest(pack: Path) -> dict:
+    try:
+        return unsealed((pack / FILE).read_bytes())
+    except OSError:
+        return {}
+
+
+def _tables(pack: Path, told: Mapping[str, Any]) -> dict[str, pa.Table] | None:
+    """The tables of a pack; None where a file is not what it was written as. They are read from the bytes that were compared."""
+    tables = {}
+    for name, checksum in told["files"].items():
+        try:
+            content = (pack / name).read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(content).hexdigest() != checksum:
+            return None
+        tables[name.removesuffix(".parquet")] = pq.read_table(pa.BufferReader(content))
+    return tables
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

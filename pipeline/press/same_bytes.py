@@ -1,0 +1,79 @@
+"""Writes almanac.duckdb so that the same content is the same bytes: in a process of its own, where memory is handed out empty.
+
+DuckDB writes whole blocks, and into their unused ends what its buffers happened to hold (https://github.com/duckdb/duckdb/issues/23382):
+no two files are alike, and a published one would hold scraps of what else this process read. So the allocators of that process are told
+to hand out zeros: jemalloc, which DuckDB brings along on Linux, and that of the C library. FSST is left out, because whether it is used
+is decided by a random sample, and one thread writes, because several take blocks as they come. Where a system has neither allocator
+(macOS), the content is the same and the bytes may differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+from pipeline import ROOT
+from pipeline.press import file
+
+# MALLOC_PERTURB_ fills what is handed out with the complement of its value
+_EMPTY = {"DUCKDB_JE_MALLOC_CONF": "zero:true", "MALLOC_PERTURB_": "255"}
+_SETTINGS = (
+    "SET threads = 1",
+    "SET disabled_compression_methods = 'fsst'",
+    # one checkpoint, at the end: where others fall depends on how fast the log grows
+    "SET checkpoint_threshold = '1TB'",
+)
+
+
+class WriteError(RuntimeError):
+    """The file was not written; the message is what DuckDB says."""
+
+
+def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
+    """Writes `path` from a database that nobody has open. `arguments` are those of `file.write`."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "pipeline.press.same_bytes", str(source), str(path)],
+        cwd=ROOT,
+        env=os.environ | _EMPTY | {"PYTHONUTF8": "1"},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        # the pipe stays open: its end tells the child that nobody waits any more
+        child.stdin.write(json.dumps(dict(arguments)).encode() + b"\n")
+        child.stdin.flush()
+        said = child.stderr.read().decode(errors="replace").strip()
+        if child.wait():
+            raise WriteError(f"{path.name} could not be written: {said.rpartition(chr(10))[2] or child.returncode}")
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stderr.close()
+
+
+def main(source: Path, path: Path) -> None:
+    arguments = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_caller, daemon=True).start()
+    with duckdb.connect() as connection:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        connection.execute(f"ATTACH '{file.quoted(source)}' AS workshop (READ_ONLY)")
+        connection.execute("USE workshop")
+        file.write(connection, path, arguments)
+
+
+def _end_with_caller() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

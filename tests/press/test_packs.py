@@ -1,0 +1,197 @@
+"""What was worked out before is taken only where nothing that it is made of changed, and where it is as it was written."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from pipeline.book.facts import read_facts
+from pipeline.press import lookup, packs
+from pipeline.press.packs import Packs
+
+# small, of several kinds: few formats fit, so that a question is answered soon
+MODELS = ["Qwen/Qwen3-0.6B", "BAAI/bge-m3", "openai-community/gpt2", "google/gemma-3-270m"]
+ROWS = {"footprint": pa.table({"key": ["a", "b", "b"], "total_bytes": [1, 2, 3]})}
+
+
+def taken(folder: Path, keys: list[str]) -> dict[str, list[int]]:
+    found = {}
+    for has, tables in Packs(folder).taken(keys):
+        rows = tables["footprint"].to_pylist()
+        found |= {key: [row["total_bytes"] for row in rows if row["key"] == key] for key in has}
+    return found
+
+
+def only_pack(folder: Path) -> Path:
+    (pack,) = folder.iterdir()
+    return pack
+
+
+def test_what_is_kept_is_taken_by_its_key_and_no_other(tmp_path):
+    assert taken(tmp_path / "none", ["a"]) == {}
+    assert Packs(tmp_path).put(["a", "b", "without rows"], ROWS)
+    assert taken(tmp_path, ["b", "c", "without rows"]) == {"b": [2, 3], "without rows": []}
+    # of two packs that hold a key one is asked
+    assert Packs(tmp_path).put(["b"], ROWS)
+    assert taken(tmp_path, ["a", "b"]) == {"a": [1], "b": [2, 3]}
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-2])
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [cut, flip, Path.unlink])
+@pytest.mark.parametrize("name", [packs.FILE, "footprint.parquet"])
+def test_what_is_damaged_is_not_used(tmp_path, harm, name):
+    Packs(tmp_path).put(["a", "b"], ROWS)
+    harm(only_pack(tmp_path) / name)
+    assert taken(tmp_path, ["a", "b"]) == {}
+    # and it is made anew
+    Packs(tmp_path).put(["a", "b"], ROWS)
+    assert taken(tmp_path, ["a"]) == {"a": [1]}
+
+
+def test_what_was_begun_and_never_ended_is_not_used(tmp_path, monkeypatch):
+    def end(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packs, "sealed", end)
+    with pytest.raises(KeyboardInterrupt):
+        Packs(tmp_path).put(["a"], ROWS)
+    assert list(tmp_path.iterdir()) == []
+    half = tmp_path / f"{packs._MAKING}killed"
+    half.mkdir()
+    assert taken(tmp_path, ["a"]) == {}
+    Packs(tmp_path).tidy()
+    assert half.exists(), "another build may be at it"
+    monkeypatch.setattr(packs, "_LEFT_SECONDS", -1)
+    Packs(tmp_path).tidy()
+    assert not half.exists()
+
+
+def test_a_folder_that_takes_nothing_is_no_hindrance(tmp_path):
+    (tmp_path / "file").write_text("")
+    kept = Packs(tmp_path / "file" / "packs")
+    assert not kept.put(["a"], ROWS)
+    assert list(kept.taken(["a"])) == []
+    kept.tidy()
+
+
+def test_what_was_used_least_recently_goes_first(tmp_path):
+    for key in "abc":
+        assert Packs(tmp_path).put([key], {"footprint": pa.table({"key": [key], "total_bytes": [1]})})
+    small = Packs(tmp_path, most_bytes=1)
+    assert taken(tmp_path, ["a"]) and list(small.taken(["b"]))
+    small.tidy()
+    assert taken(tmp_path, ["a", "b", "c"]) == {"b": [1]}, "what this run used stays, whatever the bound"
+
+
+@pytest.fixture
+def shelf(book: duckdb.DuckDBPyConnection):
+    """`shelve(…)` has a cursor hold the models of a dict, each with the content of the model that it names."""
+    cursor = book.cursor()
+    sets = read_facts()["scenario_set"]
+    held = [
+        name
+        for (name,) in book.execute(
+            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name) "
+            "WHERE column_name = 'model_id' AND NOT duckdb_tables.temporary AND database_name = current_database()"
+        ).fetchall()
+    ]
+
+    def shelve(contents: dict[str, str], kept: Packs | None = None) -> dict[str, list[tuple]]:
+        cursor.execute("CREATE OR REPLACE TEMP TABLE content (shelved_as VARCHAR, content VARCHAR)")
+        cursor.executemany("INSERT INTO content VALUES (?, ?)", list(contents.items()))
+        for table in held:
+            cursor.execute(
+                f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT held.* REPLACE (shelved_as AS model_id) "
+                f"FROM {book_name}.{table} AS held JOIN content ON content = held.model_id"
+            )
+        lookup.work_out(cursor, sets, packs=kept)
+        return {
+            table: cursor.execute(f"FROM {table} ORDER BY ALL").fetchall()
+            for table in ("twin", "twin_footprint", "twin_ladder")
+        }
+
+    book_name = book.execute("SELECT current_database()").fetchall()[0][0] + ".main"
+    yield shelve
+    for table in ("twin", "twin_footprint", "twin_ladder"):
+        cursor.execute(f"DROP TABLE IF EXISTS {table}")
+    cursor.close()
+
+
+def edits(count: int, seed: int) -> list[dict[str, str]]:
+    """Snapshots that follow one another: models come, go, and have another content."""
+    chance = random.Random(seed)
+    names = [f"org/model-{place}" for place in range(5)]
+    snapshots = [dict(zip(names, MODELS, strict=False))]
+    for _ in range(count):
+        next_one = dict(snapshots[-1])
+        name = chance.choice(names)
+        if name in next_one and len(next_one) > 2 and chance.random() < 0.4:
+            del next_one[name]
+        else:
+            next_one[name] = chance.choice(MODELS)
+        snapshots.append(next_one)
+    return snapshots
+
+
+def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
+    worked_out: list[str] = []
+    work_out = lookup._work_out
+    monkeypatch.setattr(
+        lookup, "_work_out", lambda connection, models: worked_out.extend(models) or work_out(connection, models)
+    )
+    known: set[str] = set()
+    anew = {}
+    for contents in snapshots:
+        worked_out.clear()
+        found = shelve(contents, Packs(tmp_path))
+        first = {contents[name] for name in worked_out}
+        assert first.isdisjoint(known), "what was worked out before is not worked out again"
+        known |= first
+        worked_out.clear()
+        which = tuple(sorted(contents.items()))
+        anew[which] = anew.get(which) or shelve(contents)
+        assert found == anew[which]
+    assert known == {content for contents in snapshots for content in contents.values()}
+
+
+def test_a_snapshot_that_changed_is_as_if_it_were_worked_out_anew(shelf, tmp_path, monkeypatch):
+    hold_equal(shelf, tmp_path, monkeypatch, edits(2, seed=1))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypatch, seed):
+    hold_equal(shelf, tmp_path, monkeypatch, edits(12, seed))
+
+
+def test_another_formula_takes_nothing_from_the_one_before(shelf, tmp_path, monkeypatch):
+    contents = {"org/model": MODELS[1]}
+    before = shelve_keys(shelf, contents, tmp_path)
+    monkeypatch.setattr(lookup, "fingerprint", lambda: "of other formulas")
+    assert before.isdisjoint(shelve_keys(shelf, contents, tmp_path))
+
+
+def shelve_keys(shelve, contents, folder) -> set[str]:
+    asked: set[str] = set()
+
+    class Watched(Packs):
+        def taken(self, keys):
+            asked.update(keys)
+            return super().taken(keys)
+
+    shelve(contents, Watched(folder))
+    assert len(asked) == 1
+    return asked

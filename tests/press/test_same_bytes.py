@@ -1,0 +1,66 @@
+"""The same facts and code are the same bytes: on any number of cores, in any locale, time zone, hash seed and order of folders."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipeline.base.caches import cache_folder
+from pipeline.press import blank, build, same_bytes
+from tests.press import elsewhere
+from tests.render.tiny_tables import rendered
+
+
+def sums(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems' allocators do not hand out zeros; the content is held below"
+)
+def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
+    """Whatever order the rows came in, which is what several threads and packs make of it."""
+    written = []
+    for order in ("ASC", "DESC"):
+        workshop, path = tmp_path / f"{order}.workshop", tmp_path / f"{order}.duckdb"
+        with blank.copied(cache_folder(), workshop) as connection:
+            connection.execute(
+                f"CREATE TABLE apart AS SELECT i, md5(i::VARCHAR) AS word FROM range(9000) AS r(i) ORDER BY i {order};"
+                f"CREATE TABLE shuffled AS FROM source ORDER BY source_id {order};"
+                "DELETE FROM source; INSERT INTO source FROM shuffled; DROP TABLE shuffled"
+            )
+            arguments = build._arguments(connection)
+        same_bytes.write(workshop, path, arguments)
+        written.append(path.read_bytes())
+    assert written[0] == written[1]
+    with duckdb.connect(str(tmp_path / "ASC.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*), min(i) FROM internal.apart").fetchall() == [(9000, 0)]
+        assert connection.execute("SELECT count(*) > 100 FROM source").fetchall() == [(True,)]
+
+
+def test_a_file_that_cannot_be_written_says_why(tmp_path):
+    with duckdb.connect(str(tmp_path / "workshop.duckdb")):
+        pass
+    with pytest.raises(same_bytes.WriteError, match=r"almanac\.duckdb could not be written: .*no_such_folder"):
+        same_bytes.write(tmp_path / "workshop.duckdb", tmp_path / "no_such_folder" / "almanac.duckdb", {})
+
+
+def test_a_site_that_is_rendered_elsewhere_is_the_same(tmp_path):
+    elsewhere.run("site", tmp_path / "site")
+    assert sums(tmp_path / "site") == sums(rendered())
+
+
+@pytest.mark.full
+def test_what_is_published_elsewhere_is_the_same(tmp_path):
+    """Tables and site of every 80th model."""
+    elsewhere.publish(tmp_path / "here", 80)
+    elsewhere.run("publish", tmp_path / "there", 80)
+    assert sums(tmp_path / "here") == sums(tmp_path / "there")
