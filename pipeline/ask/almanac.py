@@ -60,9 +60,9 @@ class Almanac:
         """`fits_in` of scenarios that name the same columns."""
         names = list(scenarios[0])
         columns = ", ".join(f"unnest(${name}) AS {name}" for name in names)
-        self.connection.execute("CREATE OR REPLACE TEMP TABLE asked AS FROM no_scenario")
         self.connection.execute(
-            f"INSERT INTO asked BY NAME SELECT {columns}", {name: [s[name] for s in scenarios] for name in names}
+            f"CREATE OR REPLACE TEMP TABLE asked AS SELECT {columns}",
+            {name: [s[name] for s in scenarios] for name in names},
         )
         more = "".join(f", {name} := ${name}" for name in how)
         return self.rows(
@@ -98,7 +98,8 @@ def opened(place: str | None, *, is_fresh: bool = False) -> Iterator[Almanac]:
     manifest = _manifest(path.with_name(MANIFEST))
     check_version(manifest.get("schema_version"), shown)
     try:
-        with reading(path) as connection:
+        # this command may be of another release than the file: it asks what is promised, and nothing else
+        with reading(path, is_inside=False) as connection:
             yield Almanac(connection, visible(shown), manifest, note)
     except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
         raise NoData(f"{shown} cannot be read: {_first(error)}") from None

@@ -170,23 +170,19 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     name, count = counted(asked)
     if count == 0:
         raise Wrong("0 cards hold nothing: --gpu 2xrtx-3090 means two of them")
-    rows = almanac.rows(
-        "FROM gpu WHERE gpu_id IN (lower($name), asked_id($name)) OR asked_id(gpu.name) = asked_id($name) LIMIT 1",
-        {"name": name},
-    )
-    if not rows and (called := almanac.rows("FROM gpus_called($name)", {"name": name})):
-        least = min(called, key=lambda row: row["capacity_bytes"])
-        rows = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": least["gpu_id"]})
-        if len(called) > 1:
-            others = ", ".join(row["gpu_id"] for row in called)
-            note = f"{visible(name)} may be {others}: asked of the one that gives least."
-            return replace(_card(rows[0], count), notes=(note,))
-    if not rows:
+    called = almanac.rows("FROM gpus_called($name)", {"name": name})
+    if not called:
         near = almanac.value("SELECT nearest_gpus($name)", {"name": name})
         raise Wrong(
             f"{visible(name)} is no card of this almanac. Near it: {near}. Any other card is asked by its memory: --free 10GiB"
         )
-    return _card(rows[0], count)
+    least = min(called, key=lambda row: row["capacity_bytes"])
+    (row,) = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": least["gpu_id"]})
+    if len(called) == 1:
+        return _card(row, count)
+    others = ", ".join(row["gpu_id"] for row in called)
+    note = f"{visible(name)} may be {others}: asked of the one that gives least."
+    return replace(_card(row, count), notes=(note,))
 
 
 def _card(row: dict[str, Any], count: int | None = None) -> Card:
@@ -271,22 +267,15 @@ def program_of(almanac: Almanac, asked: str, phase_id: str) -> Program:
     reason where nobody knows what it holds."""
     found = _PROGRAM.fullmatch(asked.strip())
     name, version = (found[1], found[2]) if found else (asked.strip(), None)
-    almanac.rows("CREATE OR REPLACE TEMP TABLE program_asked AS FROM no_scenario")
-    almanac.rows(
-        "INSERT INTO program_asked BY NAME SELECT $name AS program, $version AS program_version, $phase AS phase_id",
+    (row,) = almanac.rows(
+        "FROM program_called($name, version := $version, phase_id := $phase)",
         {"name": name, "version": version, "phase": phase_id},
     )
-    (row,) = almanac.rows(
-        "SELECT program, engine_id, dtype_id, with_nearest(program_reason, NULL) AS reason, phase_reason IS NULL AND name IS NOT NULL "
-        "AS is_sound FROM with_program('program_asked') LEFT JOIN program_name ON program_name = program AND "
-        "program_name.phase_id = $phase",
-        {"phase": phase_id},
-    )
-    if row["reason"]:
-        raise (Unknown if row["is_sound"] else Wrong)(
-            f"{'Not known: ' if row['is_sound'] else ''}{visible(row['reason'])}"
+    if row["unknown_reason"]:
+        raise (Unknown if row["is_known"] else Wrong)(
+            f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}"
         )
-    return Program(row["program"], version, row["engine_id"], row["dtype_id"])
+    return Program(row["program_id"], version, row["engine_id"], row["dtype_id"])
 
 
 def kv_dtype_of(almanac: Almanac, asked: str) -> str:

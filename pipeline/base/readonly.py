@@ -18,8 +18,9 @@ from pipeline.base.failures import interruptible
 
 
 @contextmanager
-def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that cannot write. Raises duckdb.Error where the file is no database."""
+def reading(database: Path, *, is_inside: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that cannot write; from inside, what is `internal` is found without its schema, from outside it is not.
+    Raises duckdb.Error where the file is no database."""
     with ExitStack() as held:
         try:
             connection = duckdb.connect(str(database), read_only=True)
@@ -30,7 +31,7 @@ def reading(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             copy = shutil.copyfile(database, scratch / database.name)
             connection = duckdb.connect(str(copy), read_only=True)
         held.enter_context(connection)
-        if connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'internal'").fetchall():
-            # our readers are at home in both
+        if is_inside and connection.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'internal'").fetchall():
+            # the build's own readers are at home in both
             connection.execute("SET search_path = 'main,internal'")
         yield held.enter_context(interruptible(connection))

@@ -30,9 +30,12 @@ PROMISED = TABLES / "schema" / "promise.json"
 MACROS = TABLES / "schema" / "macro.csv"
 REWORDED = TABLES / "schema" / "reworded.csv"
 _SQL = TABLES / "sql"
-_HEAD = re.compile(r"^CREATE OR REPLACE MACRO (\w+)\(([^()]*)\)\s+AS TABLE", re.M)
-_FUNCTIONS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table_macro'"
+_HEAD = re.compile(r"^CREATE OR REPLACE MACRO (\w+)\(([^()]*)\)\s+AS\b( TABLE\b)?", re.M)
+_FUNCTIONS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('macro', 'table_macro')"
 _COMMENT = re.compile(r"--[^\n]*")
+
+# a relation has to be one: this has the columns of a scenario and no row
+_NOTHING = {"relation": "'no_scenario'"}
 
 Description = Mapping[str, Any]
 
@@ -53,11 +56,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro that is stable. `arguments` are (name, default as it is written, None where there is none)."""
+    """A macro that is stable. `arguments` are (name, default as it is written, None where there is none); what answers with one value and
+    not with rows is no table."""
 
     name: str
     meaning: str
     arguments: tuple[tuple[str, str | None], ...]
+    is_table: bool = True
 
     @property
     def signature(self) -> str:
@@ -65,8 +70,10 @@ class Macro:
 
     @property
     def bare_question(self) -> str:
-        """A call with nothing said, which has the columns of every answer."""
-        return f"{self.name}({', '.join('NULL' for _name, default in self.arguments if default is None)})"
+        """What asks it with nothing said, which has the columns of every answer."""
+        said = [_NOTHING.get(name, "NULL") for name, default in self.arguments if default is None]
+        call = f"{self.name}({', '.join(said)})"
+        return f"FROM {call}" if self.is_table else f"SELECT {call} AS answer"
 
 
 def macros(rows: Path = MACROS, sql: Path = _SQL) -> list[Macro]:
@@ -74,13 +81,13 @@ def macros(rows: Path = MACROS, sql: Path = _SQL) -> list[Macro]:
     texts = "\n".join(
         _COMMENT.sub("", written_out(file.read_text(encoding="utf-8"))) for file in sorted(sql.rglob("*.sql"))
     )
-    found = {name: tuple(_arguments(text)) for name, text in _HEAD.findall(texts)}
+    found = {name: (tuple(_arguments(text)), bool(rows)) for name, text, rows in _HEAD.findall(texts)}
     listed = _rows(rows)
     if gone := [row["macro"] for row in listed if row["macro"] not in found or row["macro"] not in PUBLIC]:
         raise Failure(
             f"{rows.name} promises macros that tables/sql does not make, or that are not public: {', '.join(gone)}"
         )
-    return [Macro(row["macro"], row["meaning"], found[row["macro"]]) for row in listed]
+    return [Macro(row["macro"], row["meaning"], *found[row["macro"]]) for row in listed]
 
 
 def _arguments(text: str) -> Iterator[tuple[str, str | None]]:
@@ -122,7 +129,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def _answers(database: Answers, macro: Macro) -> dict[str, str]:
-    rows = database.execute(f"DESCRIBE FROM {macro.bare_question}").fetchall()
+    rows = database.execute(f"DESCRIBE {macro.bare_question}").fetchall()
     return {name: kind for name, kind, *_ in rows}
 
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure
 from pipeline.base.readonly import reading
-from pipeline.book import promise
+from pipeline.book import promise, schema
 from pipeline.book.columns import COLUMNS
 from pipeline.press import blank, build
 
@@ -37,6 +37,13 @@ def test_what_is_written_down_is_what_there_is(described):
     written = promise.promised()
     differences = [change.what for change in promise.changes(written, described)]
     assert differences == [] and {k: v for k, v in written.items() if k != "is_released"} == described
+
+
+def test_all_that_people_may_call_is_promised_and_nothing_else_is(described):
+    """What the published file shows without its `internal`: the tables of the dictionary and these macros."""
+    assert set(described["macros"]) == set(schema.MACROS) and len(promise.macros()) == len(schema.MACROS)
+    assert set(described["tables"]) == set(schema.PUBLISHED)
+    assert all(macro.get("answers") for macro in described["macros"].values())
 
 
 def test_what_was_released_is_not_broken_silently(described):

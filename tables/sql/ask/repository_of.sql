@@ -6,7 +6,7 @@
 --   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
 --   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name.
 --
--- gpus_called('A100 40G'): the cards that go by a name, without the maker's words, and with its memory where that is
+-- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the maker's words, and with its memory where that is
 -- said; none, one, or several that differ in what was not said. "16 GB Mac" is every chip of Apple with that memory.
 --
 -- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
@@ -80,10 +80,12 @@ CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(
 CREATE OR REPLACE MACRO gpus_called(asked) AS TABLE
 WITH said AS (
     SELECT plain_card(asked) AS name, try_cast(regexp_extract(lower(asked), '(\d+) ?gi?b?\b', 1) AS BIGINT) AS size_gib,
-        regexp_matches(name, '^(apple|mac|imac)(book|pro|air|mini|studio|silicon)*$') AS is_a_mac
+        regexp_matches(name, '^(apple|mac|imac)(book|pro|air|mini|studio|silicon)*$') AS is_a_mac,
+        EXISTS (SELECT 1 FROM gpu AS whole WHERE asked_id(asked) IN (whole.gpu_id, asked_id(whole.name))) AS is_whole
 )
 SELECT gpu.gpu_id, gpu.name, gpu.capacity_bytes
-FROM gpu JOIN said ON said.name <> '' AND (plain_card(replace(gpu.gpu_id, '-', ' ')) = said.name
+FROM gpu JOIN said ON (said.is_whole AND asked_id(asked) IN (gpu.gpu_id, asked_id(gpu.name))) OR NOT said.is_whole
+    AND said.name <> '' AND (plain_card(replace(gpu.gpu_id, '-', ' ')) = said.name
         OR plain_card(gpu.name) = said.name
         OR plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')) = said.name
         OR said.is_a_mac AND said.size_gib IS NOT NULL AND gpu.vendor = 'apple')
