@@ -466,6 +466,7 @@ PUBLISHED = _tables(
             "constant",
             "scenario_set",
             "plan_set",
+            "serving_speed",
             "technique",
             "reading",
             "checkpoint_gap",

@@ -98,14 +98,27 @@ CREATE OR REPLACE MACRO training_reason(asked, card, multiplied) AS CASE
     WHEN multiplied IS NULL THEN 'how many of its parameters a token passes is not known'
 END;
 
+-- what a training of so much data is made of: of each a rule, which the calculator asks too
+CREATE OR REPLACE MACRO token_bytes_of(vocab_size, constants) AS iif(vocab_size >= constants.large_vocabulary_size,
+    constants.bytes_per_token_large, constants.bytes_per_token_small);
+CREATE OR REPLACE MACRO batch_most_of(phase_id, context_tokens, constants) AS iif(phase_id = 'pretrain',
+    constants.pretrain_batch_tokens, constants.fine_tune_batch_sequences * context_tokens);
+-- so many micro-batches of each copy that the batch is reached
+CREATE OR REPLACE MACRO micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS
+    greatest(round(least(batch_most, tokens) / (data_parallel * micro_tokens)), 1)::BIGINT;
+-- at the full rate of the cards; share says what of it is reached, whole trainings on many cards took longer
+CREATE OR REPLACE MACRO ideal_hours_of(tokens, operations, gpu_count, card) AS
+    tokens * operations / (gpu_count * product_tflops(card, 16) * 1e12 * 3600);
+CREATE OR REPLACE MACRO hours_of(ideal_hours, share, scale, whole_run_factor) AS
+    ideal_hours / share * iif(scale = 'many', whole_run_factor, 1);
+
 -- questions: a relation with the columns of training_said below; ways: what plans_for answers to each
 CREATE OR REPLACE MACRO training_plans_in(questions, ways) AS TABLE
 WITH training_asked AS MATERIALIZED (
     SELECT said.*, row_number() OVER () AS question, card, known.parameter_count,
         multiplied_elements(model) AS multiplied, model.token_elements AS recomputed, model.layer_count,
         model.hidden_size, {'mixers': model.mixers} AS model,
-        coalesce(said.bytes_per_token, iif(known.vocab_size >= constants.large_vocabulary_size,
-            constants.bytes_per_token_large, constants.bytes_per_token_small)) AS token_bytes,
+        coalesce(said.bytes_per_token, token_bytes_of(known.vocab_size, constants)) AS token_bytes,
         training_reason(said, card, iif(model.model_id IS NULL, 0, multiplied_elements(model))) AS wrong
     FROM query_table(questions) AS said
     LEFT JOIN gpu AS card ON card.gpu_id = lower(said.gpu_id)
@@ -122,8 +135,7 @@ training_tried AS (
         cards // (way.tensor_parallel * way.pipeline_parallel * way.context_parallel) AS data_parallel,
         way.sequences * way.context_tokens AS micro_tokens,
         coalesce(asked.data_tokens, ceil(asked.data_bytes / asked.token_bytes)) * asked.epochs AS tokens,
-        coalesce(asked.global_batch_tokens, iif(way.phase_id = 'pretrain', constants.pretrain_batch_tokens,
-            constants.fine_tune_batch_sequences * way.context_tokens)) AS batch_most,
+        coalesce(asked.global_batch_tokens, batch_most_of(way.phase_id, way.context_tokens, constants)) AS batch_most,
         training_operations(asked.multiplied, asked.recomputed, attended_elements(asked.model, way.context_tokens),
             way.phase_id, way.checkpointing) AS operations,
         share, cards_scale(cards, constants) AS scale
@@ -140,7 +152,7 @@ training_tried AS (
 -- a step: so many micro-batches of each copy that the batch is reached, and a pipeline is filled
 training_step AS (
     SELECT tried.*,
-        greatest(round(least(batch_most, tokens) / (data_parallel * micro_tokens)), 1)::BIGINT AS micro_batches,
+        micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS micro_batches,
         -- what the fewest cards of a way need is taken as it is
         cards = gpu_count OR (data_parallel * micro_tokens * tried.pipeline_parallel <= least(batch_most, tokens))
             AS is_sensible
@@ -150,9 +162,9 @@ training_step AS (
 training_timed AS (
     SELECT step.*, data_parallel * micro_tokens * micro_batches AS batch_tokens,
         ceil(tokens / batch_tokens)::BIGINT AS steps,
-        steps * batch_tokens * operations / (cards * product_tflops(card, 16) * 1e12 * 3600) AS ideal_hours,
-        ideal_hours / share.likely * iif(scale = 'many', constants.whole_run_factor, 1) AS hours,
-        ideal_hours / share.low * iif(scale = 'many', constants.whole_run_factor_most, 1) AS hours_most
+        ideal_hours_of(steps * batch_tokens, operations, cards, card) AS ideal_hours,
+        hours_of(ideal_hours, share.likely, scale, constants.whole_run_factor) AS hours,
+        hours_of(ideal_hours, share.low, scale, constants.whole_run_factor_most) AS hours_most
     FROM training_step AS step CROSS JOIN constants WHERE is_sensible
 ),
 training_judged AS (
@@ -181,7 +193,7 @@ training_ranked AS (
 SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
     best.data_bytes::BIGINT AS data_bytes, tokens::BIGINT AS data_tokens, best.days, cards AS gpu_count, verdict,
     finishes, hours,
-    ideal_hours / share.high * iif(scale = 'many', constants.whole_run_factor_least, 1) AS hours_least, hours_most,
+    hours_of(ideal_hours, share.high, scale, constants.whole_run_factor_least) AS hours_least, hours_most,
     share.likely AS hardware_share, share.run_count || ' published runs ' || share.basis AS share_basis,
     sharding, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel, best.engine_id,
     best.checkpointing, best.context_tokens, best.sequences, micro_batches AS gradient_accumulation,
