@@ -351,17 +351,29 @@ def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
         f"The {first['users']:,} users in {format_name(first['dtype_id'])}: weights once in each copy, a cache for each user. Weights × users "
         f"would be {_gib(first['weights_times_users_bytes'])} GiB, {first['gpu_count_by_weights_times_users']:,} cards: the usual mistake."
     )
-    heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user, at most")
+    heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user", "at most")
     page.table(
         heads,
         [
-            (str(r["gpu_count"]), f"{r['copy_count']} on {r['copy_gpu_count']}", str(r["copy_users"]), _gib(r["total_bytes"]),
+            (str(r["gpu_count"]), f"{r['copy_count']} on {r['copy_gpu_count']}", str(r["copy_users"]), _gib(r["total_bytes"]), _likely(r),
              "?" if r["user_tokens_per_second_most"] is None else f"{r['user_tokens_per_second_most']:,.0f}")
             for r in rows
         ],
         [_kind(r) for r in rows],
         drop=2,
     )  # fmt: skip
+    page.say(
+        f"Around {first['gpu_count']:,} of them: {first['server_cpu_count']} CPU cores in a server, {_gib(first['server_memory_bytes'])} GiB of main "
+        f"memory to load, {_gib(first['disk_bytes'])} GiB of disk"
+        + (f", at most {first['power_kw_most']:.2g} kW." if first["power_kw_most"] else "."),
+        "dim",
+    )
+
+
+def _likely(row: dict[str, Any]) -> str:
+    """What is likely for each user, with its band; a question mark where no published run says."""
+    ends = [row[f"user_tokens_per_second_{end}"] for end in ("likely", "low", "high")]
+    return "?" if ends[0] is None else "{:,.0f} ({:,.0f}–{:,.0f})".format(*ends)
 
 
 def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
@@ -402,9 +414,16 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     page.say(
         f"{first['data_tokens']:,} tokens at {100 * first['hardware_share']:.0f} % of the card's rate, as {first['share_basis']} reached; a step of "
         f"{first['global_batch_tokens']:,} tokens, {first['gradient_accumulation']:,} micro-batches on each copy. A server needs "
-        f"{_gib(first['server_memory_bytes'])} GiB of main memory, the data and checkpoints {_gib(first['disk_bytes'])} GiB of disk.",
+        f"{first['server_cpu_count']} CPU cores and {_gib(first['server_memory_bytes'])} GiB of main memory, the data and checkpoints "
+        f"{_gib(first['disk_bytes'])} GiB of disk."
+        + (f" At most {first['energy_kwh_most']:,.2g} kWh." if first["energy_kwh_most"] else ""),
         "dim",
     )
+    if first["link_gb_s_least"]:
+        page.say(
+            f"Cards that divide layers have to send {_rate(first['link_gb_s_least'])} GB/s to one another; where their link gives less, it takes longer.",
+            "dim",
+        )
     if first["network_gb_s_least"]:
         page.say(
             f"Each card has to send {_rate(first['network_gb_s_least'])} GB/s to the others; where their link gives less, it takes longer.",

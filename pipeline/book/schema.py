@@ -308,8 +308,23 @@ FACTS = _tables(
         "training_run",
         "Published speeds of trainings: what the share of a card's rate that a training reaches is taken from.",
         "run_id",
-        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? attention_width? "
+        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? logit_element_count? attention_width? "
         "tokens_per_second_gpu? tflops_gpu? source locator",
+    ),
+    _table(
+        "serving_run",
+        "Published speeds of serving: what likely speeds are taken from.",
+        "serving_run_id",
+        "serving_run_id model_name model_id gpu_id gpu_count tensor_parallel program dtype_id users context_tokens has_experts layer_count "
+        "read_bytes cache_token_bytes multiplied_count decode_tokens_per_second? prefill_tokens_per_second? source locator",
+    ),
+    _table(
+        "serving_speed",
+        "How near programs come to the bounds of speed: three shares for each kind of program, fitted to the runs of serving_run, and how far "
+        "runs lie from them that were not fitted.",
+        "serving_speed_id",
+        "serving_speed_id engine_ids programs vendor has_experts bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
+        "product_share_most? quicker_ratio slower_ratio note?",
     ),
     _table(
         "rule_of_thumb",
@@ -451,6 +466,7 @@ PUBLISHED = _tables(
             "constant",
             "scenario_set",
             "plan_set",
+            "serving_speed",
             "technique",
             "reading",
             "checkpoint_gap",
@@ -533,7 +549,9 @@ PUBLISHED = _tables(
         "model_id dtype_id engine_id gpu_id users context_tokens plan_rank gpu_count verdict? copy_count copy_gpu_count copy_users "
         "tensor_parallel pipeline_parallel weights_bytes? caches_bytes? total_bytes? capacity_bytes headroom_bytes? "
         "weights_times_users_bytes? gpu_count_by_weights_times_users? decode_tokens_per_second_most? user_tokens_per_second_most? "
-        "prefill_tokens_per_second_most? unknown_reason?",
+        "user_tokens_per_second_likely? user_tokens_per_second_low? user_tokens_per_second_high? prefill_tokens_per_second_most? "
+        "first_token_seconds_least? first_token_seconds_likely? server_cpu_count? server_memory_bytes? disk_bytes? power_kw_most? "
+        "unknown_reason?",
     ),
     _table(
         "plan_training",
@@ -543,15 +561,23 @@ PUBLISHED = _tables(
         "model_id phase_id gpu_id data_bytes plan_rank data_tokens? days gpu_count? verdict? finishes? hours? hours_least? hours_most? "
         "hardware_share? share_basis? sharding? tensor_parallel? pipeline_parallel? context_parallel? expert_parallel? data_parallel? "
         "engine_id? checkpointing? context_tokens? sequences? gradient_accumulation? global_batch_tokens? step_count? "
-        "operations_per_token? total_bytes? capacity_bytes? gpu_hours? energy_kwh_most? server_memory_bytes? disk_bytes? "
-        "network_gb_s_least? unknown_reason?",
+        "operations_per_token? total_bytes? capacity_bytes? gpu_hours? power_kw_most? energy_kwh_most? server_cpu_count? "
+        "server_memory_bytes? server_memory_usual_bytes? disk_bytes? network_gb_s_least? link_gb_s_least? unknown_reason?",
     ),
     _table(
         "training_run",
         "Published speeds of trainings, and the share of their cards' rates that they reached.",
         "run_id",
-        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? attention_width? "
+        "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? logit_element_count? attention_width? "
         "tokens_per_second_gpu? tflops_gpu? hardware_share source locator",
+    ),
+    _table(
+        "serving_run",
+        "Published speeds of serving beside the bound and what we say is likely: predicted against reported.",
+        "serving_run_id",
+        "serving_run_id model_name model_id gpu_id gpu_count tensor_parallel program dtype_id users context_tokens has_experts layer_count "
+        "read_bytes cache_token_bytes multiplied_count decode_tokens_per_second? decode_tokens_per_second_most? decode_share? "
+        "decode_tokens_per_second_likely? prefill_tokens_per_second? prefill_tokens_per_second_most? prefill_share? source locator",
     ),
     _table(
         "rule_of_thumb",

@@ -42,7 +42,12 @@ _MODELS_PER_STEP = 200
 _LOOKED_UP = ["model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "gpu_count"]
 _PAGES = {"data_page_version": "2.0", "compression_level": 9}
 # facts that are published with more than was read
-_AS_READ = {"gpu": "gpu_fact", "rule_of_thumb": "rule_fact", "training_run": "training_run_fact"}
+_AS_READ = {
+    "gpu": "gpu_fact",
+    "rule_of_thumb": "rule_fact",
+    "training_run": "training_run_fact",
+    "serving_run": "serving_run_fact",
+}
 # comments and strings; what a statement makes
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _MADE = re.compile(r"\s*CREATE OR REPLACE (?:TEMP )?(?P<kind>MACRO|TABLE|VIEW) (?P<name>\w+)")
@@ -103,7 +108,7 @@ def load(
     """Creates the tables that the formulas read: facts as they are, constants once more as a single wide row."""
     for name, frame in (*facts.items(), *frames.items()):
         table = FACTS.get(name) or PUBLISHED[name]
-        # gpu is published with its capacity, a rule of thumb with its errors, a training with its share: the SQL adds them
+        # gpu is published with its capacity, a rule of thumb with its errors, runs with their shares: the SQL adds them
         _create(connection, _AS_READ.get(name, name), table, frame)
     for name in ("footprint", "prediction", "accuracy", *PLANS, *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")

@@ -1,7 +1,7 @@
 // The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL, also backwards: how long a
 // context, how many users, on how few cards, on which card.
 const search = new URL(import.meta.url).search;
-const [a, r, together] = await Promise.all(["almanac", "reckon", "together"].map((name) => import(`./${name}.js${search}`)));
+const [a, r, together, plan] = await Promise.all(["almanac", "reckon", "together", "plan"].map((name) => import(`./${name}.js${search}`)));
 const { shared } = r;
 const [world, models, support] = await Promise.all([a.world(), a.models(), a.load("data/support.json")]);
 world.support = support; // of every engine and attention, not only of what is published
@@ -15,7 +15,7 @@ const ASKS = [["memory", "how much memory it takes"], ["context", "the longest c
 const ANSWERED = { context: "context_tokens", users: "sequences", cards: "gpu_count" };
 
 // ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
-const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline);
+const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline || FIELDS[key].work);
 const short = (key) => key.replace(/_(id|tokens)$/, "");
 const generates = models.task.values.indexOf("text-generation"); // what most people come for
 const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
@@ -212,7 +212,7 @@ const isOpen = (s) => cardOf(s) && bytesOf(s) == null;
 function scenario(s, of) {
   const out = { model_id: s.model }, field = ANSWERED[s.ask];
   for (const key of ORDER) {
-    if (FIELDS[key].pipeline) continue;
+    if (FIELDS[key].pipeline || FIELDS[key].work) continue; // these are no arguments of a footprint
     const text = s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of);
     if (text != null && applies(key, sound(s, of)) && !(key === field && key === "gpu_count")) out[key] = value(key, String(text));
   }
@@ -302,7 +302,13 @@ function speedSaid({ s, of, row }) {
   if (decode == null) return why ? `No bound of its speed: ${plain(why)}.` : "";
   const { share } = r.facts, users = row.sequences > 1 ? ` for all ${row.sequences.toLocaleString("en")} together` : "";
   const usual = share && row.engine_id === "llama.cpp" && row.sequences === 1 ? ` (llama.cpp usually reaches ${Math.round(100 * share.low)} to ${Math.round(100 * share.high)} % of it)` : "";
-  return `At most ${r.rate(decode)} tokens/s${users} with the cache full${usual}${prefill ? `; a prompt is read with at most ${r.rate(prefill)} tokens/s` : ""}.`;
+  return `At most ${r.rate(decode)} tokens/s${users} with the cache full${usual}${prefill ? `; a prompt is read with at most ${r.rate(prefill)} tokens/s` : ""}.${plan.likelySaid(of.own, row, gpu.id)}`;
+}
+// How long a training of so much text takes, where it is asked.
+function timeSaid({ s, of, row }) {
+  const gpu = cardOf(s), given = (key) => (s[key] !== "" && !faultOf(s, key) ? +s[key] : null);
+  if (row.total_bytes == null || !isTraining(row) || given("data_mb") == null) return "";
+  return gpu ? plan.trainingSaid(of.own, row, gpu.id, { data_bytes: given("data_mb") * 1e6, days: given("days") ?? 1, price: given("price") }) : "Choose a card: then this says how long it takes.";
 }
 
 let turn = 0;
@@ -408,6 +414,9 @@ function say(out, said, near = [], other = null) {
   const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
   about.hidden = !speed;
   about.replaceChildren(speed, ...(speed ? [" ", a.h("a", { href: a.address("method/speed/") }, "A bound, no measurement.")] : []));
+  const time = known && !out.together ? timeSaid(out) : "", box = shown.querySelector('[data-part="time"]');
+  box.hidden = !time;
+  box.replaceChildren(time, ...(time ? [" ", a.h("a", { href: a.address("method/plans/") }, "How we know.")] : []));
   for (const part of asSql) part.hidden = !out.wanted || Boolean(said && !row);
   if (out.wanted) shown.querySelector("pre code").textContent = sql(out);
   const apart = !said && out.together;

@@ -52,6 +52,7 @@ for (const input of document.querySelectorAll("input[data-filter]")) {
 if (document.querySelector("[data-controls]")) await import(`./model.js${version}`);
 if (document.getElementById("find-model")) await import(`./models.js${version}`);
 if (document.getElementById("calc")) await import(`./calculator.js${version}`);
+if (document.getElementById("techniques")) await import(`./techniques.js${version}`);
 if (document.getElementById("which")) await import(`./which.js${version}`);
 if (document.getElementById("compare")) await import(`./compare.js${version}`);
 if (document.getElementById("missing")) await import(`./missing.js${version}`);

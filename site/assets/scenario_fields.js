@@ -47,6 +47,11 @@ export const GROUPS = [
     lora_rank: { label: "LoRA rank", when: adapts },
     lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts attention-experts"), when: adapts },
   }],
+  ["How long", {
+    data_mb: { label: "Text to train on, MB", step: "any", least: 0, when: trains, work: true },
+    days: { label: "Days there are", step: "any", least: 0, when: (s) => trains(s) && s.data_mb !== "", start: "1", work: true },
+    price: { label: "An hour of a card costs", step: "any", least: 0, when: (s) => trains(s) && s.data_mb !== "", work: true },
+  }],
   ["Picture or film", {
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
     width: { label: "Width, pixels", start: "1024", pipeline: true },

@@ -55,8 +55,9 @@ SAID = {
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
     "scenario/programs.sql": ({1000000.0}, "places of a version"),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
-    "plans/serving.sql": ({32, 64, 8192}, f"{DEFAULTS}; {GRID}"),
-    "plans/techniques.sql": ({2048}, DEFAULTS),
+    "plans/machine.sql": ({24, 1024, 1e9}, f"bytes a token of the sums of divided layers; {UNITS}; GB"),
+    "plans/serving.sql": ({32, 64, 1000, 8192}, f"{DEFAULTS}; {GRID}; kW"),
+    "plans/techniques.sql": ({2048, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),
     "plans/training.sql": (
         {
             0.25,
@@ -83,12 +84,12 @@ SAID = {
             4096,
             8192,
             16384,
-            1e9,
             1e12,
         },
-        f"{GRID}: cards that are tried; quartiles; hours, kW, GB and 10^12 operations",
+        f"{GRID}: cards that are tried; quartiles; hours, kW and 10^12 operations",
     ),
     "sharding/plans.sql": ({5, 32, 64, 128, 256, 512, 1024, 16384}, f"{GRID}; a rank"),
+    "speed/likely.sql": ({1e6, 1e9, 1e12}, "microseconds; GB and 10^12 operations a second"),
     "speed/speed.sql": ({8192, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),
     "weights/gguf.sql": ({7, 80}, "llama.cpp's own rules for layers"),
 }

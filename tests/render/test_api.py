@@ -43,6 +43,7 @@ def kinds(site):
         "index": [root / "index.json"],
         "model": sorted((root / "models").rglob("*.json")),
         "gpu": sorted((root / "gpus").rglob("*.json")),
+        "plan": sorted((root / "plans").rglob("*.json")),
         "badge": sorted((root / "badges").rglob("*.json")),
     }
 
@@ -57,6 +58,20 @@ def test_every_file_keeps_to_the_schema_that_is_beside_it(site):
             assert not [e.message for e in validator.iter_errors(json.loads(file.read_text("utf-8")))], file
     told = {file for files in kinds(site).values() for file in files}
     assert {f for f in (site / "api").rglob("*.json") if f.parent.name != "schema"} == told
+
+
+def test_plans_are_the_rows_of_their_tables(site, tables):
+    (path,) = read(site, "index.json")["plans"]
+    told = read(site, f"plans/{path}.json")
+    for name, key in (("plan_serving", "serving"), ("plan_training", "training")):
+        rows = pl.read_parquet(tables / f"{name}.parquet").filter(model_id=told["model_id"]).drop("model_id").to_dicts()
+        assert rows and told[key] == [{k: v for k, v in row.items() if v is not None} for row in rows]
+    # what is not known is not there, and a number that is none is refused
+    unknown = next(row for row in told["serving"] if "unknown_reason" in row)
+    assert "verdict" not in unknown
+    validator = jsonschema.Draft202012Validator(read(site, "schema/plan.schema.json"))
+    told["serving"][0]["gpu_count"] = "many"
+    assert not validator.is_valid(told)
 
 
 def objects(schema):

@@ -370,8 +370,15 @@ def _rows():
                 "plan_rank": 1,
                 "gpu_count": count,
                 "verdict": verdict,
+                "copy_count": 1,
+                "copy_gpu_count": count,
+                "copy_users": users,
+                "tensor_parallel": count,
+                "pipeline_parallel": 1,
+                "capacity_bytes": 20 * GIB,
                 "total_bytes": 9 * GIB,
                 "gpu_count_by_weights_times_users": users * 2,
+                "user_tokens_per_second_likely": 55.0 if verdict else None,
                 "unknown_reason": None if verdict else "nobody knows",
             }
             for gpu, count, verdict in (("rtx-4090", 2, "multi-gpu"), ("h100-sxm", 1, "tight"), ("mi300x", 1, None))
@@ -385,6 +392,7 @@ def _rows():
                 "gpu_id": "h100-sxm",
                 "data_bytes": size,
                 "plan_rank": 1,
+                "days": 1.0,
                 "gpu_count": count,
                 "verdict": "fits",
                 "finishes": finishes,

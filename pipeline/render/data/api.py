@@ -5,6 +5,8 @@
                                  a model: its facts, the bytes of every component at every context that is known, and what each card
                                  does with it. The model's page reads the same file; nothing is told twice.
     gpus/<id>.json               a card: its facts, what it gives, the models that fit it
+    plans/<organisation>/<name>.json
+                                 how many cards so many users take, and how long a training of so much data, of models that many ask about
     badges/                      pictures and shields.io endpoints, named by what they say and so shared
     schema/<kind>.schema.json    what each of these files holds
 
@@ -93,10 +95,22 @@ def gpu(row: dict, opening: dict, found: Iterable[tuple[str, tuple]]) -> dict:
     }
 
 
-def index(manifest: dict, models: list[dict], gpus: list[dict]) -> dict:
-    """What there is. A model with a file has its `path`, any other the reason why it has none."""
+def plan(model_id: str, path: str, serving: list[dict], training: list[dict]) -> dict:
+    """What the tables of plans have of a model, row by row."""
+    return {
+        "api_version": VERSION,
+        "path": path,
+        "model_id": model_id,
+        "serving": [plain(row, ("model_id",)) for row in serving],
+        "training": [plain(row, ("model_id",)) for row in training],
+    }
+
+
+def index(manifest: dict, models: list[dict], gpus: list[dict], plans: Iterable[str] = ()) -> dict:
+    """What there is. A model with a file has its `path`, any other the reason why it has none; `plans` are the paths of files of plans."""
     told = ("data_version", "schema_version", "snapshot_date")
-    return {"api_version": VERSION, **{k: manifest[k] for k in told if manifest.get(k)}, "models": models, "gpus": gpus}
+    here = {k: manifest[k] for k in told if manifest.get(k)}
+    return {"api_version": VERSION, **here, "models": models, "gpus": gpus, "plans": sorted(plans)}
 
 
 # ---- the schemas: what a table's columns mean is said in the dictionary alone
@@ -108,6 +122,7 @@ def schemas() -> dict[str, dict]:
         "index": _schema("What the almanac holds", _index()),
         "model": _schema("A model: what it needs and what cards do with it", _model()),
         "gpu": _schema("A card: what it gives and which models it runs", _gpu()),
+        "plan": _schema("How many cards a model takes for users and trainings, and how long", _plan()),
         "badge": _schema("An endpoint badge of shields.io", _badge()),
     }
 
@@ -188,7 +203,26 @@ def _index() -> dict:
         "schema_version": {**_VERSION, "description": "Version of the tables' schema"},
         "snapshot_date": {**_WORD, "description": "When the Hub was read last"},
     }
-    return _object({"api_version": _VERSION, **told, "models": _list(model), "gpus": _list(gpu)}, told)
+    plans = _list(_WORD, description="Paths of the models with a file plans/<path>.json")
+    return _object({"api_version": _VERSION, **told, "models": _list(model), "gpus": _list(gpu), "plans": plans}, told)
+
+
+def _plan() -> dict:
+    return _object(
+        {
+            "api_version": _VERSION,
+            "path": {**_WORD, "description": "The model's page is models/<path>/"},
+            "model_id": _column("model", "model_id"),
+            "serving": _list(
+                _row("plan_serving", ("model_id",)),
+                description="A row of the table plan_serving for each number of cards",
+            ),
+            "training": _list(
+                _row("plan_training", ("model_id",)),
+                description="A row of the table plan_training for each number of cards",
+            ),
+        }
+    )
 
 
 def _model() -> dict:

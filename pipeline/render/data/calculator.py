@@ -20,7 +20,7 @@ KEY = "model_id"
 COLUMNS = {"model": ("model_id", "anatomy_note")}
 # what these hold of a model is its name and why nothing is known: every model has a row
 OF_ALL = ("model", "model_name")
-# What the browser asks beside the footprint and the rules of rules.py: the bounds of speed, the parts of pipelines, layers beside the CPU, unlike cards.
+# What the browser asks beside the footprint and the rules of rules.py: speeds, the parts of pipelines, layers beside the CPU, unlike cards, plans.
 SCALARS = (
     "decode_reason",
     "decode_most",
@@ -35,7 +35,32 @@ SCALARS = (
     "slots_of_card",
     "held_together",
     "together_refusal",
+    # likely speeds, how long a training takes, and the machine around it
+    "decode_likely",
+    "prefill_likely",
+    "likely_reason",
+    "multiplied_elements",
+    "attended_elements",
+    "training_operations",
+    "training_reason",
+    "product_tflops",
+    "cards_scale",
+    "token_bytes_of",
+    "batch_most_of",
+    "micro_batches_of",
+    "ideal_hours_of",
+    "hours_of",
+    "training_cpu_count",
+    "serving_cpu_count",
+    "training_memory_bytes",
+    "training_disk_bytes",
+    "network_gb_s",
+    "link_gb_s",
+    "update_seconds",
+    "token_seconds",
 )
+# which rules of these ask beside what the formulas do
+ASKED_BESIDE = ("engine_speed", "training_share", "technique")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 
@@ -77,6 +102,12 @@ def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
     ]
 
 
+def _there(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> set[str]:
+    """Those of these relations that the database has."""
+    found = {name for (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()}
+    return found & set(names)
+
+
 def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """What `footprint_of` can be asked, where the database holds it: the fields that the page shows."""
     query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
@@ -111,7 +142,7 @@ class Calculator:
             if ENTRY in mirror.macros:
                 self.module = mirror.module(SCALARS)
                 # what engines allow is asked of it beside the footprint
-                self.tables = mirror.tables | {"constants", LAYERS}
+                self.tables = mirror.tables | {"constants", LAYERS, *_there(connection, ASKED_BESIDE)}
                 for row in _rows(connection, PARTS):
                     self.pipelines.setdefault(row.pop(KEY), []).append(row)
                 self.shared = (

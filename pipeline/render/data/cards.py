@@ -1,6 +1,6 @@
 """`data/cards.json`: what data sheets say of every card besides its memory, for speed, price and power.
 
-The columns of the table `gpu` that the formulas of speed read have its names, so that a row of them is what the macros take.
+The columns of the table `gpu` that the formulas of speed and of plans read have its names, so that a row of them is what the macros take.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from pipeline.render.data.book import Book
 
 COLUMNS = (
     "gpu_id",
+    "vendor",
+    "architecture",
+    "segment",
     "memory_bandwidth_gb_s",
     "bf16_tflops_dense",
     "fp16_tflops_dense",

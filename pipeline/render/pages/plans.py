@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlencode
 
 from pipeline.render.data.book import Book
 from pipeline.render.pages.models import ModelPages
@@ -74,8 +75,32 @@ class Plans:
             "count": row["gpu_count"],
             "is_tight": row["verdict"] == "tight",
             "mistaken": row["gpu_count_by_weights_times_users"] if row["users"] > 1 else None,
-            "why": f"{row['copy_count']} × the model on {row['copy_gpu_count']} each, {row['total_bytes'] / 2**30:.1f} GiB on each card",
+            "likely": _tokens(row),
+            "why": f"{row['copy_count']} × the model on {row['copy_gpu_count']} each, {row['total_bytes'] / 2**30:.1f} GiB on each card{_speed(row)}",
+            "asked": self._asked(row),
         }
+
+    def _asked(self, row: dict) -> str:
+        """The same question as the calculator's address has it."""
+        given = {
+            "model": row["model_id"],
+            "gpu": row["gpu_id"],
+            "dtype": row["dtype_id"],
+            "context": row["context_tokens"],
+        }
+        given |= {"engine_id": row["engine_id"], "sequences": row["copy_users"], "gpu_count": row["copy_gpu_count"]}
+        return urlencode(given)
+
+
+def _tokens(row: dict) -> str | None:
+    """Tokens a second that are likely for each user."""
+    likely = row["user_tokens_per_second_likely"]
+    return None if likely is None else f"{likely:,.0f}" if likely >= 10 else f"{likely:.2g}"
+
+
+def _speed(row: dict) -> str:
+    told = _tokens(row)
+    return "" if told is None else f"; likely {told} tokens a second for each user"
 
 
 def _grid(rows: Iterable[dict], keys: tuple[str, str], across: str) -> list[tuple[tuple, dict]]:

@@ -12,14 +12,19 @@ from pipeline.render.pages.models import ModelPages
 
 def write(site: Path, pages: ModelPages, manifest: dict) -> None:
     folder = site / api.ROOT
-    for name in ("gpus", "schema", "badges"):
+    for name in ("gpus", "schema", "badges", "plans"):
         (folder / name).mkdir(parents=True)
 
     def put(name: str, content: dict) -> None:
         (folder / f"{name}.json").write_text(api.text(content), encoding="utf-8")
 
     book = pages.book
-    put("index", api.index(manifest, [_model(pages, n) for n in range(len(book.models))], [_gpu(g) for g in book.gpus]))
+    plans = {pages.paths[name]: (name, *tables) for name, tables in _plans(book).items() if name in pages.paths}
+    models = [_model(pages, n) for n in range(len(book.models))]
+    put("index", api.index(manifest, models, [_gpu(g) for g in book.gpus], plans))
+    for path, (model_id, serving, training) in plans.items():
+        (folder / "plans" / path).parent.mkdir(parents=True, exist_ok=True)
+        put(f"plans/{path}", api.plan(model_id, path, serving, training))
     found: dict[str, list] = {g["gpu_id"]: [] for g in book.gpus}
     for number, model in enumerate(book.models):
         for gpu_id, best in pages.verdicts(number, book.gpus):
@@ -30,6 +35,15 @@ def write(site: Path, pages: ModelPages, manifest: dict) -> None:
         put(f"schema/{kind}.schema", schema)
     for name, endpoint in badges.endpoints(book.counts[1:]).items():
         put(f"badges/{name}", endpoint)
+
+
+def _plans(book) -> dict[str, tuple[list[dict], list[dict]]]:
+    """The rows of both tables of plans, by model."""
+    found: dict[str, tuple[list[dict], list[dict]]] = {}
+    for place, name in enumerate(("plan_serving", "plan_training")):
+        for row in book[name]:
+            found.setdefault(row["model_id"], ([], []))[place].append(row)
+    return found
 
 
 def _model(pages: ModelPages, number: int) -> dict:

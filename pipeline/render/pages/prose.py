@@ -113,6 +113,9 @@ class Prose:
         share = card_facts.share(self.book)
         return self._render("which.html", has_formulas=bool(self.pages.calculator.module), share=share)
 
+    def slot_techniques(self, _argument) -> str:
+        return self._render("techniques.html", has_formulas=bool(self.pages.calculator.module))
+
     def slot_compare(self, _argument) -> str:
         return self.compare.body()
 

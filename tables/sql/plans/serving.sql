@@ -14,6 +14,9 @@
 -- cards of a server, a pipeline over servers; llama.cpp by layers. Of those that fit, the way with the fewest cards to
 -- a copy, as vLLM's documentation has it: cards that share a copy wait for one another, copies do not. Without a word
 -- for the engine, 16 bits are served by vLLM.
+-- No more tokens are written than the cards can multiply (speed): that bounds many users. What is likely, and its band,
+-- is as in likely.sql; first_token_seconds is one prompt of context_tokens read by one copy, attention's own operations
+-- left out. The machine around them is as in machine.sql; a disk holds the weights once.
 -- Units: bytes of each card; tokens a second, a bound as in speed. Source: footprints, gpu, runs_on, speed;
 -- vllm-parallelism.
 -- Not covered: users who share the beginning of their prompts, which vLLM holds once; users who wait; copies on cards
@@ -79,12 +82,17 @@ serving_judged AS (
         iif(reason IS NULL, iif(copy_users > coalesce(most_requests(told.engine_id, constants), copy_users), 'no',
             card_verdict(placed.total_bytes, placed.error_band, card.capacity_bytes, told.gpu_count)), NULL) AS verdict,
         decode_reason(model, weight, placed, card) AS slow_reason,
-        users * decode_most(model, weight, placed, card) / copy_users AS decode_most,
-        told.copy_count * prefill_most(model, dtype, placed, card) AS prefill_most
+        least(users * decode_most(model, weight, placed, card) / copy_users, told.copy_count
+            * prefill_most(model, dtype, placed, card)) AS decode_most,
+        prefill_most(model, dtype, placed, card) AS copy_prefill_most,
+        decode_likely(model, weight, dtype, placed, card, speed) / copy_users AS user_likely,
+        prefill_likely(model, dtype, placed, card, speed) AS copy_prefill_likely, speed
     FROM serving_told AS told
     LEFT JOIN shape AS model ON model.model_id = told.model_id
     LEFT JOIN weight ON weight.model_id = told.model_id AND weight.dtype_id = told.dtype_id
     LEFT JOIN dtype ON dtype.dtype_id = told.dtype_id
+    LEFT JOIN engine_speed AS speed ON speed.engine_id = told.engine_id AND speed.vendor = told.card.vendor
+        AND speed.has_experts = coalesce(model.expert_count_max > 0, false)
     CROSS JOIN constants_row
 ),
 serving_best AS (
@@ -107,7 +115,19 @@ SELECT row_number() OVER (
     ceil(users * whole_bytes / card.capacity_bytes)::BIGINT AS gpu_count_by_weights_times_users,
     iif(reason IS NULL, decode_most, NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, decode_most / users, NULL) AS user_tokens_per_second_most,
-    iif(reason IS NULL, prefill_most, NULL) AS prefill_tokens_per_second_most,
+    iif(reason IS NULL, user_likely, NULL) AS user_tokens_per_second_likely,
+    iif(reason IS NULL, user_likely / speed.slower_ratio, NULL) AS user_tokens_per_second_low,
+    iif(reason IS NULL AND user_likely IS NOT NULL, least(user_likely / speed.quicker_ratio, decode_most / users), NULL)
+        AS user_tokens_per_second_high,
+    iif(reason IS NULL, copy_count * copy_prefill_most, NULL) AS prefill_tokens_per_second_most,
+    iif(reason IS NULL, placed.context_tokens / copy_prefill_most, NULL) AS first_token_seconds_least,
+    iif(reason IS NULL, placed.context_tokens / copy_prefill_likely, NULL) AS first_token_seconds_likely,
+    iif(reason IS NULL, serving_cpu_count(best.gpu_count, copy_gpu_count, constants), NULL)
+        AS server_cpu_count,
+    iif(reason IS NULL, placed.weights_bytes * cards_of_server(copy_gpu_count, constants), NULL)::BIGINT
+        AS server_memory_bytes,
+    iif(reason IS NULL, whole_bytes, NULL)::BIGINT AS disk_bytes,
+    iif(reason IS NULL, best.gpu_count * card.tdp_w / 1000, NULL) AS power_kw_most,
     coalesce(reason, iif(copy_users > most_requests(best.engine_id, constants),
         'by default the engine takes no more than ' || most_requests(best.engine_id, constants)
             || ' requests at once on each copy', slow_reason)) AS unknown_reason

@@ -1,15 +1,43 @@
--- Techniques of training compared on one model and card: what each saves or costs, in bytes and in operations.
+-- Techniques of training compared on one model and card: what each saves or costs, in bytes and in seconds.
 --
 --   techniques_for('h100-sxm', 'Qwen/Qwen3-8B')   one row per technique of technique.csv, the plain one first
 --     saved_bytes       what a card holds less than with the plain one; less than 0 where it holds more
---     operations_ratio  operations of a token ÷ those of the plain one: recomputing adds a third, frozen weights save
---         a third. Eight cards share them
+--     operations_ratio  operations of a token ÷ those of the plain one: recomputing adds a third of those of the
+--         layers, frozen weights save a third. Eight cards share them
+--     token_seconds_least, token_seconds_likely   a token on the cards of the row, its part of the update included:
+--         operations ÷ (cards × rate × share) + update ÷ (tokens of a step × cards that have steps of their own)
+--     update_seconds    moving states, gradients and weights of an update once through the card's memory:
+--         (2 × optimizer_bytes + gradients_bytes + trained weights) ÷ bandwidth; with offload gradients and weights
+--         go over the bus instead: (gradients + weights) ÷ host_link
 --
--- All in the context and micro-batch that are asked for: full fine-tuning in mixed precision with AdamW on one card
--- is the plain one, of which each changes one thing.
--- Units: bytes of each card. Source: technique.csv, footprints, training_operations. Not covered: what a technique
--- does to quality; kernels that are slower or faster for the same operations (4-bit weights that are unpacked, 8-bit
--- states).
+-- share is that of training_share for the number of cards, so that all on one card have the same: what a technique
+-- does to kernels is not in it. All in the context and micro-batch that are asked for: full fine-tuning in mixed
+-- precision with AdamW on one card is the plain one, of which each changes one thing.
+-- Units: bytes of each card, seconds. Source: technique.csv, footprints, training_operations, training_share,
+-- pcie-rates. Not covered: what a technique does to quality; kernels that are slower or faster for the same operations
+-- (4-bit weights that are unpacked, 8-bit states, scores that eager attention writes and reads); what cards send one
+-- another; the CPU's own update with offload. Null where the card has no such rate.
+
+-- the bus of a card by its generation: the newest that the generation has
+CREATE OR REPLACE MACRO host_link_gb_s(card, constants) AS CASE
+    WHEN card.vendor <> 'nvidia' THEN NULL
+    WHEN card.architecture IN ('hopper', 'blackwell', 'blackwell-rtx') THEN constants.pcie_5_gb_s
+    WHEN card.architecture IN ('ampere', 'ada') THEN constants.pcie_4_gb_s
+    ELSE constants.pcie_3_gb_s
+END;
+
+CREATE OR REPLACE MACRO update_seconds(footprint, card, constants) AS
+    iif(footprint.offload = 'none', (2 * footprint.optimizer_bytes + footprint.gradients_bytes
+            + iif(footprint.phase_id IN ('lora', 'qlora'), footprint.adapters_bytes, footprint.weights_bytes))
+        / (card.memory_bandwidth_gb_s * 1e9),
+        2 * footprint.weights_bytes / footprint.gpu_count / (host_link_gb_s(card, constants) * 1e9));
+
+-- share: of the rate; 1 gives the bound. Divided layers and stages share the tokens of one copy
+CREATE OR REPLACE MACRO token_seconds(footprint, operations, card, share, constants) AS
+    operations / (footprint.gpu_count * product_tflops(card, 16) * 1e12 * share)
+    + update_seconds(footprint, card, constants) / (footprint.context_tokens * footprint.sequences
+        * footprint.gradient_accumulation
+        * (footprint.gpu_count // (footprint.tensor_parallel * footprint.pipeline_parallel)));
 
 CREATE OR REPLACE MACRO techniques_for(gpu_id, model_id, context_tokens := 2048, sequences := 1) AS TABLE
 WITH technique_card AS (
@@ -30,10 +58,8 @@ technique_placed AS MATERIALIZED (
 ),
 technique_told AS (
     SELECT technique, footprint, named_id, card, card_reason(running) AS not_there,
-        training_operations(multiplied_elements(shape), (SELECT sum(layer.layer_count * layer.head_count
-            * (layer.head_dim + layer.value_head_dim) * least(footprint.context_tokens, coalesce(layer.window_tokens,
-                footprint.context_tokens))) FROM attention_layer AS layer WHERE layer.model_id = footprint.model_id
-                AND layer.component = 'text' AND layer.elements_per_token > 0),
+        training_operations(multiplied_elements(shape), shape.token_elements,
+            attended_elements(shape, footprint.context_tokens),
             footprint.phase_id, footprint.checkpointing) AS operations
     FROM technique CROSS JOIN technique_card
     JOIN technique_placed AS footprint ON footprint.dtype_id = technique.dtype_id
@@ -52,9 +78,15 @@ technique_told AS (
         AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
 ),
 technique_judged AS (
-    SELECT told.*, no_verdict_reason(card.gpu_id, named_id, footprint.total_bytes, footprint.unknown_reason,
-        footprint.model_id, not_there) AS reason
+    SELECT told.*, share, constants, no_verdict_reason(card.gpu_id, named_id, footprint.total_bytes,
+        footprint.unknown_reason, footprint.model_id, not_there) AS reason,
+        -- of fp32 no rate is kept
+        iif(footprint.dtype_id = 'fp32', NULL, operations) AS timed_operations
     FROM technique_told AS told
+    CROSS JOIN constants_row
+    LEFT JOIN training_share AS share ON share.scale = cards_scale(footprint.gpu_count, constants)
+        AND share.architecture = card.architecture AND share.segment = card.segment
+        AND share.is_adapter = (footprint.phase_id IN ('lora', 'qlora'))
 )
 SELECT technique.technique_rank, technique.technique_id, technique.name, coalesce(judged.card.gpu_id, named_id)
         AS gpu_id, footprint.model_id, footprint.gpu_count, footprint.total_bytes, footprint.host_bytes,
@@ -62,6 +94,14 @@ SELECT technique.technique_rank, technique.technique_id, technique.name, coalesc
     iif(reason IS NULL, card_verdict(footprint.total_bytes, footprint.error_band, judged.card.capacity_bytes,
         footprint.gpu_count), NULL) AS verdict,
     operations / first_value(operations) OVER (ORDER BY technique.technique_rank) AS operations_ratio,
-    technique.why, reason AS unknown_reason
+    iif(reason IS NULL, token_seconds(footprint, timed_operations, judged.card, 1, constants), NULL)
+        AS token_seconds_least,
+    iif(reason IS NULL, token_seconds(footprint, timed_operations, judged.card, share.likely, constants), NULL)
+        AS token_seconds_likely,
+    iif(reason IS NULL, update_seconds(footprint, judged.card, constants), NULL) AS update_seconds,
+    technique.why, coalesce(reason, iif(footprint.dtype_id = 'fp32', 'no rate of 32-bit products is kept', NULL),
+        iif(operations IS NULL, 'how many of its parameters a token passes is not known', NULL),
+        iif(product_tflops(judged.card, 16) IS NULL, 'no rate of 16-bit products is known for this card', NULL))
+        AS unknown_reason
 FROM technique_judged AS judged
 ORDER BY technique.technique_rank;

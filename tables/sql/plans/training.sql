@@ -3,32 +3,36 @@
 --   plan_training_for('h100-sxm', 'meta-llama/Llama-3.1-8B', phase_id := 'lora', data_bytes := 1000000000, days := 1)
 --     one row per number of cards: the quickest way of plans_for that fits them. plan_rank 1 is the one to take: the
 --         fewest cards that finish. finishes: 'yes' with the slow end of the band, 'likely' at its middle, 'no'
---   operations of a token = 2 × multiplied × (3, or 2 where weights are frozen, + 1 recomputed)
+--   operations of a token = 2 × (multiplied × (3, or 2 where weights are frozen) + recomputed)
 --       + 2 × attended × (3 + 1 recomputed)
 --     multiplied: elements that a token passes, without the lookup of the embeddings; of experts those it is sent to
+--     recomputed: with full checkpointing the same without the head, which makes logits once
 --     attended: Σ heads × (key + value width) × context, or window: the whole square, as those who publish shares count
 --   hours = tokens × operations ÷ (cards × rate × hardware_share) ÷ 3600
 --
--- hardware_share is what published runs reached of the card's rate (training_run, each worked out by these operations):
--- the middle half of those that train alike (weights, or adapters) on cards of its generation at its scale (one card,
--- one server, more); where fewer than four are known, at any scale, then on any cards. Whole trainings on many cards
--- took longer than that (whole_run_factor).
+-- hardware_share is what published runs reached of the card's rate (training_run, each worked out by these operations;
+-- training_share has the bands): the middle half (of fewer than eight all) of those that train alike (weights, or
+-- adapters) on the nearest cards of which four are known at its scale (one card, one server, more): of its generation,
+-- else of its segment, else any; and where no four are known at its scale, at any. Whole trainings on many cards took
+-- longer (whole_run_factor).
 -- tokens = bytes ÷ bytes of a token. A batch is no larger than global_batch_tokens: 128 sequences in a fine-tune, 4M
 -- tokens in pre-training; a pipeline has at least as many micro-batches as stages. More cards of a way than its fewest
--- take no more memory each: total_bytes is that of the fewest.
--- network_gb_s_least: what each card has to send so that it waits for nothing: 6 bytes × parameters in each micro-batch
--- with ZeRO-3 (4 where weights are frozen), 4 in each step otherwise. disk_bytes: text, token ids of 4 bytes, and two
--- checkpoints of 14 bytes × parameters (16-bit weights, fp32 copy and two moments); of adapters the base alone.
--- server_memory_bytes: the 16-bit weights once while they are loaded, and what offload needs.
+-- take no more memory each: total_bytes is that of the fewest. The machine around them: machine.sql.
 -- Units: tokens, bytes, hours, kWh; GB/s is 10^9, TFLOPS 10^12. Source: plans_for, training_run,
 -- eleuther-transformer-math for 6 × parameters × tokens, zero-paper for what is sent. Not covered: data
 -- loading, evaluation, padding (sequences are packed), towers of images and sound,
--- kernels of 8 bits, tensors sent between cards that divide layers, cards whose link gives less than
--- network_gb_s_least: they wait, and take longer in proportion.
+-- kernels of 8 bits, cards whose links give less than network_gb_s_least and link_gb_s_least: they wait, and take
+-- longer in proportion.
 
-CREATE OR REPLACE MACRO training_operations(multiplied, attended, phase_id, checkpointing) AS
-    2::DOUBLE * multiplied * (iif(phase_id IN ('lora', 'qlora'), 2, 3) + iif(checkpointing = 'full', 1, 0))
+CREATE OR REPLACE MACRO training_operations(multiplied, recomputed, attended, phase_id, checkpointing) AS
+    2::DOUBLE * (multiplied * iif(phase_id IN ('lora', 'qlora'), 2, 3) + iif(checkpointing = 'full', recomputed, 0))
         + 2::DOUBLE * attended * (3 + iif(checkpointing IN ('full', 'selective'), 1, 0));
+
+-- Σ heads × (key + value width) × the tokens that each attends to, over layers that attend to the text before them
+CREATE OR REPLACE MACRO attended_elements(model, context_tokens) AS coalesce(list_sum(list_transform(list_filter(
+    model.mixers, lambda mixer: mixer.mechanism NOT IN ('bidirectional', 'cross')), lambda mixer: mixer.layer_count
+    * (mixer.query_width + mixer.context_width) * least(context_tokens, coalesce(mixer.window_tokens,
+    context_tokens)))), 0);
 
 CREATE OR REPLACE MACRO cards_scale(gpu_count, constants) AS CASE
     WHEN gpu_count = 1 THEN 'one'
@@ -38,9 +42,44 @@ END;
 
 CREATE OR REPLACE TABLE training_run AS
 SELECT run.*, coalesce(run.tflops_gpu * 1e12, run.tokens_per_second_gpu * training_operations(run.multiplied_count,
-    2 * run.attention_width * run.context_tokens, run.phase_id, run.checkpointing))
+    run.multiplied_count - run.logit_element_count, 2 * run.attention_width * run.context_tokens, run.phase_id,
+    run.checkpointing))
         / (product_tflops(gpu, 16) * 1e12) AS hardware_share
 FROM training_run_fact AS run JOIN gpu ON gpu.gpu_id = run.gpu_id;
+
+-- what share is reached: the nearest kind of published runs of which at least four are known
+CREATE OR REPLACE TABLE training_share AS
+WITH kind AS (
+    SELECT DISTINCT gpu.architecture, gpu.segment, is_adapter, scale
+    FROM gpu, unnest([true, false]) AS trained(is_adapter), unnest(['one', 'server', 'many']) AS scales(scale)
+),
+near AS (
+    SELECT kind.*, run.hardware_share AS share, cards_scale(run.gpu_count, constants) = kind.scale AS is_scale,
+        known.architecture = kind.architecture AND known.segment = kind.segment AS is_generation,
+        known.segment = kind.segment AS is_segment
+    FROM kind CROSS JOIN constants
+    JOIN training_run AS run ON (run.phase_id IN ('lora', 'qlora')) = kind.is_adapter
+    JOIN gpu AS known ON known.gpu_id = run.gpu_id
+),
+-- the first of these that has four
+rung AS (
+    SELECT near.*, rank, words FROM near, (VALUES
+        (1, true, true, true, 'on cards of its generation, at this scale'),
+        (2, false, true, true, 'on cards of its kind, at this scale'),
+        (3, false, false, true, 'on other cards, at this scale'), (4, true, true, false, 'on cards of its generation'),
+        (5, false, true, false, 'on cards of its kind'), (6, false, false, false, 'on other cards'))
+        AS rungs(rank, by_generation, by_segment, by_scale, words)
+    WHERE (is_generation OR NOT by_generation) AND (is_segment OR NOT by_segment) AND (is_scale OR NOT by_scale)
+),
+known AS (
+    SELECT architecture, segment, is_adapter, scale, rank, words AS basis, count(*) AS run_count,
+        quantile_cont(share, [0, 0.25, 0.5, 0.75, 1]) AS quarters
+    FROM rung GROUP BY ALL HAVING count(*) >= 4
+)
+SELECT * EXCLUDE (rank, quarters), quarters[3] AS likely, quarters[iif(run_count < 8, 1, 2)] AS low,
+    quarters[iif(run_count < 8, 5, 4)] AS high
+FROM known
+QUALIFY row_number() OVER (PARTITION BY architecture, segment, is_adapter, scale ORDER BY rank) = 1;
 
 -- elements that each token of a training is multiplied with: the loss reads the head of every token
 CREATE OR REPLACE MACRO multiplied_elements(model) AS
@@ -59,13 +98,27 @@ CREATE OR REPLACE MACRO training_reason(asked, card, multiplied) AS CASE
     WHEN multiplied IS NULL THEN 'how many of its parameters a token passes is not known'
 END;
 
+-- what a training of so much data is made of: of each a rule, which the calculator asks too
+CREATE OR REPLACE MACRO token_bytes_of(vocab_size, constants) AS iif(vocab_size >= constants.large_vocabulary_size,
+    constants.bytes_per_token_large, constants.bytes_per_token_small);
+CREATE OR REPLACE MACRO batch_most_of(phase_id, context_tokens, constants) AS iif(phase_id = 'pretrain',
+    constants.pretrain_batch_tokens, constants.fine_tune_batch_sequences * context_tokens);
+-- so many micro-batches of each copy that the batch is reached
+CREATE OR REPLACE MACRO micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS
+    greatest(round(least(batch_most, tokens) / (data_parallel * micro_tokens)), 1)::BIGINT;
+-- at the full rate of the cards; share says what of it is reached, whole trainings on many cards took longer
+CREATE OR REPLACE MACRO ideal_hours_of(tokens, operations, gpu_count, card) AS
+    tokens * operations / (gpu_count * product_tflops(card, 16) * 1e12 * 3600);
+CREATE OR REPLACE MACRO hours_of(ideal_hours, share, scale, whole_run_factor) AS
+    ideal_hours / share * iif(scale = 'many', whole_run_factor, 1);
+
 -- questions: a relation with the columns of training_said below; ways: what plans_for answers to each
 CREATE OR REPLACE MACRO training_plans_in(questions, ways) AS TABLE
 WITH training_asked AS MATERIALIZED (
     SELECT said.*, row_number() OVER () AS question, card, known.parameter_count,
-        multiplied_elements(model) AS multiplied,
-        coalesce(said.bytes_per_token, iif(known.vocab_size >= constants.large_vocabulary_size,
-            constants.bytes_per_token_large, constants.bytes_per_token_small)) AS token_bytes,
+        multiplied_elements(model) AS multiplied, model.token_elements AS recomputed, model.layer_count,
+        model.hidden_size, {'mixers': model.mixers} AS model,
+        coalesce(said.bytes_per_token, token_bytes_of(known.vocab_size, constants)) AS token_bytes,
         training_reason(said, card, iif(model.model_id IS NULL, 0, multiplied_elements(model))) AS wrong
     FROM query_table(questions) AS said
     LEFT JOIN gpu AS card ON card.gpu_id = lower(said.gpu_id)
@@ -77,56 +130,29 @@ training_way AS (
     SELECT asked.question, way.* FROM training_asked AS asked JOIN query_table(ways) AS way
         ON way.model_id = asked.model_id AND lower(way.gpu_id) = lower(asked.gpu_id) AND way.phase_id = asked.phase_id
 ),
--- which published runs say what share is reached at each scale: the nearest kind of which at least four are known
-training_near AS (
-    SELECT asked.question, asked_scale, run.hardware_share AS share,
-        (known.architecture = asked.card.architecture AND known.segment = asked.card.segment) IS TRUE AS is_generation,
-        cards_scale(run.gpu_count, constants) = asked_scale AS is_scale
-    FROM training_run AS run JOIN gpu AS known ON known.gpu_id = run.gpu_id
-    CROSS JOIN training_asked AS asked CROSS JOIN constants
-    CROSS JOIN unnest(['one', 'server', 'many']) AS scales(asked_scale)
-    WHERE (run.phase_id IN ('lora', 'qlora')) = (asked.phase_id IN ('lora', 'qlora'))
-),
-training_share AS (
-    SELECT near.question, near.asked_scale AS scale, any_value(basis) AS basis, count(*) AS run_count,
-        quantile_cont(share, 0.5) AS likely, quantile_cont(share, 0.25) AS low, quantile_cont(share, 0.75) AS high
-    FROM training_near AS near
-    JOIN (
-        SELECT question, asked_scale, CASE
-            WHEN count(*) FILTER (is_generation AND is_scale) >= 4 THEN 'on cards of its generation, at this scale'
-            WHEN count(*) FILTER (is_generation) >= 4 THEN 'on cards of its generation'
-            WHEN count(*) FILTER (is_scale) >= 4 THEN 'on other cards, at this scale'
-            ELSE 'on other cards'
-        END AS basis
-        FROM training_near GROUP BY question, asked_scale
-    ) AS chosen ON chosen.asked_scale = near.asked_scale AND chosen.question = near.question
-    WHERE (is_generation OR contains(basis, 'other')) AND (is_scale OR NOT contains(basis, 'scale'))
-    GROUP BY near.question, near.asked_scale
-),
 training_tried AS (
-    SELECT way.*, asked.* EXCLUDE (question, gpu_id, model_id, phase_id, dtype_id), cards::BIGINT AS cards,
+    SELECT way.*, asked.* EXCLUDE (question, gpu_id, model_id, phase_id, dtype_id, model), cards::BIGINT AS cards,
         cards // (way.tensor_parallel * way.pipeline_parallel * way.context_parallel) AS data_parallel,
         way.sequences * way.context_tokens AS micro_tokens,
         coalesce(asked.data_tokens, ceil(asked.data_bytes / asked.token_bytes)) * asked.epochs AS tokens,
-        coalesce(asked.global_batch_tokens, iif(way.phase_id = 'pretrain', constants.pretrain_batch_tokens,
-            constants.fine_tune_batch_sequences * way.context_tokens)) AS batch_most,
-        training_operations(asked.multiplied, (SELECT sum(layer.layer_count * layer.head_count * (layer.head_dim
-            + layer.value_head_dim) * least(way.context_tokens, coalesce(layer.window_tokens, way.context_tokens)))
-            FROM attention_layer AS layer WHERE layer.model_id = way.model_id AND layer.component = 'text'
-                AND layer.elements_per_token > 0), way.phase_id, way.checkpointing) AS operations,
+        coalesce(asked.global_batch_tokens, batch_most_of(way.phase_id, way.context_tokens, constants)) AS batch_most,
+        training_operations(asked.multiplied, asked.recomputed, attended_elements(asked.model, way.context_tokens),
+            way.phase_id, way.checkpointing) AS operations,
         share, cards_scale(cards, constants) AS scale
     FROM training_way AS way
     JOIN training_asked AS asked ON asked.question = way.question CROSS JOIN constants
     JOIN unnest([1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192,
         16384]) AS count(cards) ON cards = way.gpu_count OR cards > way.gpu_count AND cards % way.gpu_count = 0
             AND (starts_with(way.sharding, 'zero') OR way.sharding = 'ddp' OR way.engine_id = 'megatron')
-    JOIN training_share AS share ON share.scale = cards_scale(cards, constants) AND share.question = way.question
+    JOIN training_share AS share ON share.scale = cards_scale(cards, constants)
+        AND share.architecture = asked.card.architecture AND share.segment = asked.card.segment
+        AND share.is_adapter = (way.phase_id IN ('lora', 'qlora'))
     WHERE asked.wrong IS NULL AND way.verdict IS NOT NULL
 ),
 -- a step: so many micro-batches of each copy that the batch is reached, and a pipeline is filled
 training_step AS (
     SELECT tried.*,
-        greatest(round(least(batch_most, tokens) / (data_parallel * micro_tokens)), 1)::BIGINT AS micro_batches,
+        micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS micro_batches,
         -- what the fewest cards of a way need is taken as it is
         cards = gpu_count OR (data_parallel * micro_tokens * tried.pipeline_parallel <= least(batch_most, tokens))
             AS is_sensible
@@ -136,9 +162,9 @@ training_step AS (
 training_timed AS (
     SELECT step.*, data_parallel * micro_tokens * micro_batches AS batch_tokens,
         ceil(tokens / batch_tokens)::BIGINT AS steps,
-        steps * batch_tokens * operations / (cards * product_tflops(card, 16) * 1e12 * 3600) AS ideal_hours,
-        ideal_hours / share.likely * iif(scale = 'many', constants.whole_run_factor, 1) AS hours,
-        ideal_hours / share.low * iif(scale = 'many', constants.whole_run_factor_most, 1) AS hours_most
+        ideal_hours_of(steps * batch_tokens, operations, cards, card) AS ideal_hours,
+        hours_of(ideal_hours, share.likely, scale, constants.whole_run_factor) AS hours,
+        hours_of(ideal_hours, share.low, scale, constants.whole_run_factor_most) AS hours_most
     FROM training_step AS step CROSS JOIN constants WHERE is_sensible
 ),
 training_judged AS (
@@ -159,29 +185,28 @@ training_best AS (
 training_ranked AS (
     SELECT best.*, row_number() OVER (PARTITION BY best.question ORDER BY greatest(verdict_rank, 2),
         finishes = 'yes' DESC, finishes = 'likely' DESC, iif(finishes = 'no', hours, cards)) AS training_rank,
-        best.parameter_count * iif(best.phase_id IN ('lora', 'qlora'), 2, 2 * constants.checkpoint_bytes_per_parameter)
-            AS kept_bytes
-    FROM training_best AS best CROSS JOIN constants
+        {'sharding': sharding, 'data_parallel': data_parallel, 'tensor_parallel': tensor_parallel, 'pipeline_parallel':
+            pipeline_parallel, 'phase_id': phase_id, 'micro_batches': micro_batches, 'micro_tokens': micro_tokens,
+            'checkpointing': checkpointing, 'step_seconds': hours * 3600 / steps} AS step
+    FROM training_best AS best
 )
 SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
     best.data_bytes::BIGINT AS data_bytes, tokens::BIGINT AS data_tokens, best.days, cards AS gpu_count, verdict,
     finishes, hours,
-    ideal_hours / share.high * iif(scale = 'many', constants.whole_run_factor_least, 1) AS hours_least, hours_most,
+    hours_of(ideal_hours, share.high, scale, constants.whole_run_factor_least) AS hours_least, hours_most,
     share.likely AS hardware_share, share.run_count || ' published runs ' || share.basis AS share_basis,
     sharding, tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel, best.engine_id,
     best.checkpointing, best.context_tokens, best.sequences, micro_batches AS gradient_accumulation,
     batch_tokens::BIGINT AS global_batch_tokens, steps AS step_count, operations AS operations_per_token,
-    total_bytes, capacity_bytes, cards * hours AS gpu_hours, cards * hours * card.tdp_w / 1000 AS energy_kwh_most,
-    cards * hours * best.price_per_gpu_hour AS cost,
-    (2 * parameter_count + coalesce(host_bytes, 0) * least(cards, constants.server_gpu_count))::BIGINT
-        AS server_memory_bytes,
-    (coalesce(best.data_bytes, tokens / best.epochs * token_bytes) + 4 * tokens / best.epochs + kept_bytes)::BIGINT
-        AS disk_bytes,
-    CASE
-        WHEN cards = 1 OR tensor_parallel * pipeline_parallel > 1 OR best.phase_id = 'qlora' THEN NULL
-        WHEN sharding = 'zero3' THEN parameter_count * (2 + iif(best.phase_id = 'lora', 2, 4)) * micro_batches
-        WHEN best.phase_id <> 'lora' THEN parameter_count * 4
-    END / (hours * 3600 / steps) / 1e9 AS network_gb_s_least,
+    total_bytes, capacity_bytes, cards * hours AS gpu_hours, cards * card.tdp_w / 1000 AS power_kw_most,
+    cards * hours * card.tdp_w / 1000 AS energy_kwh_most, cards * hours * best.price_per_gpu_hour AS cost,
+    training_cpu_count(cards, constants) AS server_cpu_count,
+    training_memory_bytes(parameter_count, host_bytes, cards, constants) AS server_memory_bytes,
+    usual_memory_bytes(card, cards, constants) AS server_memory_usual_bytes,
+    training_disk_bytes(best.phase_id, parameter_count, coalesce(best.data_bytes, tokens / best.epochs * token_bytes),
+        tokens / best.epochs, constants) AS disk_bytes,
+    network_gb_s(step, parameter_count) AS network_gb_s_least,
+    link_gb_s(step, best.layer_count, best.hidden_size) AS link_gb_s_least,
     CASE
         WHEN verdict = 'no' THEN 'so many cards do not hold it'
         WHEN finishes = 'no' THEN 'it does not finish in time on so many cards'

@@ -9,8 +9,8 @@
 -- multiplied with every weight that its tokens pass, two operations for each; the rate is that of the narrowest numbers
 -- that the format's kernels multiply (dtype.product_bits).
 --
--- decode_share_low, decode_share_high: how much of the bound llama.cpp was seen to reach, the middle half of the runs
--- in tests/golden/speeds.csv, none of which is above it.
+-- decode_share_low, decode_share_high: how much of the bound llama.cpp was seen to reach with one user on one card, the
+-- middle half of the runs of gpu-benchmarks-llama in serving_run; none of all runs is above its bound.
 -- Units: tokens per second; bytes; GB/s is 10^9, TFLOPS 10^12 a second. Source: gpu.csv (data sheets),
 -- llm-bandwidth-bound for the rule, gpu-benchmarks-llama for the share.
 -- Not covered: speculative decoding and prediction layers, which write several tokens for one reading; what stays in
@@ -68,10 +68,20 @@ told AS (
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
     LEFT JOIN weight ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id
     LEFT JOIN dtype ON dtype.dtype_id = footprint.dtype_id
+),
+timed AS (
+    SELECT told.*, speed, iif(reason IS NULL, decode_likely(model, weight, dtype, told, card, speed), NULL) AS likely
+    FROM told
+    LEFT JOIN engine_speed AS speed ON speed.engine_id = told.engine_id AND speed.vendor = card.vendor
+        AND speed.has_experts = coalesce(model.expert_count_max > 0, false)
 )
 SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.engine_id, told.context_tokens,
     told.sequences, told.gpu_count, weight.read_bytes, cache_read_bytes(model, told) AS cache_bytes,
     iif(reason IS NULL, decode_most(model, weight, told, card), NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, prefill_most(model, dtype, told, card), NULL) AS prefill_tokens_per_second_most,
+    likely AS decode_tokens_per_second_likely, likely / speed.slower_ratio AS decode_tokens_per_second_low,
+    iif(likely IS NULL, NULL, least(likely / speed.quicker_ratio, decode_most(model, weight, told, card)))
+        AS decode_tokens_per_second_high,
+    iif(reason IS NULL, prefill_likely(model, dtype, told, card, speed), NULL) AS prefill_tokens_per_second_likely,
     coalesce(reason, decode_reason(model, weight, told, card)) AS unknown_reason
-FROM told;
+FROM timed AS told;

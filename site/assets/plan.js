@@ -1,0 +1,78 @@
+// Plans by the formulas: likely speeds, how long a training takes, what each technique saves, and the machine around. Every rule is a macro
+// of tables/sql/plans and tables/sql/speed, translated; here they are asked one after the other.
+const search = new URL(import.meta.url).search;
+const r = await import(`./reckon.js${search}`);
+const { macros: m, shared } = r;
+const constants = shared.constants?.[0];
+
+// The row of shares that published runs reached, of a program on a card: null where no run is read.
+const speedOf = (engine, on, model) => (shared.engine_speed ?? []).find((row) => row.engine_id === engine && row.vendor === on.vendor && row.has_experts === (model.expert_count_max > 0)) ?? null;
+
+// Tokens a second that are likely of a footprint of inference on a card, for all users together, with the band; or why nothing is.
+export function likely(own, row, id) {
+  const on = r.card(id), model = own.shape?.[0], weight = own.weight?.find((w) => w.dtype_id === row.dtype_id), dtype = shared.dtype.find((d) => d.dtype_id === row.dtype_id);
+  if (!on || !model || !weight || !dtype) return { decode: null };
+  const speed = speedOf(row.engine_id, on, model), decode = m.decode_likely(model, weight, dtype, row, on, speed);
+  return { decode, low: decode && decode / speed.slower_ratio, high: decode && decode / speed.quicker_ratio, prefill: m.prefill_likely(model, dtype, row, on, speed), why: m.likely_reason(speed, row) };
+}
+
+const shareOf = (on, phase, scale) => (shared.training_share ?? []).find((row) => row.architecture === on.architecture && row.segment === on.segment && row.is_adapter === ["lora", "qlora"].includes(phase) && row.scale === scale);
+
+// Operations of a token of a training, and how many of its elements a token passes; null where nobody knows.
+export function work(own, row) {
+  const model = own.shape?.[0], multiplied = model ? m.multiplied_elements(model) : null;
+  return { multiplied, operations: multiplied == null ? null : m.training_operations(multiplied, model.token_elements, m.attended_elements(model, row.context_tokens), row.phase_id, row.checkpointing) };
+}
+
+// How long so many bytes of text take as a row of a training shares its cards, and the machine around them; or the reason why nobody can say.
+export function training(own, row, id, { data_bytes, days = 1, price = null }) {
+  const on = r.card(id), model = own.shape?.[0], { multiplied, operations } = work(own, row);
+  const why = on && model ? m.training_reason({ phase_id: row.phase_id, data_bytes, data_tokens: null, days, epochs: 1, dtype_id: row.dtype_id }, { ...on, gpu_id: id }, multiplied) : "choose a card";
+  if (why) return { why };
+  const tokens = Math.ceil(data_bytes / m.token_bytes_of(model.vocab_size, constants)), cards = row.gpu_count;
+  const data_parallel = Math.floor(cards / (row.tensor_parallel * row.pipeline_parallel * (row.context_parallel ?? 1)));
+  const micro_tokens = row.sequences * row.context_tokens, most = m.batch_most_of(row.phase_id, row.context_tokens, constants);
+  const micro_batches = m.micro_batches_of(most, tokens, data_parallel, micro_tokens), batch = data_parallel * micro_tokens * micro_batches, steps = Math.ceil(tokens / batch);
+  const scale = m.cards_scale(cards, constants), share = shareOf(on, row.phase_id, scale);
+  if (!share) return { why: "no published training is near enough" };
+  const ideal = m.ideal_hours_of(steps * batch, operations, cards, on), hours = (part, factor) => m.hours_of(ideal, part, scale, factor);
+  const told = { tokens, batch, micro_batches, share, scale, cards, hours: hours(share.likely, constants.whole_run_factor), least: hours(share.high, constants.whole_run_factor_least), most: hours(share.low, constants.whole_run_factor_most) };
+  const step = { ...row, data_parallel, micro_batches, micro_tokens, step_seconds: (told.hours * 3600) / steps };
+  return {
+    ...told, ideal, kwh: on.tdp_w == null ? null : (cards * told.hours * on.tdp_w) / 1000, cost: price == null ? null : cards * told.hours * price,
+    cpu: m.training_cpu_count(cards, constants), memory: m.training_memory_bytes(model.parameter_count, row.host_bytes, cards, constants),
+    disk: m.training_disk_bytes(row.phase_id, model.parameter_count, data_bytes, tokens, constants),
+    network: m.network_gb_s(step, model.parameter_count), link: m.link_gb_s(step, model.layer_count, model.hidden_size),
+  };
+}
+
+// Every technique of the table on one card: its footprint, and what a token takes.
+export function techniques(own, model_id, id, { context_tokens, sequences }) {
+  const on = r.card(id), rows = [...(shared.technique ?? [])].sort((x, y) => x.technique_rank - y.technique_rank);
+  return rows.map((technique) => {
+    const { phase_id, dtype_id, engine_id, optimizer_id, precision, checkpointing, attention, sharding, gpu_count, tensor_parallel, pipeline_parallel, offload, loss, gradient_accumulation } = technique;
+    const row = r.ask(own, { model_id, context_tokens, sequences, phase_id, dtype_id, engine_id, optimizer_id, precision, checkpointing, attention, ...(sharding && { sharding }), gpu_count, tensor_parallel, pipeline_parallel, offload, loss, gradient_accumulation });
+    const operations = dtype_id === "fp32" || row?.total_bytes == null ? null : work(own, row).operations, share = on && shareOf(on, phase_id, m.cards_scale(gpu_count, constants));
+    const seconds = (part) => (on && part && operations != null ? m.token_seconds(row, operations, on, part, constants) : null);
+    return { technique, row, least: seconds(1), likely: seconds(share?.likely), update: on && row?.total_bytes != null ? m.update_seconds(row, on, constants) : null };
+  });
+}
+
+// ---- in words
+const count = (n) => n.toLocaleString("en", { maximumSignificantDigits: 2 });
+export const span = (hours) => (hours < 1 / 60 ? "less than a minute" : hours < 1 ? `${count(hours * 60)} minutes` : hours < 48 ? `${count(hours)} hours` : `${count(hours / 24)} days`);
+export const bytes = (n) => (n >= 1e12 ? `${count(n / 1e12)} TB` : `${count(n / 1e9)} GB`);
+
+// What is likely, behind the bound: for each user where there are several.
+export function likelySaid(own, row, id) {
+  const { decode, low, high, why } = likely(own, row, id), each = row.sequences > 1 ? " for each user" : "", part = (n) => r.rate(n / row.sequences);
+  return decode == null ? (why ? ` What is likely nobody says: ${why}.` : "") : ` Likely ${part(decode)} tokens/s${each}, ${part(low)} to ${part(high)} by published runs of such programs.`;
+}
+export function trainingSaid(own, row, id, asked) {
+  const told = training(own, row, id, asked);
+  if (told.why) return `How long it takes is not known: ${told.why}.`;
+  const days = asked.days ?? 1, verdict = told.most <= days * 24 ? "It finishes" : told.hours <= days * 24 ? "It likely finishes" : "It does not finish";
+  const link = told.link ? ` Cards that divide layers send ${count(told.link)} GB/s to one another so that none waits.` : "", network = told.network ? ` Each card sends ${count(told.network)} GB/s so that it does not wait for the others.` : "";
+  return `${count(told.tokens)} tokens take about ${span(told.hours)} (${span(told.least)} to ${span(told.most)}), as ${told.share.run_count} published trainings ${told.share.basis} reached ${Math.round(100 * told.share.likely)} % of the rate. ${verdict} in ${count(days)} ${days === 1 ? "day" : "days"}.` +
+    ` Around the cards: ${told.cpu} CPU cores, ${bytes(told.memory)} of main memory to load and save, ${bytes(told.disk)} of disk${told.kwh == null ? "" : `, at most ${count(told.kwh)} kWh`}${told.cost == null ? "" : `, ${count(told.cost)} for the cards`}.${network}${link}`;
+}
