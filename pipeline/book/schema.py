@@ -254,7 +254,7 @@ FACTS = _tables(
         "the framework's.",
         "engine_id sharding",
         "engine_id sharding scheme has_master_weights keeps_gradients is_root_whole is_divided_by_expert has_fused_kernels is_sequence_parallel "
-        "reduce_bytes? bucket_elements? live_elements? can_offload_optimizer can_offload_all note? source",
+        "reduce_bytes? bucket_elements? bucket_count? live_elements? can_offload_optimizer can_offload_all note? source",
     ),
     _table(
         "kv_dtype",
