@@ -224,7 +224,7 @@ resolved AS (
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
+        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
@@ -237,7 +237,7 @@ resolved AS (
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
-        input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
+        input_reason(model, scenario, scenario.prompt_image_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
