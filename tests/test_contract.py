@@ -92,6 +92,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "image_height",
             "audio_seconds",
             "lora_dropout",
+            "reduce_bucket_elements",
             "program",
             "program_version",
         ]

@@ -51,6 +51,7 @@ TYPES = {
     "image_height": pl.Int64,
     "audio_seconds": pl.Float64,
     "lora_dropout": pl.Float64,
+    "reduce_bucket_elements": pl.Int64,
     "program": pl.String,
     "program_version": pl.String,
 }

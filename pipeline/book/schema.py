@@ -233,7 +233,7 @@ FACTS = _tables(
         "else of its ways decides its memory.",
         "engine_id window_use",
         "engine_id window_use cell_constant? most_sequences_constant? looked_sequences_constant? beyond_constant? window_overlap_tokens? extra_window_cells? reads_prompt? logits_of? "
-        "rotations_in? copies_tied_head? error_band_constant? note? source",
+        "rotations_in? copies_tied_head? error_band_constant? image_reason? several_gpus_reason? encoder_reason? note? source",
     ),
     _table(
         "engine_window",
@@ -254,7 +254,7 @@ FACTS = _tables(
         "the framework's.",
         "engine_id sharding",
         "engine_id sharding scheme has_master_weights keeps_gradients is_root_whole is_divided_by_expert has_fused_kernels is_sequence_parallel "
-        "reduce_bytes? bucket_elements? live_elements? can_offload_optimizer can_offload_all note? source",
+        "reduce_bytes? bucket_elements? bucket_count? live_elements? can_offload_optimizer can_offload_all note? source",
     ),
     _table(
         "kv_dtype",

@@ -32,7 +32,7 @@ _REQUIRED = {
 }
 _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
-    "generated_tokens", "gradient_accumulation",
+    "generated_tokens", "gradient_accumulation", "reduce_bucket_elements",
 )  # fmt: skip
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.

@@ -2,7 +2,8 @@
 
 Blocks are rounded to 512 bytes; up to 1 MiB they share segments of 2 MiB, below 10 MiB segments of 20 MiB, from there each has a
 segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken; what it leaves is split off where it
-is of use. Source: c10/cuda/CUDACachingAllocator.cpp, default settings, one stream.
+is of use. Expandable segments: one for blocks up to 1 MiB and one for all others, which grow at their end by 2 and 20 MiB, so that what
+is free beside each other always joins. Source: c10/cuda/CUDACachingAllocator.cpp, default settings otherwise, one stream.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ class Block:
 class Allocator:
     """`reserved`: bytes taken from the driver so far; nothing is ever given back."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_expandable: bool = False) -> None:
         self.reserved = 0
+        self._is_expandable = is_expandable
+        self._last: dict[bool, Block] = {}  # of each expandable segment
         self._free: dict[bool, list[tuple[int, int, Block]]] = {True: [], False: []}
 
     def take(self, wanted: int) -> Block:
@@ -40,12 +43,14 @@ class Allocator:
         block = free.pop(at)[2] if at < len(free) else self._segment(wanted, is_small)
         block.is_free = False
         rest = block.bytes - wanted
-        if rest >= 512 if is_small else rest > MIB:
+        if rest >= 512 if is_small or self._is_expandable else rest > MIB:
             block.bytes = wanted
             left = Block(rest, is_small, before=block, behind=block.behind)
             if left.behind:
                 left.behind.before = left
             block.behind = left
+            if self._last.get(is_small) is block:
+                self._last[is_small] = left
             self._add(left)
         return block
 
@@ -60,13 +65,31 @@ class Allocator:
             first.behind = second.behind
             if first.behind:
                 first.behind.before = first
+            if self._last.get(block.is_small) is second:
+                self._last[block.is_small] = first
             block = first
         self._add(block)
 
     def _segment(self, wanted: int, is_small: bool) -> Block:
+        if self._is_expandable:
+            return self._grown(wanted, is_small)
         size = 2 * MIB if is_small else 20 * MIB if wanted < 10 * MIB else -(-wanted // (2 * MIB)) * 2 * MIB
         self.reserved += size
         return Block(size, is_small)
+
+    def _grown(self, wanted: int, is_small: bool) -> Block:
+        last, step = self._last.get(is_small), 2 * MIB if is_small else 20 * MIB
+        if last is not None and last.is_free:
+            self._free[is_small].remove((last.bytes, id(last), last))
+        else:
+            block = Block(0, is_small, before=last)
+            if last is not None:
+                last.behind = block
+            self._last[is_small] = last = block
+        more = -(-(wanted - last.bytes) // step) * step
+        last.bytes += more
+        self.reserved += more
+        return last
 
     def _add(self, block: Block) -> None:
         bisect.insort(self._free[block.is_small], (block.bytes, id(block), block))
@@ -77,17 +100,17 @@ class Tracker(live_storage.Tracker):
 
     def __init__(self) -> None:
         super().__init__()
-        self.allocator = Allocator()
+        self.allocator, self.expandable = self._allocators = Allocator(), Allocator(is_expandable=True)
         # handles of cuBLAS: of the forward pass's thread and autograd's
         for _ in range(2):
-            self.allocator.take(8_519_680)
+            self._take(8_519_680)
 
     def track(self, tensor: torch.Tensor) -> None:
         known = len(self._alive)
         super().track(tensor)
         if len(self._alive) > known:
             record = self._alive[tensor.untyped_storage()._cdata]
-            record.append(self.allocator.take(record[0]))
+            record.append(self._take(record[0]))
 
     def _freed(self, key: int, record: list) -> None:
         super()._freed(key, record)
@@ -102,11 +125,18 @@ class Tracker(live_storage.Tracker):
 
     def _give(self, record: list) -> None:
         if len(record) > 2 and record[2] is not None:
-            self.allocator.give(record[2])
+            self._release(record[2])
             record[2] = None
+
+    def _take(self, wanted: int) -> list[Block]:
+        return [allocator.take(wanted) for allocator in self._allocators]
+
+    def _release(self, blocks: list[Block]) -> None:
+        for allocator, block in zip(self._allocators, blocks, strict=True):
+            allocator.give(block)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if scratch := live_storage.scratch_bytes(func, args):
-            self.allocator.give(self.allocator.take(scratch))
+            self._release(self._take(scratch))
         return result

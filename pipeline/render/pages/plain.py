@@ -37,6 +37,7 @@ LABELS = {
     "image_height": "image height",
     "audio_seconds": "audio",
     "lora_dropout": "LoRA dropout",
+    "reduce_bucket_elements": "DeepSpeed’s reduce bucket",
     "program_version": "version",
 }
 # What is better said otherwise than by the label alone. `$1` is what the first bracket holds.

@@ -51,7 +51,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
     + CASE
         WHEN scenario.phase_id <> 'inference' THEN
             constants.cublas_workspace_bytes + (scenario.activations + gradients) * constants.unused_blocks_training
-        WHEN starts_with(scenario.engine_id, 'transformers') THEN constants.cublas_workspace_bytes
+        WHEN scenario.reads_prompt = 'whole' THEN constants.cublas_workspace_bytes
             + rounding_bytes(model, scenario)
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)
         WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)

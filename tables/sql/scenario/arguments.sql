@@ -63,6 +63,7 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('gradient_accumulation', asked.gradient_accumulation, constants.most_sequences),
     number_reason('lora_rank', asked.lora_rank, constants.most_rank),
     number_reason('optimizer_rank', asked.optimizer_rank, constants.most_rank),
+    number_reason('reduce_bucket_elements', asked.reduce_bucket_elements, constants.most_bucket_elements),
     iif(asked.audio_seconds IS NOT NULL
         AND coalesce(NOT try_cast(asked.audio_seconds AS DOUBLE) <= constants.most_audio_seconds, true),
         'audio_seconds := ' || asked.audio_seconds::VARCHAR || ' is no number up to '
@@ -85,6 +86,7 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('gradient_accumulation', asked.gradient_accumulation, 'of training'),
             misplaced_reason('ema', iif(asked_flag(asked.ema), true, NULL), 'of training'),
             misplaced_reason('optimizer_rank', asked.optimizer_rank, 'of training'),
+            misplaced_reason('reduce_bucket_elements', asked.reduce_bucket_elements, 'of training'),
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
             misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
             misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))

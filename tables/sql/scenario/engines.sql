@@ -11,6 +11,7 @@ SELECT
     engine.*, coalesce(memory.window_use, 'never') AS window_use,
     coalesce(memory.reads_prompt, 'none') AS reads_prompt, memory.logits_of, memory.rotations_in,
     coalesce(memory.copies_tied_head, false) AS copies_tied_head, band.value AS inference_error_band,
+    memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
     training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,
     beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells

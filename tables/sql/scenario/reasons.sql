@@ -18,11 +18,10 @@ CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
         THEN scenario.engine_id || ' cannot load this architecture (table engine_gap)'
     WHEN scenario.phase_id = 'inference' AND is_unread(model, scenario.engine_id)
         THEN 'what ' || scenario.engine_id || ' holds of this architecture is not known (table engine_gap)'
-    WHEN scenario.engine_id = 'mlx-lm' AND scenario.phase_id = 'inference' AND scenario.gpu_count_asked > 1 THEN
-        'MLX shares a model among several machines, and what each then holds is not known'
-    WHEN scenario.engine_id = 'mlx-lm' AND scenario.phase_id = 'inference'
-        AND (is_encoder(model) OR model.cross_layer_count > 0) THEN
-        'MLX LM runs models that generate text'
+    WHEN scenario.phase_id = 'inference' AND scenario.gpu_count_asked > 1 AND scenario.several_gpus_reason IS NOT NULL
+        THEN scenario.several_gpus_reason
+    WHEN scenario.phase_id = 'inference' AND (is_encoder(model) OR model.cross_layer_count > 0)
+        AND scenario.encoder_reason IS NOT NULL THEN scenario.encoder_reason
 END;
 
 -- Numbers: what was asked is none, or more than the model reads.
@@ -119,8 +118,7 @@ END;
 -- Attention, sharing, formats of cache and weights.
 CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
-    WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference' AND NOT starts_with(scenario.engine_id,
-        'transformers') THEN
+    WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference' AND scenario.reads_prompt <> 'whole' THEN
         'attention := masked is a batch with padding, which ' || scenario.engine_id || ' has not'
     WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference'
         AND (is_encoder(model) OR model.tower IS NOT NULL OR model.recurrences IS NOT NULL
@@ -140,8 +138,8 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
         THEN scenario.engine_id || ' only trains'
     WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter THEN
         scenario.engine_id || ' is answered for with adapters only: phase_id := qlora or lora'
-    WHEN scenario.engine_id = 'transformers-4.44' AND model.max_context_tokens IS NULL
-        AND NOT model.has_position_embedding THEN
+    WHEN scenario.rotations_in = 'layers' AND model.max_context_tokens IS NULL AND NOT model.has_position_embedding
+        THEN
         scenario.engine_id || ' keeps rotations for all positions of a model, and how many this one has is not known'
     WHEN scenario.sharding_reason IS NOT NULL THEN scenario.sharding_reason
 END;
@@ -163,7 +161,7 @@ CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
         || 'under autocast, is not established yet'
     WHEN has_unknown_recurrence(model) AND scenario.phase_id <> 'inference' THEN
         'what this kind of recurrent layer keeps for training is not established yet'
-    WHEN has_unknown_recurrence(model) AND starts_with(scenario.engine_id, 'transformers') THEN
+    WHEN has_unknown_recurrence(model) AND scenario.reads_prompt = 'whole' THEN
         'the prefill peak of this kind of recurrent layer in Transformers is not established yet'
 END;
 
@@ -174,7 +172,8 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
-CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens) AS CASE
+-- (run: what the table engine_memory says of the engine)
+CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, run) AS CASE
     WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
         THEN
         'images start at 0, image_width and image_height at 1, audio_seconds above 0'
@@ -184,15 +183,14 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens) AS CASE
         'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, '
         || 'pipeline_stages(model_id) by part'
     WHEN model.caches IS NULL AND model.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
-    WHEN model.caches IS NULL AND NOT starts_with(scenario.engine_id, 'transformers')
+    WHEN model.caches IS NULL AND coalesce(run.reads_prompt <> 'whole', true)
         THEN 'models that read no text are modelled in Transformers only'
     WHEN scenario.images > 0 AND (coalesce(model.tower.component <> 'vision', true) OR image_tokens IS NULL) THEN
         'how many tokens an image takes is not known for this architecture'
     WHEN scenario.audio_seconds > 0 AND coalesce(model.tower.component <> 'audio', true) THEN
         'how many tokens a second of sound takes is not known for this architecture'
     WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
-    WHEN scenario.images > 0 AND scenario.engine_id = 'llama.cpp' THEN 'images in llama.cpp are not modelled yet'
-    WHEN scenario.images > 0 AND scenario.engine_id = 'mlx-lm' THEN 'MLX LM reads text only'
+    WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
         || ' tokens, more than the context'
 END;

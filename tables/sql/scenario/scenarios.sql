@@ -30,6 +30,7 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'image_height': asked_number(asked.image_height), 'lora_rank': asked_number(asked.lora_rank),
     'gradient_accumulation': asked_number(asked.gradient_accumulation),
     'optimizer_rank': asked_number(asked.optimizer_rank),
+    'reduce_bucket_elements': asked_number(asked.reduce_bucket_elements),
     'gpu_count': asked_number(asked.gpu_count), 'tensor_parallel': asked_number(asked.tensor_parallel),
     'pipeline_parallel': asked_number(asked.pipeline_parallel),
     'context_parallel': asked_number(asked.context_parallel),
@@ -98,7 +99,7 @@ asked AS (
         numbers.image_height,
         coalesce(numbers.lora_rank, program_numbers.lora_rank) AS lora_rank,
         coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
-        numbers.optimizer_rank, numbers.tensor_parallel,
+        numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
@@ -129,6 +130,7 @@ scenario AS (
         asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
+        asked.reduce_bucket_elements::BIGINT AS reduce_bucket_elements,
         iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema, iif(asked.is_inference, NULL,
             coalesce(asked.loss, 'full')) AS loss,
         CASE
@@ -206,7 +208,8 @@ counted AS (
 resolved AS (
     SELECT
         scenario.* EXCLUDE (prompt_image_tokens),
-        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_elements,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
+        coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.bucket_count,
         rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
         expert_padding(rule, model, scenario) AS expert_padding,
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
@@ -221,7 +224,7 @@ resolved AS (
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
+        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
@@ -234,7 +237,7 @@ resolved AS (
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
-        input_reason(model, scenario, scenario.prompt_image_tokens) AS input_reason
+        input_reason(model, scenario, scenario.prompt_image_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id

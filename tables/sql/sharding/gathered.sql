@@ -8,8 +8,8 @@
 --   ddp        buckets: a second copy of the gradients from the first step on, also while the optimizer steps
 --              (tests/oracle/ddp_buckets.csv; with gradient_as_bucket_view, off by default, the gradients lie in the
 --                  buckets and there is no second copy)
---   deepspeed  buckets of bucket_elements; ZeRO-3 keeps up to live_elements gathered; the step converts gradients to
---       fp32
+--   deepspeed  bucket_count buckets of bucket_elements (reduce_bucket_size), whole whatever is trained; ZeRO-3 keeps up
+--              to live_elements gathered; the step converts gradients to fp32
 --   megatron   gradients exist all the time in one fp32 buffer
 --
 -- Units: bytes per GPU; a stage is one of a pipeline. Source: sharding_rule.csv per framework. FSDP2's moments are held
@@ -94,9 +94,10 @@ CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario
     ELSE gathered_at_loss(model, scenario, stage)
 END;
 
+-- (of adapters too: they are set aside whole before the first gradient comes)
 CREATE OR REPLACE MACRO bucket_bytes(model, scenario) AS
-    coalesce(scenario.bucket_elements, model.hidden_size::DOUBLE * model.hidden_size) * scenario.made_bytes_each
-        * iif(scenario.sharding = 'zero3', 1, 2);
+    coalesce(scenario.bucket_elements, model.hidden_size::DOUBLE * model.hidden_size) * scenario.compute_bytes
+        * scenario.bucket_count;
 
 -- elements that ZeRO-3 leaves gathered; what the host keeps is gathered too
 CREATE OR REPLACE MACRO live_gathered(model, scenario) AS iif(scenario.sharding = 'zero3' OR scenario.offload = 'all',

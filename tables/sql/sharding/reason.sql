@@ -9,6 +9,7 @@ CREATE OR REPLACE MACRO degree_reason(scenario) AS CASE
         THEN 'tensor_parallel, pipeline_parallel, context_parallel, expert_parallel and micro_batches_in_flight '
             || 'start at 1'
     WHEN scenario.offload NOT IN ('none', 'optimizer', 'all') THEN 'offload is none, optimizer or all'
+    WHEN scenario.reduce_bucket_elements < 1 THEN 'reduce_bucket_elements starts at 1'
     WHEN scenario.gpu_count % (scenario.tensor_parallel * scenario.pipeline_parallel * scenario.context_parallel) <> 0
         THEN 'gpu_count ' || scenario.gpu_count
         || ' is no multiple of tensor_parallel × pipeline_parallel × context_parallel = ' || scenario.tensor_parallel
@@ -55,6 +56,8 @@ CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
         THEN 'context_parallel needs attention := flash'
     WHEN scenario.phase_id <> 'inference' AND scenario.scheme IS NULL THEN 'no source in the book says how '
         || scenario.engine_id || ' trains with sharding ' || scenario.sharding
+    WHEN scenario.reduce_bucket_elements IS NOT NULL AND scenario.scheme <> 'deepspeed'
+        THEN 'reduce_bucket_elements is of DeepSpeed: engine_id := deepspeed'
     WHEN scenario.offload = 'optimizer' AND NOT scenario.can_offload_optimizer OR scenario.offload = 'all'
         AND NOT scenario.can_offload_all
         THEN 'offload with sharding ' || scenario.sharding || ' in ' || scenario.engine_id || ' is none'
