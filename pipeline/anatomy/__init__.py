@@ -20,6 +20,7 @@ from pipeline.anatomy.nested_parts import check_parts, with_parts
 from pipeline.anatomy.reading import architecture_of
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers.inputs import with_towers
+from pipeline.anatomy.untyped import type_told
 
 __all__ = ["Anatomy", "ContradictoryConfig", "UnknownAnatomy", "read_config"]
 
@@ -32,8 +33,8 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
     """
     fields = Fields(with_parts(config))
     model_type = fields.text("model_type", "_class_name")  # parts of diffusion pipelines name their class instead
-    if model_type is None and isinstance(config.get("architecture"), str):  # of timm's own registry
-        model_type = "timm_wrapper"
+    if model_type is None and (model_type := type_told(config)):
+        fields = Fields(fields.config | {"model_type": model_type}, fields.where)
     if model_type is None:
         raise UnknownAnatomy("config names no model_type")
     draft, reader = draft_of(fields), reader_for(model_type)

@@ -1,6 +1,6 @@
 """A shape that nothing confirms, and that is likely all the same: what is answered with a wider error band, and what is not.
 
-Where no exact total is published, a shape that is not a model's own can be compared with nothing. Three are let through, as `derived`:
+Where no exact total is published, a shape that is not a model's own can be compared with nothing. Four are let through, as `derived`:
 
     table      what a library that names this very checkpoint says of it
     dims       the largest of the known models that share the type and all published dims with it
@@ -40,7 +40,13 @@ _SENSING = (
     "image-text-to-text", "image-to-text", "visual-question-answering", "document-question-answering", "any-to-any",
     "visual-document-retrieval", "video-text-to-text", "audio-text-to-text",
 )  # fmt: skip
-# The same in names of repositories.
+# Tasks that an encoder is fine-tuned for: a head of labels, or none.
+_ENCODERS = (
+    "text-classification", "token-classification", "question-answering", "fill-mask", "feature-extraction", "sentence-similarity",
+    "text-ranking", "zero-shot-classification", "image-classification", "zero-shot-image-classification", "image-feature-extraction",
+    "audio-classification", "automatic-speech-recognition",
+)  # fmt: skip
+# What senses, in names of repositories.
 _SENSES = re.compile(r"(?i)(?<![a-z])(vl|vlm|llava|vision|visual|omni|ocr|audio|asr|speech|tts)(?![a-z])")
 # What a repository made of another is named, where it is not a copy of the whole.
 _PARTS = re.compile(
@@ -71,6 +77,20 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
     elif (record.config is None or record.config_kind == DIMS_ONLY) and (lender := _copied(lenders, record)):
         how = f"is a copy for {kind_of(record.library).program}, where other programs load the original"
         yield lenders.lent(record, lender), f"As {lender.model_id}, of which it {how}; {NOT_CONFIRMED}"
+    elif record.config is None and (lender := _tuned(lenders, record)):
+        yield lenders.lent(record, lender), f"As {lender.model_id}, which it was fine-tuned from; {NOT_CONFIRMED}"
+
+
+def _tuned(lenders: Lenders, record: Record) -> Record | None:
+    """The encoder that a repository of a whole model in the usual files was fine-tuned from. What writes on may have gained tokens, or been
+    merged or quantised, of which only a total tells."""
+    is_whole = kind_of(record.library) is None and not _PARTS.search(record.model_id.partition("/")[2])
+    lender = lenders.base_of(record) if is_whole and record.pipeline_tag in _ENCODERS else None
+    if lender is None:
+        return None
+    anatomy = read_config(lender.config)
+    is_encoder = anatomy.attention and all(layer.mechanism == "bidirectional" for layer in anatomy.attention)
+    return lender if is_encoder else None
 
 
 def _copied(lenders: Lenders, record: Record) -> Record | None:

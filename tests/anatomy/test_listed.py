@@ -18,9 +18,24 @@ BY_NAME = [pytest.param(row, id=row["class_name"]) for row in ROWS]
 
 
 def least(row: dict) -> dict:
-    """The shortest config of a class: what it has no default for."""
+    """The shortest config of a class: what it has no default for, and what has to be said."""
     said = {place: 40 for place, value in row["fields"].items() if value is None and place not in row["pinned"]}
-    return {"model_type": row["model_type"], "architectures": [row["class_name"]], **said}
+    config = {"model_type": row["model_type"], "architectures": [row["class_name"]], **said}
+    for place in row["told"]:
+        put(config, place, row["fields"][place])
+    return config
+
+
+def put(config: dict, place: str, value) -> None:
+    """A value into a nested place: `a.b`, or an entry of a list as `a[0]`, in the order of the entries."""
+    *way, last = place.split(".")
+    for step in way:
+        config = config.setdefault(step, {})
+    name, _, entry = last.partition("[")
+    if entry:
+        config.setdefault(name, []).append(value)
+    else:
+        config[name] = value
 
 
 def counted() -> list[dict[str, str]]:
@@ -66,6 +81,9 @@ def test_a_field_that_is_described_for_one_value_makes_another_unknown(row):
         }.get(type(default), 7)
         with pytest.raises(UnknownAnatomy, match="labels" if place == "num_labels" else place):
             read_config({**least(row), place: other})
+        if place in row["told"]:
+            with pytest.raises(UnknownAnatomy, match=f"has no {place}"):
+                read_config({name: value for name, value in least(row).items() if name != place})
         assert read_config({**least(row), place: default}).tensors == known.tensors
 
 
@@ -103,3 +121,33 @@ def test_lists_of_another_length_are_unknown():
     place, length = next(iter(row["lengths"].items()))
     with pytest.raises(UnknownAnatomy, match=f"{place} has {length + 1} entries, and {length} are described"):
         read_config({**least(row), place: [8] * (length + 1)})
+
+
+def test_a_config_of_another_package_is_known_by_its_own_fields():
+    for model_type in ("kokoro", "xtts", "unidepth"):
+        row = next(iter(listed()[model_type].values()))[0]
+        config = {name: value for name, value in least(row).items() if name not in ("model_type", "architectures")}
+        said = config | ({"model": "xtts"} if model_type == "xtts" else {})
+        assert read_config(said).tensors == read_config(least(row)).tensors
+        with pytest.raises(UnknownAnatomy):
+            read_config({**said, "model": "another"} if model_type != "kokoro" else {**said, "istftnet": None})
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["class_name"]) for row in ROWS if row["told"]])
+def test_every_field_that_shapes_a_model_of_another_package_is_read(row):
+    for place in row["told"]:
+        config, steps = json.loads(json.dumps(least(row))), place.replace("[", ".").replace("]", "").split(".")
+        inner = config
+        for step in steps[:-1]:
+            inner = inner[int(step) if isinstance(inner, list) else step]
+        last = int(steps[-1]) if isinstance(inner, list) else steps[-1]
+        default = row["fields"][place]
+        inner[last] = (
+            (not default)
+            if isinstance(default, bool)
+            else "another"
+            if isinstance(default, str | list)
+            else default + 1
+        )
+        with pytest.raises(UnknownAnatomy):
+            read_config(config)

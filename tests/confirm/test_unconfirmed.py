@@ -20,6 +20,10 @@ FACTS = ROOT / "tables" / "facts"
 LLAMA = {**small_model.LLAMA, "num_key_value_heads": 4}
 MIXTRAL = {**LLAMA, "model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
 WIDE = {**LLAMA, "intermediate_size": 2 * LLAMA["intermediate_size"]}
+BERT = {
+    "model_type": "bert", "architectures": ["BertModel"], "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 512, "vocab_size": 3000, "max_position_embeddings": 64, "type_vocab_size": 2,
+}  # fmt: skip
 COUNT = read_config(LLAMA).parameter_count
 BASE = Record(
     "org/base", config=LLAMA, config_kind="verbatim", stored_parameter_count=COUNT, parameters_kind="exact_safetensors"
@@ -116,6 +120,24 @@ def test_a_copy_in_another_container_is_as_its_base_and_an_adapter_is_not():
         assert answered(replace(copy, library=library), BASE).grade == "unknown"
     for name in ("copy-LoRA", "copy-Eagle3", "copy-mmproj", "copy.MTP"):
         assert answered(replace(copy, model_id=f"org/{name}"), BASE).grade == "unknown"
+
+
+def test_an_encoder_that_was_fine_tuned_is_as_its_base_and_what_writes_is_not():
+    bert = known("org/bert", BERT)
+    tuned = Record("me/spam", base_model_id="org/bert", pipeline_tag="text-classification")
+    found = answered(tuned, bert)
+    assert (found.grade, found.is_confirmed) == ("derived", False)
+    assert found.note == "As org/bert, which it was fine-tuned from; not confirmed: no exact total is published"
+    for other in (
+        replace(tuned, pipeline_tag="text-generation"),
+        replace(tuned, pipeline_tag=None),
+        replace(tuned, library="peft"),
+        replace(tuned, model_id="me/spam-lora"),
+        replace(tuned, stored_parameter_count=7, parameters_kind="exact_safetensors"),
+        replace(tuned, model_id="me/spam-7b"),
+        replace(tuned, base_model_id="org/base"),
+    ):
+        assert answered(other, bert, BASE).grade == "unknown"
 
 
 def test_a_repository_without_a_config_says_what_it_holds_where_its_library_tells():

@@ -147,7 +147,13 @@ def shapes(model_type: str, class_name: str, config: dict) -> dict[tuple, list]:
     with torch.device("meta"):
         model = kind(settings)
         model.tie_weights()
-    main = INPUTS.get(getattr(model, "main_input_name", ""), "text")
+    return tensors_of(model, INPUTS.get(getattr(model, "main_input_name", ""), "text"))
+
+
+def tensors_of(model, main: str) -> dict[tuple, list]:
+    """The tensors of a module that is built; `main` is the part that those belong to whose name tells none."""
+    import torch
+
     found: dict[tuple, list] = {}
     numbers: dict[str, list] = {}
     seen = set()
@@ -413,20 +419,7 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
             if given != built[key]:
                 raise Left(f"{key[0]} is {built[key]} where terms give {given}: {changes}")
     used = {ast.unparse(node) for _, sizes in rows for s in sizes if isinstance(s, str) for node in _names(s)}
-    alike: dict[tuple, list] = {}
-    for (_, _, operator, role, component, _), (count, *sides) in rows:
-        if operator == "linear" and role == "projection" and any(w in str(sides[0]) for w in ("vocab", VIRTUAL)):
-            role = "head"
-        if operator not in ("linear", "linear-subclass", "embedding"):
-            number = prod(s for s in sides if isinstance(s, int))
-            terms = [s if re.fullmatch(r"[\w.\[\]]+", s) else f"({s})" for s in sides if isinstance(s, str)]
-            sides = [" * ".join(([str(number)] if number != 1 else []) + terms) if terms else number]
-        alike.setdefault((component, role, operator, *sides), []).append(count)
-    tensors = []
-    for (component, role, operator, *sides), counts in alike.items():
-        number = sum(c for c in counts if isinstance(c, int))
-        terms = [c for c in counts if isinstance(c, str)]
-        tensors.append([component, role, operator, _sum(number, terms), *sides])
+    tensors = merged(rows)
     fields = {p: (seen.values | {VIRTUAL: 2} | whole)[p] for p in sorted(used | seen.pinned)}
     aliases = getattr(CONFIG_MAPPING[model_type], "attribute_map", {})
     if "backbone_config.backbone" in fields:  # how older files name it
@@ -447,6 +440,25 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
         if not seen.pinned & used
         else _raise("a term of a pinned field")
     )
+
+
+def merged(rows) -> list[list]:
+    """Tensors of one kind and size together: component, role, operator, count, sides."""
+    alike: dict[tuple, list] = {}
+    for (_, _, operator, role, component, _), (count, *sides) in rows:
+        if operator == "linear" and role == "projection" and any(w in str(sides[0]) for w in ("vocab", VIRTUAL)):
+            role = "head"
+        if operator not in ("linear", "linear-subclass", "embedding"):
+            number = prod(s for s in sides if isinstance(s, int))
+            terms = [s if re.fullmatch(r"[\w.\[\]]+", s) else f"({s})" for s in sides if isinstance(s, str)]
+            sides = [" * ".join(([str(number)] if number != 1 else []) + terms) if terms else number]
+        alike.setdefault((component, role, operator, *sides), []).append(count)
+    tensors = []
+    for (component, role, operator, *sides), counts in alike.items():
+        number = sum(c for c in counts if isinstance(c, int))
+        terms = [c for c in counts if isinstance(c, str)]
+        tensors.append([component, role, operator, _sum(number, terms), *sides])
+    return tensors
 
 
 def probed(row: dict) -> dict:

@@ -1,0 +1,199 @@
+"""Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
+
+    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth on the path
+    python tests/oracle/list_packages.py            # all of them, or those that are named
+
+Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
+passed to it is `told` and `pinned`, so that a config that leaves one out or says another value is unknown. Parts that only train are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable
+
+from list_modules import COUNTS, lengths, merged, places, tensors_of, write
+
+# What the tensors belong to whose name tells no part.
+MAIN = {"kokoro": "decoder", "xtts": "decoder", "unidepth": "vision"} | dict.fromkeys(
+    ("pyannote_segmentation", "wespeaker", "pyannote_diarization"), "audio"
+)
+BUILDERS: dict[str, tuple[str, str, Callable]] = {}
+CONFIGS: dict[str, dict] = {
+    # of github.com/Blaizzy/mlx-audio (tests) and geneing/hexgrad-kokoro@be04266b checkpoints/config.json
+    "kokoro": {
+        "dim_in": 64, "hidden_dim": 512, "max_conv_dim": 512, "max_dur": 50, "multispeaker": True, "n_layer": 3, "n_mels": 80, "n_token": 178,
+        "style_dim": 128, "text_encoder_kernel_size": 5,
+        "istftnet": {
+            "upsample_kernel_sizes": [20, 12], "upsample_rates": [10, 6], "gen_istft_hop_size": 5, "gen_istft_n_fft": 20,
+            "resblock_dilation_sizes": [[1, 3, 5], [1, 3, 5], [1, 3, 5]], "resblock_kernel_sizes": [3, 7, 11], "upsample_initial_channel": 512,
+        },
+        "plbert": {
+            "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 2048, "max_position_embeddings": 512, "num_hidden_layers": 12,
+        },
+    },
+    # of github.com/amalshafernando/XTTSv2-Finetuning-for-New-Languages@c0ab5336 XTTS-v2/config.json
+    "xtts": {
+        "model_args": {
+            "gpt_max_audio_tokens": 605, "gpt_max_text_tokens": 402, "gpt_max_prompt_tokens": 70, "gpt_layers": 30,
+            "gpt_n_model_channels": 1024, "gpt_n_heads": 16, "gpt_number_text_tokens": 6681, "gpt_num_audio_tokens": 1026,
+            "gpt_code_stride_len": 1024, "gpt_use_perceiver_resampler": True, "input_sample_rate": 22050, "output_sample_rate": 24000,
+            "output_hop_length": 256, "decoder_input_dim": 1024, "d_vector_dim": 512, "cond_d_vector_in_each_upsampling_layer": True,
+        },
+    },
+    # of github.com/k2-fsa/sherpa-onnx scripts/pyannote/segmentation/notes.md, without the task; seven classes of up to three speakers
+    "pyannote_segmentation": {
+        "sample_rate": 16000, "num_channels": 1, "sincnet": {"stride": 10},
+        "lstm": {"hidden_size": 128, "num_layers": 4, "bidirectional": True, "monolithic": True},
+        "linear": {"hidden_size": 128, "num_layers": 2}, "num_classes": 7,
+    },
+    # of pyannote.audio/models/embedding/wespeaker (WeSpeakerResNet34): what the class itself takes
+    "wespeaker": {"num_mel_bins": 80, "embed_dim": 256, "two_emb_layer": False},
+    "pyannote_diarization": {
+        "segmentation": "pyannote/segmentation-3.0", "embedding": "pyannote/wespeaker-voxceleb-resnet34-LM",
+    },
+    # of github.com/lpiccinelli-eth/UniDepth@8d8cfe4c configs/config_v2_vitl14.json
+    "unidepth": {
+        "model": {
+            "name": "UniDepthV2", "num_heads": 8, "expansion": 4, "layer_scale": 1.0,
+            "pixel_decoder": {"name": "Decoder", "hidden_dim": 512, "depths": [2, 2, 2], "out_dim": 64, "kernel_size": 3},
+            "pixel_encoder": {"name": "dinov2_vitl14", "num_register_tokens": 0, "use_norm": True, "output_idx": [6, 12, 18, 24]},
+        },
+    },
+}  # fmt: skip
+
+
+def builds(model_type: str, class_name: str, package: str):
+    def add(function):
+        BUILDERS[model_type] = class_name, package, function
+        return function
+
+    return add
+
+
+@builds("kokoro", "KModel", "kokoro")
+def kokoro(config: dict):
+    import torch
+    from kokoro.istftnet import Decoder
+    from kokoro.modules import CustomAlbert, ProsodyPredictor, TextEncoder
+    from transformers import AlbertConfig
+
+    width, style, depth = config["hidden_dim"], config["style_dim"], config["n_layer"]
+    bert = CustomAlbert(AlbertConfig(vocab_size=config["n_token"], **config["plbert"]))
+    return _module(
+        torch,
+        text_encoder_bert=bert,
+        bert_encoder=torch.nn.Linear(bert.config.hidden_size, width),
+        predictor=ProsodyPredictor(style_dim=style, d_hid=width, nlayers=depth, max_dur=config["max_dur"], dropout=0.2),
+        text_encoder=TextEncoder(
+            channels=width, kernel_size=config["text_encoder_kernel_size"], depth=depth, n_symbols=config["n_token"]
+        ),
+        decoder=Decoder(
+            dim_in=width, style_dim=style, dim_out=config["n_mels"], disable_complex=False, **config["istftnet"]
+        ),
+    )
+
+
+@builds("xtts", "Xtts", "coqui-tts")
+def xtts(config: dict):
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    settings = XttsConfig()
+    settings.from_dict({"model": "xtts", **config})
+    model = Xtts.init_from_config(settings)
+    model.init_models()
+    return model
+
+
+@builds("pyannote_segmentation", "PyanNet", "pyannote.audio")
+def segmentation(config: dict):
+    import torch
+    from pyannote.audio.models.blocks.sincnet import SincNet
+
+    lstm, linear, width = config["lstm"], config["linear"], config["linear"]["hidden_size"]
+    out = lstm["hidden_size"] * 2
+    return _module(
+        torch,
+        sincnet=SincNet(sample_rate=config["sample_rate"], stride=config["sincnet"]["stride"]),
+        lstm=torch.nn.LSTM(60, lstm["hidden_size"], lstm["num_layers"], bidirectional=True),
+        linear=torch.nn.ModuleList(torch.nn.Linear(width if i else out, width) for i in range(linear["num_layers"])),
+        classifier=torch.nn.Linear(width, config["num_classes"]),
+    )
+
+
+@builds("wespeaker", "WeSpeakerResNet34", "pyannote.audio")
+def wespeaker(config: dict):
+    from pyannote.audio.models.embedding.wespeaker.resnet import ResNet34
+
+    return ResNet34(config["num_mel_bins"], config["embed_dim"], two_emb_layer=config["two_emb_layer"])
+
+
+@builds("pyannote_diarization", "SpeakerDiarization", "pyannote.audio")
+def diarization(config: dict):
+    import torch
+
+    return _module(
+        torch,
+        segmentation=segmentation(CONFIGS["pyannote_segmentation"]),
+        embedding=wespeaker(CONFIGS["wespeaker"]),
+    )
+
+
+@builds("unidepth", "UniDepthV2", "unidepth 8d8cfe4c")
+def unidepth(config: dict):
+    from unidepth.models.unidepthv2.unidepthv2 import UniDepthV2
+
+    config = json.loads(json.dumps(config))
+    config["model"]["pixel_encoder"] |= {
+        "lr": 1e-6, "wd": 0.1, "frozen_stages": 0, "freeze_norm": True, "pretrained": None, "stacking_fn": "last",
+    }  # fmt: skip
+    config["model"]["pixel_decoder"] |= {"dropout": 0.0}
+    return UniDepthV2(config | {"training": {"losses": {}}, "data": {"augmentations": {"shape_constraints": {}}}})
+
+
+def _module(torch, **parts):
+    whole = torch.nn.Module()
+    for name, part in parts.items():
+        whole.add_module(name, part)
+    return whole
+
+
+def main() -> None:
+    import torch
+
+    rows = []
+    for model_type in sys.argv[1:] or BUILDERS:
+        class_name, package, build = BUILDERS[model_type]
+        config = CONFIGS[model_type]
+        model = build(config)
+        tensors = merged(tensors_of(model, MAIN[model_type]).items())
+        fields = dict(places(config))
+        version = package if " " in package else f"{package} {importlib.metadata.version(package)}"
+        write({
+            "model_type": model_type, "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
+            "told": sorted(fields), "least": {}, "tensors": tensors, "library_version": version,
+        })  # fmt: skip
+        total = sum({id(p): p.numel() for p in model.parameters()}.values())
+        by = {"linear": 0, "linear-subclass": 0}
+        for _, _, operator, number, *sides in tensors:
+            if operator in by:
+                by[operator] += number * sides[0] * sides[1]
+        versions = f"torch {torch.__version__.split('+')[0]}, {version}"
+        shown = json.dumps(config, separators=(",", ":"), sort_keys=True)
+        rows.append([model_type, class_name, shown, total, *by.values(), total - sum(by.values()), versions])
+        print(model_type, class_name, total, len(tensors), "rows")
+    with COUNTS.open(newline="") as file:
+        head, *known = csv.reader(file)
+    named = {row[0] for row in rows}
+    with COUNTS.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        kept = [row for row in known if row[0] not in named]
+        writer.writerows([head, *sorted([*kept, *rows], key=lambda row: row[:2])])
+
+
+if __name__ == "__main__":
+    main()
