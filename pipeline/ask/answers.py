@@ -23,8 +23,9 @@ USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
 SMALL_CACHE = "q8_0"
 SIBLINGS = 4
 CHECKPOINTING = "full"  # of a training, as the pages open it
-_ROUND = ("fp32", "fp16")  # said of bf16 already, or twice as large
-_WHOLE = ("fp32", "bf16", "fp16")
+_ROUND = ("fp32",)  # twice as large as bf16
+_SIXTEEN = ("bf16", "fp16")
+_WHOLE = ("fp32", *_SIXTEEN)
 _BEST = ("fits", "tight", "no")
 
 
@@ -53,6 +54,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     # on one card where it fits there, else on all that there are
     count = next((n for n in counts if _best(by_count[n])[0] == "fits"), counts[-1])
     told = _ordered(by_count[count], main)
+    if use.phase_id == "qlora":
+        told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
     verdict, best = _best(told)
     answer = {
         "model": model.shown,
@@ -261,7 +264,17 @@ def _asked(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how: 
     full = [{name: scenario.get(name) for name in names} for scenario in scenarios]
     if not use.is_plain:
         how["is_plain"] = False
-    return almanac.ask(full, card.gpu_id, card.free_bytes, phase_id=use.phase_id, **how)
+    rows = almanac.ask(full, card.gpu_id, card.free_bytes, phase_id=use.phase_id, **how)
+    return rows if use.dtype_id else _once(rows)
+
+
+def _once(rows: list[Row]) -> list[Row]:
+    """Without fp16 where bf16 says the same: it is told of cards alone that do not run bf16, and then bf16 is not, if it runs."""
+    key = lambda row: tuple(row[name] for name in ("model_id", "engine_id", "gpu_count", "kv_dtype_id", "sequences"))  # noqa: E731
+    answered = {dtype: {key(row) for row in rows if row["dtype_id"] == dtype and row["verdict"]} for dtype in _SIXTEEN}
+    bf16, fp16 = (answered[dtype] for dtype in _SIXTEEN)
+    dropped = {"fp16": lambda at: at in bf16 or at not in fp16, "bf16": lambda at: at in fp16 and at not in bf16}
+    return [row for row in rows if not (row["dtype_id"] in dropped and dropped[row["dtype_id"]](key(row)))]
 
 
 def _scenario(model: Model, use: Use, dtype: str, engine: str | None, count: int) -> Row:

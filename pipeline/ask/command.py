@@ -85,7 +85,7 @@ def add(commands: Any) -> None:
     )
     what.add_argument(
         "--context",
-        type=_count("--context", _MOST_TOKENS),
+        type=_tokens,
         metavar="TOKENS",
         help="at least so many (default: as the wish has it)",
     )
@@ -142,7 +142,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
 def _add_use(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--context",
-        type=_count("--context", _MOST_TOKENS),
+        type=_tokens,
         metavar="TOKENS",
         help="of one sequence (default: 8192; in training 2048)",
     )
@@ -173,6 +173,13 @@ def _add_output(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask the address whether there is a newer almanac, though it was asked today",
     )
+
+
+def _tokens(text: str) -> int:
+    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576."""
+    found = re.fullmatch(r"(\d{1,9})([kKmM])", text.strip())
+    said = str(int(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)) if found else text
+    return _count("--context", _MOST_TOKENS)(said)
 
 
 def _count(name: str, most: int) -> Callable[[str], int]:

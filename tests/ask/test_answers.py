@@ -324,3 +324,23 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
     status, _out, said = ask("fits", LARGE, "--gpu", "rtx-3090 + rtx-3060-12gb", "--phase", "lora")
     assert status == 2 and "llama.cpp" in said
+
+
+def test_qlora_is_told_in_nf4_first(ask_json):
+    told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora")
+    assert told["best"]["dtype_id"] == told["formats"][0]["dtype_id"] == "nf4"
+
+
+def test_a_card_that_does_not_run_bf16_is_told_of_fp16(ask_json):
+    """Below compute capability 8.0 bf16 has no fused attention in PyTorch: fp16 has. Elsewhere both are the same."""
+    old, new = (ask_json("fits", TEXT, "--gpu", f"2x{card}")["formats"] for card in ("quadro-rtx-8000", "rtx-4090"))
+    sixteen = lambda rows: {row["dtype_id"]: row["verdict"] for row in rows if row["engine_id"] == "transformers"}  # noqa: E731
+    assert sixteen(old)["fp16"] == "fits" and "bf16" not in sixteen(old)
+    assert sixteen(new)["bf16"] == "fits" and "fp16" not in sixteen(new)
+
+
+def test_a_length_may_be_said_in_thousands(ask_json, ask):
+    for said, meant in (("4k", 4096), ("16K", 16_384), ("4,096", 4096)):
+        told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)
+        assert {row["context_tokens"] for row in told["formats"]} == {meant}
+    assert ask("fits", TEXT, "--context", "4kk")[0] == 2

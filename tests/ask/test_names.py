@@ -79,7 +79,14 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
         ("V100 32GB", ["v100-pcie-32gb", "v100-sxm2-32gb"]),
         ("A6000", ["rtx-a6000"]),
         ("nothing", []),
-        ("24GB", []),
+        ("24GB", ["rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4090-d", "rtx-5090-laptop", "titan-rtx"]),
+        ("a card with 32 GB of VRAM", ["rtx-5090"]),
+        ("48 GB", ["quadro-rtx-8000", "rtx-5880-ada", "rtx-6000-ada", "rtx-a6000", "rtx-pro-5000-48gb"]),
+        ("23GB", []),
+        ("GPU", []),
+        ("MacBook Pro M3 16GB", ["m3-16gb"]),
+        ("Mac Studio M2 Ultra 192GB", ["m2-ultra-192gb"]),
+        ("m3 pro macbook pro 36 GB", ["m3-pro-36gb"]),
     ],
 )
 def test_a_card_is_known_by_what_people_call_it(macro, called, cards):

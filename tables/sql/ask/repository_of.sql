@@ -6,8 +6,10 @@
 --   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
 --   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name.
 --
--- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the maker's words, and with its memory where that is
--- said; none, one, or several that differ in what was not said. "16 GB Mac" is every chip of Apple with that memory.
+-- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
+--   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
+--   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else workstations', else
+--   data centres').
 --
 -- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
 -- nor made by these patterns.
@@ -15,10 +17,20 @@
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
 
+-- under its own name, and where that begins with its organisation's (meta-llama/Meta-Llama-3-70B) under what it is without
 CREATE OR REPLACE TABLE plain_model AS
-SELECT plain_name(model_id) AS name,
-    arg_max(model_id, (anatomy_grade <> 'unknown')::BIGINT * 1e12 + coalesce(downloads_30d, 0)) AS model_id
-FROM model GROUP BY plain_name(model_id);
+WITH named AS (
+    SELECT plain_name(model_id) AS name, true AS is_own, model_id, anatomy_grade, downloads_30d FROM model
+    UNION ALL
+    SELECT plain_name(regexp_replace(lower(split_part(model_id, '/', 2)), '^[^-]*-', '')), false, model_id, anatomy_grade,
+        downloads_30d
+    FROM model
+    WHERE starts_with(lower(split_part(model_id, '/', 2)), lower(split_part(model_id, '/', 1)) || '-')
+        AND contains(split_part(model_id, '/', 1), '-')
+)
+SELECT name, arg_max(model_id,
+        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT) * 1e12 + coalesce(downloads_30d, 0)) AS model_id
+FROM named GROUP BY name;
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
@@ -72,22 +84,32 @@ SELECT asked::VARCHAR AS asked, answered.model_id,
     coalesce(answered.own_mix, nullif(answered.dtype, '')) AS dtype_named, answered.note
 FROM answered;
 
-CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(
+-- A card's name as people write it, without makers, series, sizes and the machine that it is built into.
+CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
+CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(regexp_replace(
     regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
+    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory)\b', ' ', 'g'),
     '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
     'g'), ' ', '', 'g');
 
 CREATE OR REPLACE MACRO gpus_called(asked) AS TABLE
 WITH said AS (
     SELECT plain_card(asked) AS name, try_cast(regexp_extract(lower(asked), '(\d+) ?gi?b?\b', 1) AS BIGINT) AS size_gib,
-        regexp_matches(name, '^(apple|mac|imac)(book|pro|air|mini|studio|silicon)*$') AS is_a_mac,
         EXISTS (SELECT 1 FROM gpu AS whole WHERE asked_id(asked) IN (whole.gpu_id, asked_id(whole.name))) AS is_whole
+),
+sized AS (
+    SELECT arg_min(gpu.segment, list_position(['consumer', 'workstation', 'datacenter'], gpu.segment)) AS segment
+    FROM gpu JOIN said ON gpu.memory_gib_nominal = said.size_gib WHERE gpu.vendor = 'nvidia'
 )
 SELECT gpu.gpu_id, gpu.name, gpu.capacity_bytes
-FROM gpu JOIN said ON (said.is_whole AND asked_id(asked) IN (gpu.gpu_id, asked_id(gpu.name))) OR NOT said.is_whole
-    AND said.name <> '' AND (plain_card(replace(gpu.gpu_id, '-', ' ')) = said.name
-        OR plain_card(gpu.name) = said.name
-        OR plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')) = said.name
-        OR said.is_a_mac AND said.size_gib IS NOT NULL AND gpu.vendor = 'apple')
-    AND coalesce(said.size_gib = gpu.memory_gib_nominal, true)
+FROM gpu CROSS JOIN said CROSS JOIN sized
+WHERE CASE
+    WHEN said.is_whole THEN asked_id(asked) IN (gpu.gpu_id, asked_id(gpu.name))
+    WHEN said.size_gib <> gpu.memory_gib_nominal THEN false
+    WHEN said.name <> '' THEN said.name IN (plain_card(replace(gpu.gpu_id, '-', ' ')), plain_card(gpu.name),
+        plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')))
+    WHEN said.size_gib IS NULL THEN false
+    WHEN is_a_mac(asked) THEN gpu.vendor = 'apple'
+    ELSE gpu.vendor = 'nvidia' AND gpu.segment = sized.segment
+END
 ORDER BY gpu.gpu_id;
