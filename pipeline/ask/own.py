@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from pipeline.base.bounds import visible
+from pipeline.cli import kept
 
 from .almanac import Almanac
 from .problems import NoData, Unknown, Wrong
@@ -124,19 +127,29 @@ def with_adapter(almanac: Almanac, model: Model, card: Card, use: Use, adapter: 
 def opened(path: Path, keep: Path | None = None) -> Iterator[Almanac]:
     """The almanac of the one model of a config.json. Raises Wrong, Unknown, NoData."""
     try:
-        from pipeline.cli import own
+        connection = _book_of(path, keep)
     except ImportError as missing:
         raise NoData(
             f"Reading a config.json needs more than this command alone ({missing}): pip install 'vram-almanac[config]'"
         ) from None
-    try:
-        connection = own.book_of(path, keep)
-    except own.OwnModelError as reason:
+    except kept.OwnModelError as reason:
         raise Wrong(str(reason)) from None
     except OSError as error:
         raise Wrong(f"{error.strerror or error}: {path}") from None
     with connection:
-        yield Almanac(connection, str(path), {})
+        try:
+            yield Almanac(connection, str(path), {})
+        except NoData:  # what is kept of it does not answer: the next question makes it anew
+            kept.forget(path)
+            raise
+
+
+def _book_of(path: Path, keep: Path | None) -> duckdb.DuckDBPyConnection:
+    if keep is None:
+        return kept.book_of(path)
+    from pipeline.cli import own
+
+    return own.book_of(path, keep)
 
 
 def shown_as(model: Model, asked: str) -> Model:

@@ -31,6 +31,7 @@ LONG_PATIENCE_SECONDS = 30  # for the next part of the database
 TRIES = 4  # of a database that breaks off
 LARGEST_MANIFEST_BYTES = 16 * 1024**2
 LARGEST_BYTES = 4 * 1024**3
+VERSION = "{data_version}"  # in an address of tables
 _PART_BYTES = 1024**2
 _STATE = "state.json"
 _LAST = "last.json"
@@ -85,9 +86,10 @@ def _brought_up_to_date(address: str, folder: Path, state: dict[str, Any], now: 
         name, etag, size = state["copy"], state.get("etag"), state["size_bytes"]
     else:
         text, etag = answer
-        manifest = unsealed(text)
-        if not manifest:
-            raise _NoAnswer("its manifest is damaged, or none of ours")
+        source, manifest = address, _read_manifest(text)
+        if tables := _tables_of(manifest, address):
+            source, (text, _etag) = tables, _manifest(tables, None)
+            manifest = _read_manifest(text)
         try:
             check_version(manifest.get("schema_version"), "it")
         except NoData as reason:
@@ -97,7 +99,7 @@ def _brought_up_to_date(address: str, folder: Path, state: dict[str, Any], now: 
         if len(name) != 64 or not name.isalnum() or not isinstance(size, int) or not 0 < size <= LARGEST_BYTES:
             raise _NoAnswer(f"its manifest names no {DATABASE}")
         if state.get("copy") != name:
-            _fetch(f"{address}/{DATABASE}", folder, name, size)
+            _fetch(f"{source}/{DATABASE}", folder, name, size)
         _write(folder / name / MANIFEST, text)
     _write(
         folder / _STATE, _json({"copy": name, "size_bytes": size, "etag": etag, "asked_at": now, "address": address})
@@ -107,6 +109,26 @@ def _brought_up_to_date(address: str, folder: Path, state: dict[str, Any], now: 
         if old.is_dir() and old.name != name:
             shutil.rmtree(old, ignore_errors=True)  # another program may read it yet
     return folder / name / DATABASE
+
+
+def _read_manifest(text: bytes) -> dict[str, Any]:
+    manifest = unsealed(text)
+    if not manifest:
+        raise _NoAnswer("its manifest is damaged, or none of ours")
+    return manifest
+
+
+def _tables_of(manifest: dict[str, Any], address: str) -> str | None:
+    """Where the tables of a site lie, as its manifest says; None where the address is that of tables."""
+    tables_url, tables = manifest.get("tables_url"), manifest.get("tables")
+    if not isinstance(tables_url, str) or not isinstance(tables, dict):
+        return None
+    if not tables_url:
+        return f"{address}/tables"
+    place = tables_url.replace(VERSION, str(tables.get("data_version"))).rstrip("/")
+    if not place.startswith(("http://", "https://")):
+        raise _NoAnswer("its manifest names no address of tables")
+    return place
 
 
 def _manifest(address: str, etag: str | None) -> tuple[bytes, str | None] | None:

@@ -9,12 +9,14 @@ import datetime
 from pathlib import Path
 
 import duckdb
+import polars as pl
 
 from pipeline.base.bounds import visible
 from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure
 from pipeline.book.facts import read_facts
 from pipeline.cli.describe import config_in
+from pipeline.cli.kept import OwnModelError
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank
@@ -24,18 +26,34 @@ from pipeline.press.lookup import fill_footprints
 MODEL_ID = "own/model"
 
 
-class OwnModelError(ValueError):
-    """Why there is no answer: no config, or one that nobody understands."""
-
-
 def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
     """The almanac of the model that a config.json describes. Raises OwnModelError and OSError.
 
     In memory it is made for one question, and holds no published scenario. In a new file it has all of them.
     """
-    config = _config(config_path)
     if database is not None:
+        _config(config_path)
         _check_place(database)
+    frames = _anatomy(config_path)
+    connection = _filled(frames, database)
+    if database is not None:
+        try:
+            connection.execute("PRAGMA enable_optimizer")
+            fill_footprints(connection, read_facts()["scenario_set"])
+        except BaseException:
+            connection.close()
+            database.unlink(missing_ok=True)
+            raise
+    return connection
+
+
+def write(config_path: Path, database: Path) -> None:
+    """The same as a new file that is to be asked, without a published scenario."""
+    _filled(_anatomy(config_path), database).close()
+
+
+def _anatomy(config_path: Path) -> dict[str, pl.DataFrame]:
+    config = _config(config_path)
     record = Record(MODEL_ID, config=config, config_kind="verbatim")
     frames = anatomise(Snapshot(config_path.parent, datetime.date.today(), "own", (record,), {}))
     if rejected := frames["rejected"]["reason"].to_list():
@@ -43,15 +61,16 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
         raise OwnModelError(f"{config_path}{'' if UNREADABLE in rejected[0] else ' contradicts itself'}: {rejected[0]}")
     if frames["model"]["anatomy_grade"][0] == "unknown":
         raise OwnModelError(visible(frames["model"]["anatomy_note"][0]))
+    return frames
+
+
+def _filled(frames: dict[str, pl.DataFrame], database: Path | None) -> duckdb.DuckDBPyConnection:
     connection = blank.copied(cache_folder(), database)
     try:
         connection.execute("SET threads = 1")  # one model is no work to share
         # of one model the plan of a question takes longer than its answer, however the plan is
         connection.execute("PRAGMA disable_optimizer")
         blank.fill(connection, frames)
-        if database is not None:
-            connection.execute("PRAGMA enable_optimizer")
-            fill_footprints(connection, read_facts()["scenario_set"])
     except BaseException:
         connection.close()
         if database is not None:

@@ -27,6 +27,11 @@ def run(*command: object, folder: Path, path: str = "", **environment: str) -> s
     )  # fmt: skip
 
 
+def test_an_installation_leaves_nothing_where_a_release_is_published():
+    """`make publish` refuses a build/ that holds anything else, and setuptools would put its own things there."""
+    assert _PROJECT["tool"]["distutils"]["build"]["build-base"].split("/")[0] not in ("build", ".")
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """The files that a source distribution has, away from the checkout: a build leaves things beside them."""

@@ -121,6 +121,29 @@ def test_it_is_fetched_once_and_then_asked_after_once_a_day(server, ask):
     assert server.asked[2:] == [("manifest.json", None, 304)]
 
 
+@pytest.mark.parametrize("tables_url", ["", "{address}/releases/data-{data_version}/"])
+def test_the_address_of_a_site_is_enough(server, ask, tables_url):
+    """As people have it before them: its manifest says where the tables of this release lie."""
+    version = json.loads((server.folder / "manifest.json").read_text(encoding="utf-8"))["data_version"]
+    place = server.folder / (f"releases/data-{version}" if tables_url else "tables")
+    place.mkdir(parents=True)
+    for name in ("almanac.duckdb", "manifest.json"):
+        (server.folder / name).rename(place / name)
+    told = {"tables": {"data_version": version}, "tables_url": tables_url.replace("{address}", server.address)}
+    (server.folder / "manifest.json").write_text(json.dumps(sealed(told | {"files": {}})), encoding="utf-8")
+    for _time in range(2):
+        assert ask("fits", TEXT, "--gpu", "rtx-4090", "--data", f"{server.address}/")[0] == 0
+    assert [name for name, _range, _status in server.asked] == [
+        "manifest.json", *(f"{place.relative_to(server.folder)}/{name}" for name in ("manifest.json", "almanac.duckdb"))
+    ]  # fmt: skip
+
+
+def test_a_site_that_names_no_address_of_tables(server):
+    publish(server, tables={"data_version": "x"}, tables_url="file:///etc")
+    with pytest.raises(NoData, match="names no address of tables"):
+        remote.copy_of(server.address)
+
+
 def test_the_address_that_was_last_asked_is_asked_again(server, ask, monkeypatch, tmp_path):
     monkeypatch.delenv("VRAM_ALMANAC")
     monkeypatch.chdir(tmp_path)

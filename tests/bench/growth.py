@@ -22,7 +22,7 @@ from pipeline.render.data.shapes import FILES
 DRAWS = 20
 SEED = 1
 # kinds of site/kinds.csv by what they grow with; any other stays as it is
-BY_MODEL = ("files for programs: cards", "files for programs: the rest", "search", "data for pages")
+BY_MODEL = ("files for programs: cards", "files for programs: the rest", "search", "data for pages", "the rest")
 BY_SHAPE = ("shapes of models", "slices of the matrix")
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import duckdb
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.cli import own
+from pipeline.base.caches import cache_folder
+from pipeline.cli import kept, own
+from pipeline.press import blank
 from pipeline.press.lookup import fill_footprints
 
 QWEN = "Qwen/Qwen3-0.6B"
@@ -120,3 +123,36 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
     monkeypatch.setattr(own, "fill_footprints", lambda connection, sets: fill_footprints(Watched(connection), sets))
     with own.book_of(config_path, tmp_path / "own.duckdb"):
         assert sum("FROM footprints(" in query for query in asked) == 1
+
+
+def test_a_config_is_read_once_and_again_where_what_is_kept_is_damaged(config_path, tmp_path, monkeypatch):
+    blank_file = blank.kept(cache_folder())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache_folder().mkdir(parents=True)
+    (cache_folder() / blank_file.name).hardlink_to(blank_file)
+    mine, query = tmp_path / "config.json", f"SELECT total_bytes FROM footprint_of('{own.MODEL_ID}')"
+    mine.write_bytes(config_path.read_bytes())
+
+    def answered():
+        with kept.book_of(mine) as connection:
+            return connection.execute(query).fetchall()
+
+    files = lambda: list(cache_folder().glob("own-*"))  # noqa: E731
+    first = answered()
+    (file,) = files()
+    with monkeypatch.context() as patch:
+        patch.setattr(own, "anatomise", None)  # nothing reads the config
+        assert answered() == first != [(None,)]
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 3])
+    assert answered() == first and files() == [file]
+    mine.write_text(json.dumps(json.loads(mine.read_text()) | {"num_hidden_layers": 20}), encoding="utf-8")
+    monkeypatch.setattr(kept, "KEPT", 1)
+    assert answered() < first and len(files()) == 1 and files() != [file]
+    kept.forget(mine)
+    assert files() == []
+    shutil.rmtree(cache_folder())
+    cache_folder().write_text("a file where a folder is wanted", encoding="utf-8")
+    monkeypatch.setattr(own.blank, "make", None)  # in memory, of a blank that is found elsewhere
+    monkeypatch.setattr(own.blank, "kept", lambda folder: blank_file)
+    assert answered() < first

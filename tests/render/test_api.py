@@ -1,7 +1,14 @@
 """What programs read: every file against the schema that is published beside it, and against the tables it is made from."""
 
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from urllib.parse import quote
 
 import jsonschema
 import polars as pl
@@ -11,10 +18,15 @@ from pipeline.render import words
 from pipeline.render.addresses import Addresses
 from pipeline.render.data import api
 from pipeline.render.pages import finding, search
+from tests.press.range_server import serving
 from tests.render.tiny_tables import GPUS, MODELS, REASON, SITE, UNKNOWN, built, rendered
 
 MODEL = "acme/Alpha-7B-Instruct"
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
+PAGE = (Path(__file__).parents[2] / "site" / "docs" / "programs.md").read_text(encoding="utf-8")
+# the examples of that page in their order, and what runs each
+EXAMPLES = {"sh": ["bash", "-c"], "python": [sys.executable, "-c"], "js": ["node", "--input-type=module", "-e"]}
+NEEDED = {"sh": ("curl", "jq"), "python": (), "js": ("node",)}
 
 
 @pytest.fixture(scope="module")
@@ -240,3 +252,33 @@ def test_tables_are_told_as_croissant(tmp_path):
     assert file["contentUrl"] == f"{SITE}tables/gpu.parquet" and file["sha256"] == "ab"
     assert [f["source"]["fileObject"]["@id"] for f in records["field"]] == [file["@id"]] * 2
     assert [f["dataType"] for f in records["field"]] == ["sc:Text", "sc:Integer"]
+
+
+@pytest.mark.parametrize("language", EXAMPLES)
+def test_the_examples_of_the_page_answer(site, language):
+    if gone := [name for name in NEEDED[language] if shutil.which(name) is None]:
+        reason = f"there is no {gone[0]} on this machine"
+        pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
+    ((code),) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
+    with serving(site) as host:
+        code = code.replace("https://example.org", host.address).replace("Qwen/Qwen3-8B", MODEL)
+        done = subprocess.run([*EXAMPLES[language], code], capture_output=True, text=True, check=False, timeout=60)
+        assert host.asked and done.returncode == 0, done.stderr
+    told, card = read(site, f"models/{MODEL}.json"), read(site, "gpus/rtx-4090.json")
+    held = next(c for c in told["verdicts"]["cards"] if "rtx-4090" in c["gpu_ids"])
+    row = next(r for r in told["footprints"] if (r["phase_id"], r["dtype_id"]) == ("inference", "gguf-q4_k_m"))
+    fits = {m for run in card["runs"] if run["verdict"] == "fits" for m in run["max_context_tokens"]}
+    wanted = {
+        "sh": str(along(row["kv_cache_bytes"], row["context_tokens"].index(8192))),
+        "python": f"{held['verdict']} {held.get('dtype_id')} {held.get('max_context_tokens')}",
+        "js": f"{card['gpu']['capacity_bytes']} {len(fits)}",
+    }
+    assert done.stdout.split() == wanted[language].split() and fits
+
+
+def test_the_badges_of_the_page_are_there_and_its_examples_name_the_site(site):
+    named = re.findall(r"https://img\.shields\.io/\S+", PAGE)
+    assert len(named) == 2 and "query=%24.badges%5B%27rtx-4090%27%5D" in named[0]
+    assert read(site, f"models/{MODEL}.json")["badges"]["rtx-4090"] and read(site, "badges/fits.json")["message"]
+    shown = (site / "programs" / "index.html").read_text(encoding="utf-8")
+    assert "example.org" not in shown and f"{SITE}api/v1/gpus/rtx-4090.json" in shown and quote(SITE, safe="") in shown

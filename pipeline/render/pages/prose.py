@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import quote
 
 import polars as pl
 from markupsafe import Markup
@@ -28,6 +29,7 @@ from pipeline.render.pages.rules import Rules
 from pipeline.render.shell import SLOT
 
 SQL = ROOT / "tables" / "sql"
+SOME_SITE = "https://example.org/"  # what stands in examples where a site does not know its address
 MATRIX_ROWS = 40
 LISTED_MODELS = 200  # on the page of all models; the others are found by name, or on the pages of their organisations
 MATRIX_DTYPES = ("gguf-q4_k_m", "awq-int4", "nf4", "bf16")  # what the matrix opens with: the first that is there
@@ -46,7 +48,9 @@ class Prose:
         self.front = Front(book, pages)
 
     def fill(self, html: str) -> str:
-        """Every slot of a page, by the method of its name."""
+        """Every slot of a page, by the method of its name; and examples ask this site, where it knows its address."""
+        if site := self.pages.site_url:
+            html = html.replace(SOME_SITE, site).replace(quote(SOME_SITE, safe=""), quote(site, safe=""))
         return SLOT.sub(lambda m: getattr(self, f"slot_{m[1].replace('-', '_')}")(m[2]), html)
 
     def _render(self, template: str, **values) -> str:
