@@ -32,7 +32,7 @@ const numbered = (key, name) => {
   box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) change(key, +box.value); });
   return a.h("label", {}, a.h("span", {}, name), box);
 };
-form.append(a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), a.select("gpu", "Card", a.gpuOptions(world).filter(([id]) => id), state.gpu, (value) => change("gpu", value)), numbered("context", "Context, tokens"), numbered("sequences", "Sequences at once"));
+form.append(a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), a.select("gpu", "Card", a.gpuOptions(world).slice(1), state.gpu, (value) => change("gpu", value)), numbered("context", "Context, tokens"), numbered("sequences", "Sequences at once"));
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) { if (state[key] !== value) { state[key] = value; note.hidden = true; draw(); } }
 

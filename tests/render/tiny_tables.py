@@ -6,6 +6,7 @@ The numbers are made up; the shape is pipeline.book.schema's, so that a page whi
 from __future__ import annotations
 
 import datetime
+import re
 import statistics
 from itertools import product
 from pathlib import Path
@@ -105,13 +106,19 @@ RULE_ERRORS = {"weights-times-2": (-0.4, 0.02, 0.3, 2.5), "weights-alone": (-0.2
 SQL, RULES = (
     FACTS.parents[1] / "sql",
     (
-        "words.sql",
-        "speed/speed.sql",
-        "pipelines/pipelines.sql",
-        "capacity/verdict.sql",
-        "capacity/cpu_split.sql",
-        "capacity/together.sql",
+        *("words.sql", "speed/speed.sql", "speed/likely.sql", "plans/machine.sql", "plans/training.sql"),
+        *(
+            "plans/techniques.sql",
+            "pipelines/pipelines.sql",
+            "capacity/verdict.sql",
+            "capacity/cpu_split.sql",
+            "capacity/together.sql",
+        ),
     ),
+)
+# what the real formulas work out as tables, from more than there is here
+WORKED_OUT = re.compile(
+    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_share|serving_run|engine_speed|cpu_split)\b"
 )
 
 
@@ -475,7 +482,7 @@ def build(folder: Path) -> Path:
             for statement in connection.extract_statements(text):
                 if (
                     "AS TABLE" not in statement.query
-                    and " VIEW cpu_split " not in statement.query
+                    and not WORKED_OUT.search(statement.query)
                     and " pipeline_number(" not in statement.query
                 ):
                     connection.execute(statement.query)

@@ -1,0 +1,135 @@
+"""Plans in the browser say what the macros of the published file say; the pages that tell them are read on a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from pipeline.render.data import calculator, cards, rules
+from pipeline.render.data.mirror import Mirror
+from tests.browser.test_formulas import ASSETS
+
+pytestmark = pytest.mark.browser
+MODELS = ("Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "openai/gpt-oss-20b", "google/gemma-3-12b-it")
+SCRIPTS = ("almanac", "reckon", "plan", "sql_words")
+WRITTEN = (
+    ("h100-sxm", {"model_id": MODELS[0], "dtype_id": "bf16", "engine_id": "vllm", "sequences": 8}),
+    ("h200-sxm", {"model_id": MODELS[1], "dtype_id": "bf16", "engine_id": "vllm", "sequences": 5, "gpu_count": 2}),
+    ("rtx-4090", {"model_id": MODELS[3], "dtype_id": "gguf-q4_k_m"}),
+    ("rtx-4090", {"model_id": MODELS[2], "dtype_id": "gguf-mxfp4"}),
+    ("rtx-4090", {"model_id": MODELS[0], "dtype_id": "gguf-q4_k_m", "sequences": 3}),
+    ("mi300x", {"model_id": MODELS[0], "dtype_id": "bf16", "engine_id": "vllm"}),
+)
+TRAINED = (
+    ("h100-sxm", MODELS[0], "lora", 1e9),
+    ("rtx-4090", MODELS[0], "qlora", 1e7),
+    ("a100-sxm-80gb", MODELS[1], "full-finetune", 1e10),
+    ("l40s", MODELS[3], "lora", 1e3),
+)
+
+
+@pytest.fixture(scope="module")
+def asked(book, browser):
+    """plan.js over the formulas of the book: a function of it, asked with the tables of a model."""
+    mirror = Mirror(book)
+    files = {"data/formulas.js": mirror.module(calculator.SCALARS), "data/rules.js": rules.javascript()}
+    shared = calculator.shared_tables(book, mirror.tables | {"constants", *calculator.ASKED_BESIDE})
+    own = calculator.model_tables(book, mirror.tables, MODELS)
+    columns = ", ".join(cards.COLUMNS)
+    rows = [[cards._short(value) for value in row] for row in book.execute(f"SELECT {columns} FROM gpu").fetchall()]
+    files |= {
+        "data/calculator.json": json.dumps(shared),
+        "data/cards.json": json.dumps({"columns": cards.COLUMNS, "rows": rows, "share": None}),
+    }
+    files |= {f"assets/almanac/{n}.js": (ASSETS / f"{n}.js").read_text(encoding="utf-8") for n in SCRIPTS}
+    page = browser.new_page()
+    page.route(
+        "http://plans.test/**",
+        lambda route: route.fulfill(
+            body=files.get(route.request.url.removeprefix("http://plans.test/"), ""),
+            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
+        ),
+    )
+    page.goto("http://plans.test/")
+    yield lambda code, model, *more: page.evaluate(
+        f'async ([own, ...more]) => {{ const r = await import("/assets/almanac/reckon.js"), plan = await import("/assets/almanac/plan.js"); {code} }}',
+        [own[model], *more],
+    )
+    page.close()
+
+
+def test_likely_speeds_are_those_of_speed_on(book, asked):
+    for gpu, wanted in WRITTEN:
+        code = "const [id, wanted] = more; return plan.likely(own, r.ask(own, { phase_id: 'inference', context_tokens: 8192, ...wanted }), id);"
+        told = asked(code, wanted["model_id"], gpu, wanted)
+        rest = {k: v for k, v in wanted.items() if k != "model_id"}
+        named = ", ".join(f"{name} := ${name}" for name in rest)
+        query = f"SELECT decode_tokens_per_second_likely, decode_tokens_per_second_low, prefill_tokens_per_second_likely FROM speed_on($gpu, $model_id, {named})"
+        decode, low, prefill = book.execute(query, {"gpu": gpu} | wanted).fetchall()[0]
+        assert [told.get("decode"), told.get("low"), told.get("prefill")] == [
+            pytest.approx(value) if value is not None else None for value in (decode, low, prefill)
+        ], wanted
+        assert (told["decode"] is None) == (told["why"] is not None)
+
+
+def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
+    for gpu, model, phase, size in TRAINED:
+        result = book.execute(
+            "FROM plan_training_for($1, $2, phase_id := $3, data_bytes := $4, price_per_gpu_hour := 2) LIMIT 1",
+            [gpu, model, phase, size],
+        )
+        plan = dict(zip([c[0] for c in result.description], result.fetchall()[0], strict=True))
+        shared = (
+            "gpu_count",
+            "sharding",
+            "tensor_parallel",
+            "pipeline_parallel",
+            "context_parallel",
+            "expert_parallel",
+            "checkpointing",
+            "engine_id",
+        )
+        wanted = {"model_id": model, "phase_id": phase} | {
+            name: plan[name] for name in (*shared, "context_tokens", "sequences")
+        }
+        told = asked("const [id, wanted, asked] = more; return plan.training(own, r.ask(own, wanted), id, asked);", model, gpu, wanted, {"data_bytes": size, "price": 2})  # fmt: skip
+        pairs = {
+            "hours": "hours", "least": "hours_least", "most": "hours_most", "tokens": "data_tokens", "batch": "global_batch_tokens", "kwh": "energy_kwh_most",
+            "cost": "cost", "cpu": "server_cpu_count", "memory": "server_memory_bytes", "disk": "disk_bytes", "network": "network_gb_s_least", "link": "link_gb_s_least",
+        }  # fmt: skip
+        for mine, theirs in pairs.items():
+            assert told[mine] == (None if plan[theirs] is None else pytest.approx(plan[theirs])), (gpu, model, theirs)
+
+
+def test_a_bad_question_has_a_reason_and_no_hours(asked):
+    code = "const [id, asked] = more; return plan.training(own, r.ask(own, { model_id: 'Qwen/Qwen3-8B', phase_id: 'lora' }), id, asked);"
+    for gpu, question, why in (
+        ("rtx-4090", {"data_bytes": 0}, "there has to be data"),
+        ("rtx-4090", {"data_bytes": 1e6, "days": 0}, "the time has to be more than 0"),
+        ("gtx-1080-ti", {"data_bytes": 1e6}, "no rate of 16-bit products"),
+        ("no-card", {"data_bytes": 1e6}, "choose a card"),
+    ):
+        told = asked(code, MODELS[0], gpu, question)
+        assert told["why"].startswith(why) and "hours" not in told
+
+
+def test_techniques_are_those_of_techniques_for(book, asked):
+    code = "return plan.techniques(own, 'Qwen/Qwen3-8B', 'h100-sxm', { context_tokens: 2048, sequences: 1 }).map((x) => [x.technique.technique_id, x.row.total_bytes, x.least, x.likely]);"
+    told = asked(code, MODELS[0])
+    query = "SELECT technique_id, total_bytes, token_seconds_least, token_seconds_likely FROM techniques_for('h100-sxm', $1)"
+    for mine, theirs in zip(told, book.execute(query, [MODELS[0]]).fetchall(), strict=True):
+        assert mine[:2] == list(theirs[:2])
+        assert mine[2:] == [None if value is None else pytest.approx(value) for value in theirs[2:]]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, width):
+    page = open_page("plans/", width=width, height=900)
+    cell = page.locator("section[aria-labelledby=users-3] td", has_text="55 tok/s").first
+    expect(cell).to_contain_text("not 6")
+    cell.locator("a").click()
+    page.wait_for_url("**/calculator/?model=acme**")
+    assert page.locator("select[name=gpu]").input_value() == "rtx-4090"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
