@@ -130,9 +130,8 @@ scenario AS (
         asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
-        asked.reduce_bucket_elements::BIGINT AS reduce_bucket_elements,
-        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema, iif(asked.is_inference, NULL,
-            coalesce(asked.loss, 'full')) AS loss,
+        asked.reduce_bucket_elements::BIGINT AS reduce_bucket_elements, iif(asked.is_inference, NULL,
+            coalesce(asked.ema, false)) AS ema, iif(asked.is_inference, NULL, coalesce(asked.loss, 'full')) AS loss,
         CASE
             WHEN asked.gpu_count = 1 THEN 'none'
             WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
@@ -208,9 +207,9 @@ counted AS (
 resolved AS (
     SELECT
         scenario.* EXCLUDE (prompt_image_tokens),
-        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
-        coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.bucket_count,
-        rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
+        coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
+        rule.can_offload_optimizer, rule.can_offload_all,
         expert_padding(rule, model, scenario) AS expert_padding,
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
@@ -224,8 +223,8 @@ resolved AS (
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
-        kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
+        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band,
+        kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
