@@ -200,6 +200,7 @@ SELECT
     iif(refused IS NULL, image_height, refused.image_height) AS image_height, audio_seconds,
     lora_dropout,
     iif(refused IS NULL, reduce_bucket_elements, refused.reduce_bucket_elements) AS reduce_bucket_elements,
+    expandable_segments,
     kv_dtype_id, optimizer_id, precision,
     checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention,
     loss, gradient_accumulation, ema, optimizer_rank,

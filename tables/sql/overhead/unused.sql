@@ -1,7 +1,8 @@
 -- Blocks that PyTorch's allocator holds and that lie unused while a training step is at its peak.
 --
 --   adapters   unused = share × least(running layer, work of the loss) + the logits, where they are let go
---              share: unused_layer_share where layers are recomputed, unused_layer_kept_share where all is kept
+--              share: unused_layer_share where layers are recomputed, unused_layer_kept_share where all is kept,
+--              unused_layer_expandable_share with expandable segments, in which free blocks join
 --   all else   unused = unused_blocks_training × (activations + gradients)
 --
 -- A layer that runs takes blocks anew, and so does the loss: blocks of the one are too small or too large for the
@@ -10,8 +11,8 @@
 --
 -- Units: bytes per GPU. Source: the shares are held to an emulated allocator under real steps
 --   (tests/oracle/reserved.csv) and to measured pairs of reserved and allocated peaks (group fitcheck-t4).
--- Not covered: expandable segments (less: tests/oracle/reserved.csv counts them); weights that are trained or gathered
---   anew, whose blocks follow no rule that was found; lengths that change from step to step.
+-- Not covered: weights that are trained or gathered anew, whose blocks follow no rule that was found, with expandable
+--   segments either; lengths that change from step to step.
 
 -- adapters over weights that stay on the GPU as they are
 CREATE OR REPLACE MACRO has_standing_weights(scenario) AS scenario.is_adapter AND scenario.weight_shards = 1
@@ -30,6 +31,9 @@ CREATE OR REPLACE MACRO freed_logits(model, scenario) AS
         scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario), 0);
 
 CREATE OR REPLACE MACRO unused_training_bytes(scenario, constants, gradients) AS coalesce(
-    iif(scenario.checkpointing = 'none', constants.unused_layer_kept_share, constants.unused_layer_share)
-        * scenario.running_blocks + scenario.freed_logits,
+    CASE
+        WHEN scenario.expandable_segments THEN constants.unused_layer_expandable_share
+        WHEN scenario.checkpointing = 'none' THEN constants.unused_layer_kept_share
+        ELSE constants.unused_layer_share
+    END * scenario.running_blocks + scenario.freed_logits,
     (scenario.activations + gradients) * constants.unused_blocks_training);
