@@ -93,6 +93,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "audio_seconds",
             "lora_dropout",
             "reduce_bucket_elements",
+            "expandable_segments",
             "program",
             "program_version",
         ]

@@ -52,6 +52,7 @@ TYPES = {
     "audio_seconds": pl.Float64,
     "lora_dropout": pl.Float64,
     "reduce_bucket_elements": pl.Int64,
+    "expandable_segments": pl.Boolean,
     "program": pl.String,
     "program_version": pl.String,
 }

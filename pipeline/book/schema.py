@@ -193,7 +193,7 @@ FACTS = _tables(
         "engine",
         "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
         "engine_id",
-        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base offloads_checkpoints fused_loss? norm_form? gradient_bytes? process_context_bytes? "
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base offloads_checkpoints expandable_segments fused_loss? norm_form? gradient_bytes? process_context_bytes? "
         "training_error_band_constant? unknown_reason? note? source",
     ),
     _table(

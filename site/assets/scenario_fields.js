@@ -41,6 +41,7 @@ export const GROUPS = [
     checkpointing: { label: "Checkpointing", choices: words("none full selective"), when: trains },
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
     loss: { label: "Loss", choices: words("full chunked fused"), when: trains },
+    expandable_segments: { label: "Expandable segments", choices: YES, when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
     adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },
     lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },

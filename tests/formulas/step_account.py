@@ -45,8 +45,8 @@ def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def judged(name: str) -> list[dict]:
-    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes` and `reason`."""
+def judged(name: str, **also: object) -> list[dict]:
+    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes`, `overhead_bytes` and `reason`; `also`: what all are asked besides."""
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
     connection = book(rows)
@@ -57,6 +57,7 @@ def judged(name: str) -> list[dict]:
         | {column: row[column] or None for column in SCENARIO}
         | {n: row.get(n) or (usual if row["lora_rank"] else None) for n, usual in ADAPTER_DEFAULTS.items()}
         | {column: row.get(column) or default for column, default in DEFAULTS.items()}
+        | also
         for row in rows
     ]
     kinds = {column: pl.Boolean if kind == pl.Boolean else pl.String for column, kind in TYPES.items()}
@@ -64,12 +65,12 @@ def judged(name: str) -> list[dict]:
     connection.register("asked", frame.to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
     answers = connection.execute(
-        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, unknown_reason FROM footprints('batch')"
+        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, unknown_reason FROM footprints('batch')"
     ).fetchall()
     connection.close()
-    by_scenario = {answer[:-3]: answer[-3:] for answer in answers}
+    by_scenario = {answer[:-4]: answer[-4:] for answer in answers}
     for row, scenario in zip(rows, frame.select(named).rows(), strict=True):
-        predicted, row["adapters_bytes"], row["reason"] = by_scenario[scenario]
+        predicted, row["adapters_bytes"], row["overhead_bytes"], row["reason"] = by_scenario[scenario]
         row["error"] = None if predicted is None else predicted / int(row["peak_bytes"]) - 1
     return rows
 

@@ -160,3 +160,17 @@ def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     two, four, eight = (row["overhead_bytes"] for row in footprints(shared))
     assert two - one == constant["nccl_two_gpus_bytes"]
     assert four - one == eight - one == constant["nccl_many_gpus_bytes"]
+
+
+@pytest.mark.parametrize(("sharding", "buffers"), [("zero2", 2), ("zero3", 1)])
+def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, sharding, buffers):
+    """setup_buckets of its stage 1 and 2, and stage 3, take reduce_bucket_size elements in the precision of the gradients."""
+    asked = {
+        "phase_id": "lora",
+        "engine_id": "deepspeed",
+        "sharding": sharding,
+        "gpu_count": 4,
+        "checkpointing": "full",
+    }
+    usual, more = (footprint_of(LLAMA, **asked, reduce_bucket_elements=n)["activations_bytes"] for n in (None, 10**9))
+    assert more - usual == buffers * 2 * (10**9 - 500_000_000)

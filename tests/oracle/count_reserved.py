@@ -1,4 +1,4 @@
-"""Counts what the caching allocator holds beyond the live tensors of a training step: what unused_blocks_training of constant.csv is held to.
+"""Counts what the caching allocator holds beyond the live tensors of a training step: what tables/sql/overhead/unused.sql is held to.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_reserved.py                 # all rows of reserved.csv that have no peak yet

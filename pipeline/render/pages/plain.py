@@ -38,6 +38,7 @@ LABELS = {
     "audio_seconds": "audio",
     "lora_dropout": "LoRA dropout",
     "reduce_bucket_elements": "DeepSpeed’s reduce bucket",
+    "expandable_segments": "expandable segments",
     "program_version": "version",
 }
 # What is better said otherwise than by the label alone. `$1` is what the first bracket holds.

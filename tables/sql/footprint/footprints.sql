@@ -116,6 +116,8 @@ stage AS (
 moment AS (
     SELECT
         scenario.*,
+        running_blocks(model, scenario, scenario.first_stage) AS running_blocks,
+        freed_logits(model, scenario) AS freed_logits,
         moments(model, scenario, optimizer, scenario.first_stage) AS first_moments,
         iif(scenario.pipeline_parallel > 1, moments(model, scenario, optimizer, scenario.last_stage), NULL)
             AS last_moments
@@ -160,8 +162,8 @@ peak AS (
     SELECT
         * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters,
         0 AS host,
-        NULL AS peak_bytes, NULL AS peak_moment, iif(loading > inference_activations, loading, inference_activations)
-            AS activations
+        NULL AS peak_bytes, NULL AS peak_moment, NULL AS running_blocks, NULL AS freed_logits,
+        iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM served
 ),
 counted AS (
@@ -198,6 +200,7 @@ SELECT
     iif(refused IS NULL, image_height, refused.image_height) AS image_height, audio_seconds,
     lora_dropout,
     iif(refused IS NULL, reduce_bucket_elements, refused.reduce_bucket_elements) AS reduce_bucket_elements,
+    expandable_segments,
     kv_dtype_id, optimizer_id, precision,
     checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention,
     loss, gradient_accumulation, ema, optimizer_rank,

@@ -2,7 +2,7 @@
 --
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
 --     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
---       what every step allocates anew: activations, and gradients in training
+--       what every step allocates anew (of training: overhead/unused.sql)
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
 --         else, its head has 1.2)
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
@@ -50,7 +50,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         + iif(is_server(scenario), 0, communication_bytes(scenario, constants))
     + CASE
         WHEN scenario.phase_id <> 'inference' THEN
-            constants.cublas_workspace_bytes + (scenario.activations + gradients) * constants.unused_blocks_training
+            constants.cublas_workspace_bytes + unused_training_bytes(scenario, constants, gradients)
         WHEN scenario.reads_prompt = 'whole' THEN constants.cublas_workspace_bytes
             + rounding_bytes(model, scenario)
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)

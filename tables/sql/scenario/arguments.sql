@@ -72,7 +72,8 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
         AND try_cast(asked.lora_dropout AS DOUBLE) < 1), true),
         'lora_dropout := ' || asked.lora_dropout::VARCHAR || ' is no share from 0 to below 1', NULL),
     flag_reason('ema', asked.ema),
-    flag_reason('sequence_parallel', asked.sequence_parallel)
+    flag_reason('sequence_parallel', asked.sequence_parallel),
+    flag_reason('expandable_segments', asked.expandable_segments)
 );
 
 -- (a phase that is not known has its own reason)
@@ -87,6 +88,8 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('ema', iif(asked_flag(asked.ema), true, NULL), 'of training'),
             misplaced_reason('optimizer_rank', asked.optimizer_rank, 'of training'),
             misplaced_reason('reduce_bucket_elements', asked.reduce_bucket_elements, 'of training'),
+            misplaced_reason('expandable_segments', iif(asked_flag(asked.expandable_segments), true, NULL),
+                'of training'),
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
             misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
             misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))

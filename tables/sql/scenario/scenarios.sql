@@ -45,6 +45,8 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
         AND scenario.tensor_asked IS NULL
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
 
+CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
+
 -- Bytes of an element that is computed with, and of a trained parameter.
 CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
     iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp'
@@ -78,6 +80,7 @@ typed AS (
         lower(asked.loss::VARCHAR) AS loss, lower(asked.sharding::VARCHAR) AS sharding, lower(asked.offload::VARCHAR)
             AS offload,
         asked_flag(asked.ema) AS ema, asked_flag(asked.sequence_parallel) AS sequence_parallel,
+        asked_flag(asked.expandable_segments) AS segments_asked,
         asked.program, asked.program_version::VARCHAR AS program_version, asked.program_numbers, asked.program_reason,
         asked.program_holds_for, asked.program_share,
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
@@ -121,18 +124,17 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
-        coalesce(engine.prepares_base, true) AS prepares_base,
-        iif(asked.is_inference, NULL, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        coalesce(engine.prepares_base, true) AS prepares_base, in_training(asked, coalesce(asked.segments_asked,
+            engine.expandable_segments, false)) AS expandable_segments,
+        in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
             'all-linear')), NULL) AS lora_targets, coalesce(dtype.has_packed_experts, false) AS has_packed_experts,
         iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout,
         asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
-        iif(asked.is_inference, NULL, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank,
-        asked.reduce_bucket_elements::BIGINT AS reduce_bucket_elements,
-        iif(asked.is_inference, NULL, coalesce(asked.ema, false)) AS ema, iif(asked.is_inference, NULL,
-            coalesce(asked.loss, 'full')) AS loss,
+        in_training(asked, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank, asked.reduce_bucket_elements,
+        in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
         CASE
             WHEN asked.gpu_count = 1 THEN 'none'
             WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
@@ -208,9 +210,9 @@ counted AS (
 resolved AS (
     SELECT
         scenario.* EXCLUDE (prompt_image_tokens),
-        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes,
-        coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.bucket_count,
-        rule.live_elements, rule.can_offload_optimizer, rule.can_offload_all,
+        rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
+        coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
+        rule.can_offload_optimizer, rule.can_offload_all,
         expert_padding(rule, model, scenario) AS expert_padding,
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
@@ -224,8 +226,8 @@ resolved AS (
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
-        kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
+        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band,
+        kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,

@@ -38,7 +38,8 @@ plan_asked AS (
             AS gradient_accumulation,
         NULL AS ema, NULL AS optimizer_rank, NULL AS max_context_tokens, NULL AS images, NULL AS image_width,
         NULL AS image_height, NULL AS audio_seconds, lora_dropout AS lora_dropout,
-        NULL AS reduce_bucket_elements, NULL AS program, NULL AS program_version
+        NULL AS reduce_bucket_elements, NULL AS expandable_segments, NULL AS program,
+        NULL AS program_version
     FROM (SELECT unnest([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]) AS number) AS gpus
     JOIN (SELECT unnest([1, 2, 4, 8]) AS number) AS tensor ON tensor.number <= gpus.number
     JOIN (SELECT unnest([1, 2, 4, 8, 16]) AS number) AS pipeline ON tensor.number * pipeline.number <= gpus.number
