@@ -25,7 +25,9 @@ _FORMS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?"
 _DEEPEST = 4
 _ARCHITECTURE = b"general.architecture"
 _LONGEST_NAME = 200  # of metadata that are kept; of arrays MOST_REPEATS: longer ones have no entry for each layer
-_MOST_KEPT = 20 * MOST_REPEATS  # of all arrays: a file has a few with an entry for each layer; a hostile one has megabytes of them
+_MOST_KEPT = (
+    20 * MOST_REPEATS
+)  # of all arrays: a file has a few with an entry for each layer; a hostile one has megabytes of them
 
 Tensor = tuple[str, str, list[int]]  # name, type, shape
 Metadata = dict[str, int | float | bool | str | list]  # what the file says of its architecture, without the tokenizer
