@@ -26,7 +26,7 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space cluster spread licences sbom audit
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space cluster spread licences sbom audit bench-build
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,9 @@ to-space: $(READY) ## Send the site to a static Space of the Hub (REPO=owner/nam
 
 bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one run
 	@$(BIN)/python -m tests.bench.tables
+
+bench-build: $(READY) ## Measure what the tables of a build take, cold and after one model changed, by stage (EVERY=10: every tenth model)
+	@$(BIN)/python -m tests.bench.build $(EVERY)
 
 mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="overhead state" for some)
 	@$(BIN)/python -m tests.golden.mutants $(FILES)

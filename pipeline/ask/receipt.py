@@ -36,7 +36,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (VLLM, "activations", rf"PyTorch activation peak memory takes {_SIZE}"),
     (VLLM, "non_torch", rf"non_torch_memory takes {_SIZE}"),
     (VLLM, "cache_pool", rf"(?:Available KV cache memory:|memory reserved for KV Cache is) {_SIZE}"),
-    (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>[\d,]+) tokens"),
+    (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>\d[\d,]*) tokens"),
     (VLLM, "cache_blocks", r"# (?:GPU|cuda|CUDA) blocks: (?P<value>\d+)"),
     (VLLM, "graphs", rf"Graph capturing finished in [\d.]+ secs?, took {_SIZE}"),
     # sglang/srt/model_executor/model_runner.py and mem_cache

@@ -25,6 +25,9 @@ _FORMS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?"
 _DEEPEST = 4
 _ARCHITECTURE = b"general.architecture"
 _LONGEST_NAME = 200  # of metadata that are kept; of arrays MOST_REPEATS: longer ones have no entry for each layer
+_MOST_KEPT = (
+    20 * MOST_REPEATS
+)  # of all arrays: a file has a few with an entry for each layer; a hostile one has megabytes of them
 
 Tensor = tuple[str, str, list[int]]  # name, type, shape
 Metadata = dict[str, int | float | bool | str | list]  # what the file says of its architecture, without the tokenizer
@@ -39,6 +42,7 @@ class _More(Exception):
 class _Reader:
     content: bytes
     at: int = 0
+    kept: int = 0  # numbers of arrays
 
     def take(self, size: int) -> int:
         """Moves on by so many bytes; gives where they start."""
@@ -68,8 +72,10 @@ class _Reader:
             return text.decode("utf-8", "replace") if len(text) <= _LONGEST_NAME else None
         if kind == _ARRAY:
             of, count = self.number("<I"), self.number("<Q")
-            if of in _FORMS and count <= MOST_REPEATS:
-                return [self.number(_FORMS[of]) for _ in range(count)]
+            if of in _FORMS and count <= MOST_REPEATS and self.kept + count <= _MOST_KEPT:
+                form = f"<{count}{_FORMS[of][1]}"
+                self.kept += count
+                return list(struct.unpack_from(form, self.content, self.take(struct.calcsize(form))))
         self.at = start
         self.skip(kind)
         return None

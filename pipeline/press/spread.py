@@ -10,6 +10,7 @@ work out is left to the build. Workers need this checkout, and say so where thei
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,9 @@ def over_dask(address: str | None = None, workers: int = 2) -> Run:
     def run(function: Callable[[Shard], Rows], shards: Iterator[Shard]) -> Iterator[tuple[Shard, Any]]:
         from distributed import Client, LocalCluster, as_completed
 
-        cluster = address or LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        cluster = address or LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
         with Client(cluster) as client:
             given: dict[Any, Shard] = {}
 
