@@ -64,6 +64,13 @@ def changed(scenarios, **changes):
     ]
 
 
+def side_by_side(footprints, *batches):
+    """Batches of scenarios answered in one query, for its planning takes longer than its answers: rows of the same place together."""
+    answers = footprints([scenario for batch in batches for scenario in batch])
+    size = len(batches[0])
+    return zip(*(answers[place : place + size] for place in range(0, len(answers), size)), strict=True)
+
+
 def adds_up(row):
     assert row["unknown_reason"] is None, row["unknown_reason"]
     assert all(row[component] >= 0 for component in COMPONENTS), row
@@ -73,9 +80,9 @@ def adds_up(row):
 @THOROUGH
 @given(scenarios=st.lists(INFERENCE, **BATCH))
 def test_inference_adds_up_and_grows_with_context_and_sequences(footprints, scenarios):
-    longer = footprints(changed(scenarios, context_tokens=lambda tokens: tokens + 1000))
-    busier = footprints(changed(scenarios, sequences=lambda count: count + 1))
-    for row, long, busy in zip(footprints(scenarios), longer, busier, strict=True):
+    longer = changed(scenarios, context_tokens=lambda tokens: tokens + 1000)
+    busier = changed(scenarios, sequences=lambda count: count + 1)
+    for row, long, busy in side_by_side(footprints, scenarios, longer, busier):
         adds_up(row)
         assert long["total_bytes"] >= row["total_bytes"]
         assert busy["total_bytes"] >= row["total_bytes"]
@@ -86,9 +93,9 @@ def test_inference_adds_up_and_grows_with_context_and_sequences(footprints, scen
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH))
 def test_training_adds_up_and_grows(footprints, scenarios):
-    longer = footprints(changed(scenarios, context_tokens=lambda tokens: tokens + 512))
-    wider = footprints(changed(scenarios, sequences=lambda count: count + 1))
-    for row, long, wide in zip(footprints(scenarios), longer, wider, strict=True):
+    longer = changed(scenarios, context_tokens=lambda tokens: tokens + 512)
+    wider = changed(scenarios, sequences=lambda count: count + 1)
+    for row, long, wide in side_by_side(footprints, scenarios, longer, wider):
         adds_up(row)
         assert long["total_bytes"] >= row["total_bytes"]
         assert wide["total_bytes"] >= row["total_bytes"]
@@ -97,9 +104,8 @@ def test_training_adds_up_and_grows(footprints, scenarios):
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH))
 def test_checkpointing_pays(footprints, scenarios):
-    kept = footprints(changed(scenarios, checkpointing="none"))
-    recomputed = footprints(changed(scenarios, checkpointing="full"))
-    for without, having in zip(kept, recomputed, strict=True):
+    kept, recomputed = (changed(scenarios, checkpointing=kind) for kind in ("none", "full"))
+    for without, having in side_by_side(footprints, kept, recomputed):
         # one layer is worked on beside the gradients of all others, which a model with little kept may feel
         assert having["total_bytes"] <= without["total_bytes"] * 1.02
 
@@ -107,11 +113,9 @@ def test_checkpointing_pays(footprints, scenarios):
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH), gpus=st.sampled_from([2, 4, 8, 16]))
 def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenarios, gpus):
-    stages = [
-        footprints(changed(scenarios, gpu_count=gpus, sharding=stage)) for stage in ("ddp", "zero1", "zero2", "zero3")
-    ]
+    stages = [changed(scenarios, gpu_count=gpus, sharding=stage) for stage in ("ddp", "zero1", "zero2", "zero3")]
     # of the states; what a framework gathers for a moment may be more than a small model saves
-    for rows in zip(*stages, strict=True):
+    for rows in side_by_side(footprints, *stages):
         held = [sum(row[f"{part}_bytes"] for part in ("weights", "gradients", "optimizer")) for row in rows]
         assert held == sorted(held, reverse=True)
 
@@ -131,8 +135,8 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
     )
 )
 def test_adapters_are_linear_in_rank(footprints, scenarios):
-    ones = footprints(changed(scenarios, lora_rank=1))
-    for scenario, one, row in zip(scenarios, ones, footprints(scenarios), strict=True):
+    ones = changed(scenarios, lora_rank=1)
+    for scenario, (one, row) in zip(scenarios, side_by_side(footprints, ones, scenarios), strict=True):
         if row["adapters_bytes"] is None:  # latent attention has no projections of queries and values
             assert "query-value" in row["unknown_reason"]
             continue
@@ -159,9 +163,9 @@ def test_fewer_bits_never_need_more(book):
 @THOROUGH
 @given(scenarios=st.lists(INFERENCE, **BATCH), gpus=st.sampled_from([2, 4, 8]))
 def test_tensor_parallel_divides_weights_but_never_below_their_share(footprints, scenarios, gpus):
-    alone = footprints(changed(scenarios, gpu_count=1, sharding="none", engine_id="vllm"))
-    shared = footprints(changed(scenarios, gpu_count=gpus, sharding="tp", engine_id="vllm"))
-    for one, many in zip(alone, shared, strict=True):
+    alone = changed(scenarios, gpu_count=1, sharding="none", engine_id="vllm")
+    shared = changed(scenarios, gpu_count=gpus, sharding="tp", engine_id="vllm")
+    for one, many in side_by_side(footprints, alone, shared):
         assert one["weights_bytes"] / gpus <= many["weights_bytes"] < one["weights_bytes"]
         assert one["kv_cache_bytes"] // gpus <= many["kv_cache_bytes"] <= one["kv_cache_bytes"]
 

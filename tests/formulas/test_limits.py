@@ -70,23 +70,23 @@ def test_a_longer_or_larger_step_never_needs_less(footprints):
         "Qwen/Qwen3-Next-80B-A3B-Instruct",
         "google-t5/t5-small",
     ]
-    for recipe in (
+    recipes = (
         {"phase_id": "full-finetune", "checkpointing": "none", "loss": "full", "attention": "flash"},
         {"phase_id": "lora", "checkpointing": "full", "loss": "fused", "attention": "flash"},
         {"phase_id": "lora", "checkpointing": "none", "loss": "chunked", "attention": "eager"},
-    ):
-        for axis, other in (("context_tokens", "sequences"), ("sequences", "context_tokens")):
-            steps = range(1, 3000, 37)
-            asked = [
-                {"model_id": model, axis: at, other: 2, "max_context_tokens": 4096, **recipe}
-                for model in models
-                for at in steps
-            ]
-            totals = [row["total_bytes"] for row in footprints(asked)]
-            assert None not in totals
-            for start in range(0, len(totals), len(steps)):
-                run = totals[start : start + len(steps)]
-                assert run == sorted(run), (models[start // len(steps)], axis, recipe)
+    )
+    steps = range(1, 3000, 37)
+    runs = [
+        [{"model_id": model, axis: at, other: 2, "max_context_tokens": 4096, **recipe} for at in steps]
+        for recipe in recipes
+        for axis, other in (("context_tokens", "sequences"), ("sequences", "context_tokens"))
+        for model in models
+    ]
+    totals = [row["total_bytes"] for row in footprints([scenario for run in runs for scenario in run])]
+    assert None not in totals
+    for place, asked in enumerate(runs):
+        run = totals[place * len(steps) : (place + 1) * len(steps)]
+        assert run == sorted(run), asked[0]
 
 
 def test_what_is_not_answered_has_a_reason(limits_on):

@@ -53,8 +53,8 @@ def test_a_recurrence_is_known_for_every_regime_or_not_at_all():
         assert set(rows.filter(pl.col("moment") == "prefill")["regime"]) == {"prefill-16", "prefill-32"}, name
 
 
-@settings(max_examples=5, deadline=None)
-@given(lengths=st.lists(st.integers(1, 20_000), min_size=8, max_size=8, unique=True), sequences=st.integers(1, 8))
+@settings(max_examples=2, deadline=None)
+@given(lengths=st.lists(st.integers(1, 20_000), min_size=20, max_size=20, unique=True), sequences=st.integers(1, 8))
 def test_more_tokens_never_take_less(footprints, lengths, sequences):
     recipes = (
         {"phase_id": "inference", "engine_id": "transformers", "checkpointing": None},

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import statistics
 
 import pytest
 
-from pipeline.book.facts import TABLES
-
 # of one user on one card, by whom the usual share of llama.cpp is told
-with (TABLES / "facts" / "serving_run.csv").open(encoding="utf-8", newline="") as lines:
-    RUNS = [run for run in csv.DictReader(lines) if run["source"] == "gpu-benchmarks-llama" and run["gpu_count"] == "1"]
+RUNS = "FROM serving_run WHERE source = 'gpu-benchmarks-llama' AND gpu_count = 1 ORDER BY ALL"
 
 
 def speed(book, gpu, model, **arguments):
@@ -24,24 +20,28 @@ def speed(book, gpu, model, **arguments):
 
 
 @pytest.fixture(scope="module")
-def shares(book):
-    """What every measured run reached of its bound."""
-    found = []
-    for run in RUNS:
-        bound = speed(
-            book,
-            run["gpu_id"],
-            run["model_id"],
-            dtype_id=run["dtype_id"],
-            engine_id="llama.cpp",
-            context_tokens=int(run["context_tokens"]),
-        )
-        found.append(float(run["decode_tokens_per_second"]) / bound["decode_tokens_per_second_most"])
-    return found
+def runs(book):
+    """Every measured run, with the share that it reached of its bound."""
+    result = book.execute(RUNS)
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+@pytest.fixture(scope="module")
+def shares(runs):
+    return [run["decode_share"] for run in runs]
 
 
 def test_no_measured_run_is_faster_than_its_bound(shares):
     assert len(shares) == 38 and max(shares) < 1 and min(shares) > 0.25
+
+
+def test_the_share_of_a_run_is_of_what_the_macro_says(book, runs):
+    for run in runs[:: len(runs) // 3]:
+        asked = {name: run[name] for name in ("dtype_id", "context_tokens")}
+        bound = speed(book, run["gpu_id"], run["model_id"], engine_id="llama.cpp", **asked)
+        told = run["decode_tokens_per_second"] / bound["decode_tokens_per_second_most"]
+        assert run["decode_share"] == pytest.approx(told, rel=0.01)
 
 
 def test_the_usual_share_is_the_middle_half_of_the_runs(book, shares):
