@@ -363,7 +363,9 @@ def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
         drop=2,
     )  # fmt: skip
     page.say(
-        f"Around {first['gpu_count']:,} of them: {first['server_cpu_count']} CPU cores in a server, {_gib(first['server_memory_bytes'])} GiB of main "
+        f"Around {first['gpu_count']:,} of them: "
+        + (f"{first['server_cpu_count']} CPU cores in a server, " if first["server_cpu_count"] else "")
+        + f"{_gib(first['server_memory_bytes'])} GiB of main "
         f"memory to load, {_gib(first['disk_bytes'])} GiB of disk"
         + (f", at most {first['power_kw_most']:.2g} kW." if first["power_kw_most"] else "."),
         "dim",

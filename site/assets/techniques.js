@@ -53,7 +53,7 @@ async function draw() {
   if (plain?.row?.total_bytes == null) return void said.replaceChildren(`Unknown: ${plain?.row?.unknown_reason ?? "nothing is known of training it"}.`);
   const fit = rows.filter(({ row }) => row?.total_bytes != null && row.gpu_count === 1 && r.holds(row, gpu.bytes));
   said.replaceChildren(a.h("a", { href: a.address(`models/${models.paths[number] ?? state.model}/`) }, a.shown(state.model.split("/").at(-1))), ` on ${gpu.short}: full fine-tuning takes ${gib(plain.row.total_bytes)} GiB. `,
-    fit.length ? `By itself ${fit.length === 1 ? "one technique" : `each of ${fit.length} techniques`} makes it fit one card: ${fit.map(({ technique }) => technique.name).join(", ")}.` : `No single one makes it fit one card: the calculator puts several together.`);
+    fit.length ? `${fit.length === 1 ? "One technique makes" : `${fit.length} techniques make`} it fit one card by ${fit.length === 1 ? "itself" : "themselves"}: ${fit.map(({ technique }) => technique.name).join(", ")}.` : `No single one makes it fit one card: the calculator puts several together.`);
   const base = plain.likely ?? plain.least;
   table.tBodies[0].replaceChildren(...rows.map(({ technique, row, least, likely }) => {
     const ok = row?.total_bytes != null, held = ok && r.holds(row, gpu.bytes), ratio = base && likely != null ? likely * row.gpu_count / base : null;
@@ -63,8 +63,5 @@ async function draw() {
   part("found").hidden = false;
   part("sql").textContent = `FROM techniques_for('${state.gpu}', '${state.model.replaceAll("'", "''")}', context_tokens := ${state.context}, sequences := ${state.sequences});`;
 }
-part("copy").addEventListener("click", async () => {
-  try { await navigator.clipboard.writeText(location.href); part("copy").textContent = "Copied"; } catch { part("copy").textContent = location.href; }
-});
 await draw();
 performance.mark("interactive");

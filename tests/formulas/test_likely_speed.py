@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,19 @@ def test_prompts_are_read_with_the_middle_share_of_the_runs(runs, speeds):
         told = speeds[speed_id]
         quarters = [round(share, 2) for share in statistics.quantiles(shares, n=4)]
         assert quarters == [told["product_share_least"], told["product_share"], told["product_share_most"]]
+
+
+def test_the_method_pages_tell_how_many_and_how_near(runs, speeds):
+    pages = Path(__file__).parents[2] / "site" / "docs" / "method"
+    page = (pages / "plans.md").read_text(encoding="utf-8")
+    assert f"{len(runs)} published speeds" in page
+    assert f"{len(runs)} published runs" in (pages / "speed.md").read_text(encoding="utf-8")
+    for speed_id, told in speeds.items():
+        row = (
+            f"| {len(_written(runs, speed_id))} | {100 * told['bandwidth_share']:.0f} % | {told['layer_microseconds']:.0f} µs "
+            f"| {told['quicker_ratio']:.2f} to {told['slower_ratio']:.2f} times |"
+        )
+        assert row in page, speed_id
 
 
 def test_what_the_rows_say_of_a_model_is_what_the_book_says(book):

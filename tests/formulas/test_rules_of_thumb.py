@@ -52,6 +52,29 @@ def test_a_rule_of_parameters_gives_what_people_get_of_it(small, rule_id, count,
     assert small.execute(query, {"count": count, "rule": rule_id}).fetchall()[0][0] == pytest.approx(expected, abs=1)
 
 
+def test_the_estimator_of_accelerate_printed_these_for_models_of_seven_and_34_billion(book):
+    """What its Space posted to zephyr-7b-alpha and WizardCoder-Python-34B in 2023, in fp32: largest layer, total, × 4. Releases of that time held tables of
+    rotations, cosine and sine of every position and of a whole head, in each layer."""
+    posted = {
+        # the model here with the same shape, bytes of one layer's table of rotations, layers
+        "mistralai/Mistral-7B-v0.1": (2 * 32768 * 128 * 4, 32, 864.03, 27.49, 109.96),
+        "codellama/CodeLlama-34b-hf": (2 * 16384 * 128 * 4, 48, None, 125.48, 501.92),
+    }
+    found = 0
+    for model, (rotations, layers, largest, total, adam) in posted.items():
+        rows = book.execute(
+            "SELECT base_parameter_count, largest_layer_count FROM rule_basis WHERE model_id = $1", [model]
+        ).fetchall()
+        for base, layer in rows:
+            found += 1
+            whole = base * 4 + layers * rotations
+            assert whole / 2**30 == pytest.approx(total, abs=0.02) and 4 * whole / 2**30 == pytest.approx(
+                adam, abs=0.06
+            )
+            assert largest is None or (layer * 4 + rotations) / MIB == pytest.approx(largest, abs=0.02)
+    assert found
+
+
 def test_the_estimator_of_accelerate_is_reproduced(small, given):
     """What its documentation prints for bert-base-cased in fp32: largest layer 84.95 MB, total 413.18 MB, Adam 1.61 GB. It counts two
     buffers of 512 positions besides."""

@@ -90,6 +90,28 @@ def test_the_bound_of_speed_is_that_of_one_copy_for_each_of_its_users(plans, boo
     assert best["prefill_tokens_per_second_most"] == pytest.approx(4 * prefill)
 
 
+def test_what_is_likely_lies_below_the_bound_with_its_band(plans):
+    """DeepSeek-R1 on eight H200: 55 tokens a second for each of three users, where the bare bound is 746."""
+    best = plans["h200-sxm", LARGE, "stored", 3][0]
+    assert best["user_tokens_per_second_likely"] == pytest.approx(55, abs=1)
+    assert best["user_tokens_per_second_most"] == pytest.approx(746, abs=1)
+    for rows in plans.values():
+        for plan in rows:
+            ends = [plan[f"user_tokens_per_second_{end}"] for end in ("low", "likely", "high", "most")]
+            assert None in ends or ends == sorted(ends)
+            first = (plan["first_token_seconds_least"], plan["first_token_seconds_likely"])
+            assert None in first or first[0] < first[1]
+
+
+def test_the_machine_around_the_cards(plans):
+    """A core for each process of vLLM, the weights once in memory and on disk, cards at the limit of their power."""
+    rows = {plan["gpu_count"]: plan for plan in plans["rtx-4090", MIDDLE, "bf16", 8]}
+    # 4 cards as 2 copies: 2 API servers, 2 engines, 4 workers, a coordinator; 64 as 8 copies, one on each server
+    assert (rows[4]["server_cpu_count"], rows[2]["server_cpu_count"], rows[64]["server_cpu_count"]) == (9, 4, 11)
+    assert rows[4]["server_memory_bytes"] == pytest.approx(rows[4]["disk_bytes"], rel=0.02)
+    assert rows[4]["power_kw_most"] == pytest.approx(4 * 0.45)
+
+
 def test_bad_questions_have_a_reason_and_no_number(book):
     told = asked(book, list(WRONG))
     assert all(plan["verdict"] is None and plan["decode_tokens_per_second_most"] is None for plan in told)

@@ -112,6 +112,29 @@ def test_less_time_takes_more_cards(plans, lora):
     assert {p["finishes"] for p in never} == {"no"} and "does not finish in time" in never[0]["unknown_reason"]
 
 
+def test_the_machine_around_the_cards(plans, lora, book):
+    """Each by its stated rule: cores, memory, disk, what cards send."""
+    for plan in lora[:4]:
+        cards = min(plan["gpu_count"], 8)
+        assert plan["server_cpu_count"] == cards * 3 + 4
+        assert plan["server_memory_usual_bytes"] == cards * 80 * 2**30
+        assert plan["server_memory_bytes"] == pytest.approx(2 * 8.19e9, rel=0.01)
+        assert plan["power_kw_most"] == pytest.approx(0.7 * plan["gpu_count"])
+    rows = plans("h100-sxm", TEXT, phase_id="full-finetune", data_bytes=10**9)
+    sharded = next(plan for plan in rows if plan["sharding"] == "zero3")
+    seconds = sharded["hours"] * 3600 / sharded["step_count"]
+    sent = 6 * 8.19e9 * sharded["gradient_accumulation"] / seconds / 1e9
+    assert sharded["network_gb_s_least"] == pytest.approx(sent, rel=0.01) and sharded["link_gb_s_least"] is None
+    # 80 layers of 8192 over 2 stages of 8 cards, 16 micro-batches of 4096 tokens in 10 s: 4 sums a layer, sent and fetched
+    step = (
+        "{'tensor_parallel': 8, 'pipeline_parallel': 2, 'checkpointing': 'none', 'micro_tokens': 4096, 'micro_batches': 16, "
+        "'step_seconds': 10, 'data_parallel': 4, 'sharding': NULL, 'phase_id': 'pretrain'}"
+    )
+    link, network = book.execute(f"SELECT link_gb_s({step}, 80, 8192), network_gb_s({step}, 70000000000)").fetchall()[0]
+    assert link == pytest.approx(4 * 2 * 2 * 40 * 8192 * 7 / 8 * 4096 * 16 / 10 / 1e9)
+    assert network == pytest.approx(4 * 70e9 / 16 / 10 / 1e9)
+
+
 def test_of_experts_those_that_a_token_passes_are_counted(plans):
     """3B of 30B: about as quick as a model of 3B, and held like one of 30."""
     told = plans("h100-sxm", EXPERTS, phase_id="full-finetune", data_bytes=10**9)[0]

@@ -3,7 +3,8 @@
 --   server_cpu_count, training = cards of a server × (1 + loader_workers_per_gpu) + system_cpu_cores: a core for the
 --       process of each card, for each worker that loads data, and a few for the system
 --   server_cpu_count, serving  = 2 × copies on the server + its cards, + 1 where there are several copies: a core for
---       each process of vLLM (API server, engine, one for each card, coordinator)
+--       each process of vLLM (API server, engine, one for each card, coordinator); null for llama.cpp, which has no
+--       such rule
 --   server_memory_bytes, training = 2 × parameters + what offload needs: the 16-bit weights once, while they are loaded
 --       or put together for a checkpoint
 --   server_memory_usual_bytes  = as much as the cards of the server have: what is advised where nobody counts

@@ -122,8 +122,8 @@ SELECT row_number() OVER (
     iif(reason IS NULL, copy_count * copy_prefill_most, NULL) AS prefill_tokens_per_second_most,
     iif(reason IS NULL, placed.context_tokens / copy_prefill_most, NULL) AS first_token_seconds_least,
     iif(reason IS NULL, placed.context_tokens / copy_prefill_likely, NULL) AS first_token_seconds_likely,
-    iif(reason IS NULL, serving_cpu_count(best.gpu_count, copy_gpu_count, constants), NULL)
-        AS server_cpu_count,
+    iif(reason IS NULL AND is_serving_engine(best.engine_id), serving_cpu_count(best.gpu_count, copy_gpu_count,
+        constants), NULL) AS server_cpu_count,
     iif(reason IS NULL, placed.weights_bytes * cards_of_server(copy_gpu_count, constants), NULL)::BIGINT
         AS server_memory_bytes,
     iif(reason IS NULL, whole_bytes, NULL)::BIGINT AS disk_bytes,

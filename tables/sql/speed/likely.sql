@@ -53,7 +53,7 @@ CREATE OR REPLACE MACRO prefill_likely(model, dtype, footprint, card, speed) AS
         * share_tflops(card, dtype.product_bits, speed) * 1e12 * speed.product_share / (2.0 * model.token_elements));
 
 -- the row for an engine and a card: each engine of the table by itself
-CREATE OR REPLACE VIEW engine_speed AS
+CREATE OR REPLACE TABLE engine_speed AS
 SELECT unnest(string_split(engine_ids, ' ')) AS engine_id, serving_speed.* EXCLUDE (engine_ids) FROM serving_speed;
 
 -- predicted against reported
