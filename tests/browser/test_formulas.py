@@ -21,7 +21,10 @@ OUT = (*(f"{part}_bytes" for part in PARTS), "total_bytes", "error_band", "peak_
 ASKED = ("model_id", *(name for name in TYPES if name != "model_id"))
 
 
-TRAINING = ("optimizer_id", "checkpointing", "precision", "loss", "gradient_accumulation", "ema", "optimizer_rank")
+TRAINING = (
+    "optimizer_id", "checkpointing", "precision", "loss", "gradient_accumulation", "ema", "optimizer_rank", "reduce_bucket_elements",
+    "expandable_segments",
+)  # fmt: skip
 ADAPTERS = ("lora_rank", "lora_targets", "lora_dropout")
 FOREIGN = {
     "inference": (*TRAINING, *ADAPTERS),
@@ -70,6 +73,8 @@ def scenarios(book, count, seed=20):
             "gradient_accumulation": maybe([1, 4]),
             "ema": maybe([True, False]),
             "optimizer_rank": maybe([64]),
+            "reduce_bucket_elements": maybe([10**8]) if dice.random() < 0.1 else None,
+            "expandable_segments": maybe([True, False]),
             "max_context_tokens": maybe([131072]),
             "precision": maybe(["mixed", "amp", "pure"]),
             "attention": maybe(["flash", "eager", "masked"]),
