@@ -81,7 +81,7 @@ def _shards(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataF
     connection.register("known", pl.DataFrame({"key": sorted(known)}, schema={"key": pl.String}).to_arrow())
     connection.execute("DELETE FROM pair_key WHERE key IN (SELECT key FROM known)")
     connection.unregister("known")
-    twins = connection.sql("FROM twin WHERE model_id = first_id").pl()
+    twins = connection.sql("FROM twin WHERE model_id = first_id ORDER BY ALL").pl()
     formulas = fingerprint()
 
     class Made(Sequence):
