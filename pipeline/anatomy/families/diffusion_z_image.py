@@ -32,7 +32,9 @@ def read_z_image(fields: Fields) -> Anatomy:
         part.linear("patch_output", hidden, pixels)
     part.linear("time_embedding", MODULATION, TIME)
     part.linear("time_embedding", TIME, time)
-    kinds = 1 + _features(part, fields, hidden, "cap_feat_dim", 2560) + _features(part, fields, hidden, "siglip_feat_dim")
+    kinds = (
+        1 + _features(part, fields, hidden, "cap_feat_dim", 2560) + _features(part, fields, hidden, "siglip_feat_dim")
+    )
     part.parameter(kinds * hidden, "padding_embedding")
     every = layers + kinds * refiners
     head_dim = hidden // heads
