@@ -24,7 +24,7 @@ from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
-from pipeline.confirm.repository_kind import kind_of
+from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored import Explanation
 from pipeline.confirm.stored_parts import Part, main_format, parts
 from pipeline.hub.record import Record
@@ -84,8 +84,8 @@ def grade(
     where the published total is a hundred times the count, or the reverse.
     """
     if record.config is None:
-        kind = kind_of(record.library)
-        return Graded("unknown", f"No config is known: {kind.words}" if kind and kind.words else "No config is known")
+        words = words_on(record.model_id, record.library)
+        return Graded("unknown", f"No config is known: {words}" if words else "No config is known")
     if record.config_kind in NEVER:
         return Graded("unknown", NEVER[record.config_kind])
     if isinstance(anatomy, UnknownAnatomy):

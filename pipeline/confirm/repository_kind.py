@@ -1,4 +1,5 @@
-"""What a repository holds that has no config of its own, by the library that the Hub names: rows of tables/library/repository_kind.csv."""
+"""What a repository holds that has no config of its own: by the library that the Hub names (rows of tables/library/repository_kind.csv), or
+by its id, where it names none or several models lie in it (repository_holds.csv)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cache
 from pipeline import ROOT
 
 FILE = ROOT / "tables" / "library" / "repository_kind.csv"
+HOLDS = FILE.with_name("repository_holds.csv")
 COPY = "copy"  # of one whole model, in a container of its own
 KINDS = (COPY, "adapter", "archive", "files")
 
@@ -24,6 +26,18 @@ class RepositoryKind:
 
 def kind_of(library: str | None) -> RepositoryKind | None:
     return _all().get(library or "")
+
+
+def words_on(model_id: str, library: str | None) -> str | None:
+    """What it holds, where it is neither one model nor a copy of one."""
+    kind = kind_of(library)
+    return _holds().get(model_id.lower()) or (kind.words if kind else None) or None
+
+
+@cache
+def _holds() -> dict[str, str]:
+    with HOLDS.open(newline="", encoding="utf-8") as file:
+        return {row["model_id"].lower(): row["words"] for row in csv.DictReader(file)}
 
 
 @cache

@@ -11,7 +11,7 @@ from pipeline import ROOT
 from pipeline.anatomy import read_config
 from pipeline.confirm.borrowing import Lenders, settled
 from pipeline.confirm.grade import grade
-from pipeline.confirm.repository_kind import FILE, KINDS
+from pipeline.confirm.repository_kind import FILE, HOLDS, KINDS
 from pipeline.confirm.unconfirmed import sizes_named
 from pipeline.hub.record import Record
 from tests.anatomy import small_model
@@ -152,6 +152,17 @@ def test_a_repository_without_a_config_says_what_it_holds_where_its_library_tell
         assert row["kind"] in KINDS and row["source"] in sources
         assert bool(row["program"]) is (row["kind"] == "copy") is not bool(row["words"])
     assert [row["library"] for row in rows] == sorted({row["library"] for row in rows})
+
+
+def test_a_repository_of_several_models_says_so_by_its_id():
+    with HOLDS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (FACTS / "source.csv").open(newline="") as file:
+        sources = {row["source_id"] for row in csv.DictReader(file)}
+    assert rows and {row["source"] for row in rows} <= sources
+    for row in rows:
+        found = answered(Record(row["model_id"], base_model_id="org/bert"), known("org/bert", BERT))
+        assert found.note == f"No config is known: {row['words']}"
 
 
 def test_names_speak_of_all_parameters_and_not_of_those_that_are_active():

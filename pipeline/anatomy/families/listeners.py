@@ -61,3 +61,14 @@ def read_listener(fields: Fields) -> Anatomy:
         adaptive.linear("adaptive_norm", narrow, width, bias=False, layers=text.layer_count)
         parts.append(adaptive)
     return add_parts(fields, text, parts)
+
+
+@family("qwen3_asr")
+def qwen3_asr(fields: Fields) -> Anatomy:
+    """A Qwen3 that hears with the tower of Qwen3-Omni. The checkpoints of its own package keep both configs inside `thinker_config`."""
+    inner = fields if fields.raw("thinker_config") is None else nested(fields, "thinker_config")
+    if inner is not fields:
+        shared = {"model_type": "qwen3_asr", "architectures": fields.raw("architectures")}
+        inner = inner.but(shared)
+    text = language_model(inner, Plan("", "qwen3", ties=True))
+    return add_parts(fields, text, list(audio_tower(nested(inner, "audio_config"), "qwen3_asr_encoder")))

@@ -57,6 +57,7 @@ TEXT_ALIASES = {
     "voxtral_realtime_text": "mistral",
     "qwen2_5_omni_text": "qwen2",
     "qwen3_omni_moe_text": "qwen3_moe",
+    "qwen3_asr_text": "qwen3",
 }
 
 

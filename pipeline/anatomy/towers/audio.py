@@ -48,7 +48,7 @@ def whisper_tower(fields: Fields) -> list[Part]:
     return [part]
 
 
-@hearing("qwen3_omni_moe_audio_encoder")
+@hearing("qwen3_omni_moe_audio_encoder", "qwen3_asr_encoder", "qwen3_asr_audio_encoder")
 def qwen3_omni_audio(fields: Fields) -> list[Part]:
     """Three convolutions over mel bins and time, Whisper's layers with biased keys, two matrices out."""
     fields = fields.filled()
