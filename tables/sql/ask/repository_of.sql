@@ -6,8 +6,9 @@
 --   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
 --   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name.
 --
--- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the maker's words, and with its memory where that is
--- said; none, one, or several that differ in what was not said. "16 GB Mac" is every chip of Apple with that memory.
+-- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the maker's words, and with
+-- its memory where that is said; none, one, or several that differ in what was not said. "16 GB Mac" is every chip of
+-- Apple with that memory.
 --
 -- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
 -- nor made by these patterns.
