@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from pipeline.base.bounds import visible
+from pipeline.base.failures import OwnModelError
 from pipeline.cli import kept
 
 from .almanac import Almanac
@@ -132,7 +133,7 @@ def opened(path: Path, keep: Path | None = None) -> Iterator[Almanac]:
         raise NoData(
             f"Reading a config.json needs more than this command alone ({missing}): pip install 'vram-almanac[config]'"
         ) from None
-    except kept.OwnModelError as reason:
+    except OwnModelError as reason:
         raise Wrong(str(reason)) from None
     except OSError as error:
         raise Wrong(f"{error.strerror or error}: {path}") from None

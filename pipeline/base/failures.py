@@ -40,6 +40,10 @@ class Failure(Exception):
     """A failure that was foreseen; the message is for people."""
 
 
+class OwnModelError(ValueError):
+    """Why a config.json that somebody has is not answered: it is none, or one that nobody understands."""
+
+
 def say(text: str, file: TextIO | None = None) -> None:
     """Prints lines; control and direction characters are shown by their number, whoever wrote them."""
     print("\n".join(map(visible, text.split("\n"))), file=file or sys.stdout, flush=True)

@@ -22,10 +22,6 @@ _MADE_OF = ("pipeline", "tables/facts", "tables/schema", "tables/sql", "tables/l
 _SUFFIXES = (".py", ".csv", ".sql", ".jsonl")
 
 
-class OwnModelError(ValueError):
-    """Why there is no answer: no config, or one that nobody understands."""
-
-
 def book_of(config_path: Path) -> duckdb.DuckDBPyConnection:
     """The almanac of the model that a config.json describes, to be asked. Raises OwnModelError and OSError."""
     path = _place(config_path)

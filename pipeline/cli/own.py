@@ -13,10 +13,9 @@ import polars as pl
 
 from pipeline.base.bounds import visible
 from pipeline.base.caches import cache_folder
-from pipeline.base.failures import Failure
+from pipeline.base.failures import Failure, OwnModelError
 from pipeline.book.facts import read_facts
 from pipeline.cli.describe import config_in
-from pipeline.cli.kept import OwnModelError
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank

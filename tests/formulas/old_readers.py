@@ -56,6 +56,8 @@ QUERIES = {
 # Views, and the macros that only Python or people ask.
 BESIDES = [
     "SELECT gpu_named('NVIDIA GeForce RTX 4090', 25757220864) = 'rtx-4090'",
+    f"SELECT known_model('{TEXT.lower()}') = '{TEXT}'",
+    f"SELECT nearest_models('{TEXT}') IS NOT NULL AND nearest_gpus('rtx-409') IS NOT NULL AND nearest_ids('dtype', 'bf-16') IS NOT NULL",
     "SELECT count(*) > 0 FROM footprint",
     f"SELECT count(*) > 36 FROM cpu_split WHERE model_id = '{TEXT}' AND dtype_id = 'gguf-q4_k_m'",
     "SELECT internal.system_bytes(gpu, 'windows', constants) > 0 FROM gpu, internal.constants WHERE gpu_id = 'rtx-4090'",

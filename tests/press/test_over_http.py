@@ -26,6 +26,7 @@ import glob, json, sys
 sys.path.insert(0, sys.argv[1])
 import duckdb
 connection = duckdb.connect()
+connection.execute("SET enable_progress_bar = false")  # printed where a query takes two seconds
 (extension,) = glob.glob(sys.argv[1] + "/duckdb_extension_httpfs/extensions/*/httpfs.duckdb_extension")
 connection.execute(f"LOAD '{extension}'")
 print(json.dumps([connection.execute(query).fetchall() for query in json.loads(sys.argv[2])]))

@@ -1,4 +1,4 @@
--- program_called('ollama'), program_called('vllm', version := '0.27'): the program that goes by a name, and what it runs with.
+-- program_called('ollama'), program_called('vllm', version := '0.27'): the program of that name, and what it runs with.
 --
 --   one row: the engine and the format that it takes by itself for the phase, for which versions that holds, or the
 --   reason; is_known says whether there is such a program that does this phase at all
