@@ -8,8 +8,8 @@
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
---   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else workstations', else
---   data centres').
+--   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else those of
+--   workstations, else of data centres).
 --
 -- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
 -- nor made by these patterns.
@@ -17,13 +17,13 @@
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
 
--- under its own name, and where that begins with its organisation's (meta-llama/Meta-Llama-3-70B) under what it is without
+-- under its own name, and where that begins with its organisation's (meta-llama/Meta-Llama-3-70B) without its first word
 CREATE OR REPLACE TABLE plain_model AS
 WITH named AS (
     SELECT plain_name(model_id) AS name, true AS is_own, model_id, anatomy_grade, downloads_30d FROM model
     UNION ALL
-    SELECT plain_name(regexp_replace(lower(split_part(model_id, '/', 2)), '^[^-]*-', '')), false, model_id, anatomy_grade,
-        downloads_30d
+    SELECT plain_name(regexp_replace(lower(split_part(model_id, '/', 2)), '^[^-]*-', '')), false, model_id,
+        anatomy_grade, downloads_30d
     FROM model
     WHERE starts_with(lower(split_part(model_id, '/', 2)), lower(split_part(model_id, '/', 1)) || '-')
         AND contains(split_part(model_id, '/', 1), '-')
@@ -88,7 +88,8 @@ FROM answered;
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
 CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(regexp_replace(
     regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
-    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory)\b', ' ', 'g'),
+    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory)\b',
+    ' ', 'g'),
     '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
     'g'), ' ', '', 'g');
 
