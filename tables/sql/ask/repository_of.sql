@@ -17,7 +17,7 @@
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
 
--- under its own name, and where that begins with its organisation's (meta-llama/Meta-Llama-3-70B) without its first word
+-- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its first word
 CREATE OR REPLACE TABLE plain_model AS
 WITH named AS (
     SELECT plain_name(model_id) AS name, true AS is_own, model_id, anatomy_grade, downloads_30d FROM model
