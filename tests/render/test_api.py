@@ -77,7 +77,14 @@ def test_plans_are_the_rows_of_their_tables(site, tables):
     told = read(site, f"plans/{path}.json")
     for name, key in (("plan_serving", "serving"), ("plan_training", "training")):
         rows = pl.read_parquet(tables / f"{name}.parquet").filter(model_id=told["model_id"]).drop("model_id").to_dicts()
-        assert rows and told[key] == [{k: v for k, v in row.items() if v is not None} for row in rows]
+        first = [row for row in rows if (row["plan_rank"] or 0) <= 3]
+        assert first and [set(row) for row in told[key]] == [
+            {k for k, v in row.items() if v is not None} for row in first
+        ]
+        for row, one in zip(told[key], first, strict=True):  # bytes are whole, speeds and hours are rounded
+            assert all(
+                v == pytest.approx(one[k], rel=5e-4) if isinstance(v, float) else v == one[k] for k, v in row.items()
+            )
     # what is not known is not there, and a number that is none is refused
     unknown = next(row for row in told["serving"] if "unknown_reason" in row)
     assert "verdict" not in unknown
@@ -259,7 +266,7 @@ def test_the_examples_of_the_page_answer(site, language):
     if gone := [name for name in NEEDED[language] if shutil.which(name) is None]:
         reason = f"there is no {gone[0]} on this machine"
         pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
-    ((code),) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)
+    code = re.findall(rf"```{language}\n(.*?)```", PAGE, re.S)[0]
     with serving(site) as host:
         code = code.replace("https://example.org", host.address).replace("Qwen/Qwen3-8B", MODEL)
         done = subprocess.run([*EXAMPLES[language], code], capture_output=True, text=True, check=False, timeout=60)
@@ -274,6 +281,25 @@ def test_the_examples_of_the_page_answer(site, language):
         "js": f"{card['gpu']['capacity_bytes']} {len(fits)}",
     }
     assert done.stdout.split() == wanted[language].split() and fits
+
+
+def test_the_example_of_plans_answers(site):
+    if gone := [name for name in NEEDED["sh"] if shutil.which(name) is None]:
+        reason = f"there is no {gone[0]} on this machine"
+        pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
+    (path,) = read(site, "index.json")["plans"]
+    row = next(row for row in read(site, f"plans/{path}.json")["serving"] if row.get("plan_rank") == 1)
+    code = re.findall(r"```sh\n(.*?)```", PAGE, re.S)[1]
+    named = {"deepseek-ai/DeepSeek-R1": path, "h200-sxm": row["gpu_id"], "stored": row["dtype_id"]}
+    named |= {"users == 3": f"users == {row['users']}", "== 8192": f"== {row['context_tokens']}"}
+    for name, meant in named.items():
+        assert name in code
+        code = code.replace(name, meant)
+    with serving(site) as host:
+        code = code.replace("https://example.org", host.address)
+        done = subprocess.run([*EXAMPLES["sh"], code], capture_output=True, text=True, check=False, timeout=60)
+    speeds = ("user_tokens_per_second_likely", "user_tokens_per_second_most")
+    assert json.loads(done.stdout) == {name: row.get(name) for name in ("gpu_count", *speeds)}, done.stderr
 
 
 def test_the_badges_of_the_page_are_there_and_its_examples_name_the_site(site):

@@ -95,15 +95,26 @@ def gpu(row: dict, opening: dict, found: Iterable[tuple[str, tuple]]) -> dict:
     }
 
 
+RANKS, FIGURES = (
+    3,
+    4,
+)  # the fewest cards that do it and the next two numbers; figures of speeds and hours that mean something
+
+
 def plan(model_id: str, path: str, serving: list[dict], training: list[dict]) -> dict:
-    """What the tables of plans have of a model, row by row."""
+    """What the tables of plans have of a model, row by row, as far as RANKS: the tables have every number of cards."""
     return {
         "api_version": VERSION,
         "path": path,
         "model_id": model_id,
-        "serving": [plain(row, ("model_id",)) for row in serving],
-        "training": [plain(row, ("model_id",)) for row in training],
+        "serving": _ranked(serving),
+        "training": _ranked(training),
     }
+
+
+def _ranked(rows: list[dict]) -> list[dict]:
+    kept = [plain(row, ("model_id",)) for row in rows if (row["plan_rank"] or 0) <= RANKS]
+    return [{k: float(f"{v:.{FIGURES}g}") if isinstance(v, float) else v for k, v in row.items()} for row in kept]
 
 
 def index(manifest: dict, models: list[dict], gpus: list[dict], plans: Iterable[str] = ()) -> dict:
@@ -215,11 +226,11 @@ def _plan() -> dict:
             "model_id": _column("model", "model_id"),
             "serving": _list(
                 _row("plan_serving", ("model_id",)),
-                description="A row of the table plan_serving for each number of cards",
+                description=f"Rows of the table plan_serving to plan_rank {RANKS}",
             ),
             "training": _list(
                 _row("plan_training", ("model_id",)),
-                description="A row of the table plan_training for each number of cards",
+                description=f"Rows of the table plan_training to plan_rank {RANKS}",
             ),
         }
     )
