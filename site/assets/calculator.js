@@ -322,12 +322,12 @@ async function calculate() {
     boxes[key].hidden = !applies(key, full) || ANSWERED[state.ask] === key;
     boxes[key].firstChild.textContent = label(key, full);
   }
+  drawOthers(full);
   for (const { set, keys } of groups) set.hidden = (of.number >= 0 && !of.isTold) || keys.every((key) => boxes[key].hidden);
   wanted.hidden = of.isPipeline;
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
-  drawOthers(full);
   if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
   if (of.isPipeline) return sayPipeline(out, mine);
   if (!of.own) return say(out, `Unknown: ${a.shown(models.reason.values[models.reason.of[of.number]] ?? "nothing is published")}.`);

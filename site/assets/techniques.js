@@ -49,11 +49,11 @@ async function draw() {
   part("found").hidden = true;
   if (!own) return void said.replaceChildren(number < 0 ? `There is no model of the name ${a.shown(state.model)} here.` : known ? "" : `Unknown: ${a.shown(models.reason.values[models.reason.of[number]] ?? "it is made of several models")}.`);
   const gpu = world.gpus.find((g) => g.id === state.gpu), rows = plan.techniques(own, state.model, state.gpu, { context_tokens: state.context, sequences: state.sequences });
-  const plain = rows[0];
+  const [plain, ...others] = rows;
   if (plain?.row?.total_bytes == null) return void said.replaceChildren(`Unknown: ${plain?.row?.unknown_reason ?? "nothing is known of training it"}.`);
-  const fit = rows.filter(({ row }) => row?.total_bytes != null && row.gpu_count === 1 && r.holds(row, gpu.bytes));
+  const holds = ({ row }) => row?.total_bytes != null && row.gpu_count === 1 && r.holds(row, gpu.bytes), fit = others.filter(holds);
   said.replaceChildren(a.h("a", { href: a.address(`models/${models.paths[number] ?? state.model}/`) }, a.shown(state.model.split("/").at(-1))), ` on ${gpu.short}: full fine-tuning takes ${gib(plain.row.total_bytes)} GiB. `,
-    fit.length ? `${fit.length === 1 ? "One technique makes" : `${fit.length} techniques make`} it fit one card by ${fit.length === 1 ? "itself" : "themselves"}: ${fit.map(({ technique }) => technique.name).join(", ")}.` : `No single one makes it fit one card: the calculator puts several together.`);
+    holds(plain) ? "That fits one card as it is; what takes less, or more, stands below." : fit.length ? `${fit.length === 1 ? "One technique makes" : `${fit.length} techniques make`} it fit one card by ${fit.length === 1 ? "itself" : "themselves"}: ${fit.map(({ technique }) => technique.name).join(", ")}.` : `No single one makes it fit one card: the calculator puts several together.`);
   const base = plain.likely ?? plain.least;
   table.tBodies[0].replaceChildren(...rows.map(({ technique, row, least, likely }) => {
     const ok = row?.total_bytes != null, held = ok && r.holds(row, gpu.bytes), ratio = base && likely != null ? likely * row.gpu_count / base : null;

@@ -13,7 +13,7 @@ export function read(text, world) {
 // A select for each other card, and one more to add it with.
 export function fields(world, others, change) {
   const ids = others.split(",").filter(Boolean), name = (i) => (i ? "and another" : "Together with another card");
-  const box = (id, i) => a.select(`with-${i}`, name(i), a.gpuOptions(world), id, (value) => change([...ids.slice(0, i), value, ...ids.slice(i + 1)].filter(Boolean).join(",")));
+  const box = (id, i) => a.select(`with-${i}`, name(i), [["", "none"], ...a.gpuOptions(world).slice(1)], id, (value) => change([...ids.slice(0, i), value, ...ids.slice(i + 1)].filter(Boolean).join(",")));
   return [...ids, ...(ids.length < MOST - 1 ? [""] : [])].map(box);
 }
 
