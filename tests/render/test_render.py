@@ -262,8 +262,10 @@ def test_the_page_of_plans_tells_cards_and_hours_and_the_mistake(site):
     page = html.unescape((site / "plans" / "index.html").read_text())
     assert re.findall(r'<h3 id="users-\d+">(.*?)<', page) == ["One user", "3 users at once"]
     alone, three = page.split('<h3 id="users-3">')
-    cells = [re.sub(r"<.*?>", "", cell) for cell in re.findall(r'<td class="n" title=".*?">(.*?)</td>', three)]
+    found = re.findall(r'<td class="n" title=".*?">(.*?)</td>', three)
+    cells = [re.sub(r"<.*?>", "", cell.partition("<br>")[0]) for cell in found]
     assert cells[:3] == ["2 not 6", "1 barely not 6", "–"] and "not 6" not in alone
+    assert "<small>55 tok/s</small>" in found[0] and "tok/s" not in found[2]
     assert cells[-3:] == ["1 × minutes", "likely 4 × 18 h", "no: 1,024 × 99 h"]
 
 
