@@ -110,3 +110,37 @@ def test_a_name_of_a_tower_is_no_tower():
     assert read_config(flat).parameter_count == 7_062_902_784  # liuhaotian/llava-v1.5-7b
     with pytest.raises(UnknownAnatomy):
         read_config({**flat, "mm_hidden_size": 1152})
+
+
+def test_an_encoder_alone_is_without_what_the_whole_model_puts_after_it():
+    """Qwen3ASREncoder ends in ln_post; Qwen3ASRModel owns the two matrices into the text's width (transformers 5.23.0, modeling_qwen3_asr.py)."""
+    hearing = {
+        "model_type": "qwen3_asr_encoder",
+        "d_model": 64,
+        "encoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "encoder_ffn_dim": 128,
+        "downsample_hidden_size": 8,
+        "num_mel_bins": 16,
+        "output_dim": 32,
+    }
+    text = {
+        "model_type": "qwen3",
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
+    text |= {"num_key_value_heads": 1, "head_dim": 16, "vocab_size": 100}
+    whole = read_config(
+        {"model_type": "qwen3_asr", "architectures": ["Qwen3ASRModel"], "audio_config": hearing, "text_config": text}
+    )
+    convolutions = (9 * 8 + 8) + 2 * (9 * 8 * 8 + 8) + (8 * 2) * 64
+    layer = 4 * (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 4 * 64
+    alone = read_config(hearing)
+    assert alone.parameter_count == convolutions + 2 * layer + 2 * 64
+    assert whole.parameter_count - alone.parameter_count - (64 * 64 + 64) - (64 * 32 + 32) == _qwen3(text)
+
+
+def _qwen3(text):
+    return read_config(text | {"architectures": ["Qwen3Model"], "tie_word_embeddings": True}).parameter_count

@@ -12,6 +12,8 @@ from pipeline.anatomy.towers.audio import whisper_encoder
 from pipeline.anatomy.towers.part import Part
 
 BARE = {"wav2vec2": "Wav2Vec2Model", "hubert": "HubertModel", "wavlm": "WavLMModel"}  # of configs that name no class
+# Encoders that end in a norm in the library: the matrices into the width of a text are the whole model's.
+WITHOUT_PROJECTOR = frozenset({"qwen3_asr_encoder"})
 
 
 @family(*types_that_hear())
@@ -19,6 +21,8 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
     fields.count("hidden_size", "d_model")
     name = architecture_of(fields) or ""
     parts = audio_tower(fields)
+    if fields.text("model_type") in WITHOUT_PROJECTOR:
+        parts = [part for part in parts if part.component != "projector"]
     hidden, top = parts[0].hidden, Part("audio")
     vocabulary = None
     if name.endswith("ForCTC"):
