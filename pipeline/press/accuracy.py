@@ -164,7 +164,10 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
         "reason": pl.String,
     }
     connection.register("scenario_rows", pl.DataFrame(scenarios, schema=schema).to_arrow())
-    connection.execute("CREATE OR REPLACE TEMP TABLE measured_scenario AS FROM scenario_rows")
+    # a model goes by the name that it has in this snapshot, as whoever asks for it finds it
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE measured_scenario AS SELECT * REPLACE (known_model(model_id) AS model_id) FROM scenario_rows"
+    )
     connection.unregister("scenario_rows")
     connection.execute(_MOMENTS)
     columns = list(TYPES)

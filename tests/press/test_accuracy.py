@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from pipeline.base.caches import cache_folder
+from pipeline.press import blank
 from pipeline.press.accuracy import ReadingError, fill_accuracy, read_scenarios, shown
 
 TARGETS = list(
@@ -102,6 +105,21 @@ def test_a_scenario_that_is_answered_twice_is_an_error(compared):
             fill_accuracy(compared)
     finally:
         compared.execute("ROLLBACK")
+
+
+# no model at all; the model of three rows by another spelling of its name
+@pytest.mark.parametrize(
+    ("held", "compared_rows"), [("", set()), ("microsoft/phi-3-mini-4k-instruct", {"gt0898", "gt1658", "gt1670"})]
+)
+def test_a_snapshot_of_few_models_is_compared_as_far_as_it_goes(bundled, held, compared_rows):
+    """The Hub finds a name in any case, and so does whoever asks here: a measurement of it is not lost."""
+    with blank.copied(cache_folder()) as small:
+        blank.fill(small, {name: frame.filter(pl.col("model_id") == held) for name, frame in bundled.items()})
+        fill_accuracy(small)
+        found = "SELECT measured_id FROM prediction WHERE error IS NOT NULL AND model_id = ?"
+        assert compared_rows <= {row for (row,) in small.execute(found, [held]).fetchall()}
+        bare = "SELECT count(*) FROM prediction WHERE (error IS NULL) = (reason IS NULL)"
+        assert small.execute(bare).fetchall() == [(0,)]
 
 
 def test_filling_again_changes_nothing(compared):
