@@ -212,7 +212,7 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     assert shown == {"checkpointing": "full", "context_tokens": "2048", "lora_rank": "16"}
     assert "default" not in page.locator("#calc form").inner_text()
     empty = page.locator("#calc :is(select, input):visible").evaluate_all(
-        "all => all.filter((e) => e.value === '' && !['gpu', 'free', 'program'].includes(e.name)).map((e) => e.name)"
+        "all => all.filter((e) => e.value === '' && !['gpu', 'free', 'program', 'data_mb'].includes(e.name)).map((e) => e.name)"
     )
     assert not empty
     short = open_page("calculator/?model=sentence-transformers/all-MiniLM-L6-v2")
