@@ -164,7 +164,7 @@ FACTS = _tables(
         "model_type",
         "model_type norm_form? rotary_form? softmax_form? loss_form? attention_form? has_score_cap? has_logit_cap? "
         "router_input_bytes? feed_forward_extra? residual_extra? eager_hidden_16? eager_hidden_32? value_norm_bytes? has_mask_buffer? has_layer_masks? has_block_dropout? are_experts_adapted? "
-        "are_mixer_outputs_adapted? runs_all_experts? note? source",
+        "are_mixer_outputs_adapted? runs_all_experts? has_own_code? note? source",
     ),
     _table(
         "pipeline_stage",
@@ -193,7 +193,7 @@ FACTS = _tables(
         "engine",
         "Programs that run models; what a training loop holds beyond Trainer's. One with an unknown_reason is named, but not answered for.",
         "engine_id",
-        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base offloads_checkpoints expandable_segments fused_loss? norm_form? gradient_bytes? process_context_bytes? "
+        "engine_id name engine_version? parallelism keeps_logits keeps_gradients repeats_keys chunks_logits prepares_base keeps_alternate_products offloads_checkpoints expandable_segments fused_loss? norm_form? gradient_bytes? process_context_bytes? "
         "training_error_band_constant? unknown_reason? note? source",
     ),
     _table(

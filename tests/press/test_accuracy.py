@@ -93,6 +93,20 @@ def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
     assert needless < 0.1 * verdicts  # the allocator gives unused blocks back before it fails
 
 
+def test_no_measurement_is_outside_its_band(compared):
+    """More than was said and its band: of a peak the prediction's, of a part of it that of the whole."""
+    outside = compared.execute("""
+        SELECT measured_id FROM prediction JOIN measured USING (measured_id)
+        WHERE error IS NOT NULL AND value_bytes - predicted_bytes > error_band * CASE
+            WHEN metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total') THEN predicted_bytes ELSE total_bytes END
+    """).fetchall()
+    assert outside == []
+    rows = compared.execute(
+        "SELECT count(value_bytes) FROM prediction JOIN measured USING (measured_id) WHERE error > -1"
+    )
+    assert rows.fetchall()[0][0] > 300
+
+
 def test_a_scenario_that_is_answered_twice_is_an_error(compared):
     """One row says that there are no images and one says nothing: the answer to the first is an answer to both."""
     rows = "FROM measured WHERE measured_id = 'gt1182'"

@@ -14,6 +14,10 @@ CREATE OR REPLACE MACRO unused_band(scenario, constants, total) AS
 CREATE OR REPLACE MACRO shape_band(model, constants) AS
     iif(model.is_shape_confirmed, 0, constants.error_band_unconfirmed);
 
+-- a training step of code that nobody counted
+CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
+    iif(scenario.phase_id <> 'inference' AND model.has_own_code, constants.error_band_own_code, 0);
+
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS
     scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_adapter;

@@ -38,7 +38,8 @@ part AS (
         iif(scenario.phase_id = 'qlora', 2.0 * model.largest_linear_elements / scenario.tensor_parallel, 0)
             AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, scenario), NULL) AS loading,
-        error_band(scenario, constants) + shape_band(model, constants) AS error_band
+        error_band(scenario, constants) + shape_band(model, constants) + own_code_band(model, scenario, constants)
+            AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     LEFT JOIN dtype ON dtype.dtype_id = scenario.dtype_id
@@ -53,7 +54,8 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, prepares_base, engine_norm_form, dtype_id = 'fp16' AS is_half
+        has_fused_kernels, repeats_keys, prepares_base, keeps_alternate_products, engine_norm_form,
+        dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -96,6 +98,7 @@ step AS (
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
         AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
+        AND recipe.keeps_alternate_products = scenario.keeps_alternate_products
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form
 ),
 -- Of a pipeline the two stages that can be the worst, else the whole model: what it holds, and its moments. (Two

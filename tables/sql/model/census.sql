@@ -4,6 +4,7 @@
 --       elements
 --   hidden_input_sum = Σ in over linear layers that read the hidden state;  linear_output_sum = Σ out;  widest_input =
 --       max in
+--   alternate_output_sum = Σ out of the first, third, fifth and seventh product of a layer
 --   per_layer_input_sum = Σ over layers of the width that each layer reads of an embedding of its own
 --   encoder_*_sum = Σ in over projections that read the tokens of an encoder: its own, and the keys and values of
 --       cross-attention
@@ -65,6 +66,12 @@ WITH linear AS (
 SELECT
     model_id,
     coalesce(sum(matrices * out_features) FILTER (is_linear), 0)::BIGINT AS linear_output_sum,
+    -- (in the order query, key, value, output, gate, up, down; of layers of these products alone, without biases)
+    iif(list(role ORDER BY role) FILTER (is_linear OR operator = 'expert') = ['attention_k', 'attention_o',
+            'attention_q', 'attention_v', 'ffn_down', 'ffn_gate', 'ffn_up']
+            AND max(per_layer_count) FILTER (is_linear) = 1 AND NOT bool_or(role = 'bias' AND component = 'text'),
+        sum(matrices * out_features) FILTER (is_linear AND role IN ('attention_q', 'attention_v', 'ffn_gate',
+            'ffn_down')), NULL)::BIGINT AS alternate_output_sum,
     coalesce(sum(matrices * out_features) FILTER (role = 'per_layer_gate'), 0)::BIGINT AS per_layer_input_sum,
     coalesce(sum(matrices * in_features) FILTER (is_linear AND component = 'encoder' AND is_hidden_input), 0)::BIGINT
         AS encoder_hidden_input_sum,

@@ -31,7 +31,8 @@ WITH code AS (
             * iif(has_mask_buffer OR has_layer_masks, max_context_tokens::BIGINT * max_context_tokens, 0)
                 AS mask_buffer_bytes,
         coalesce(are_experts_adapted, true) AS are_experts_adapted,
-        coalesce(runs_all_experts, false) AS runs_all_experts
+        coalesce(runs_all_experts, false) AS runs_all_experts,
+        coalesce(has_own_code, false) AS has_own_code
     FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
         JOIN implementation USING (model_type)
 )

@@ -152,6 +152,10 @@ CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
     WHEN model.runs_all_experts AND (scenario.phase_id = 'qlora' OR adapts_routed(scenario)) THEN
         'what experts that every token runs through keep beside a quantised base, or under adapters of their own, '
         || 'is not established yet'
+    WHEN scenario.checkpointing = 'selective' AND scenario.keeps_alternate_products
+        AND (model.alternate_output_sum IS NULL OR scenario.is_adapter OR scenario.tensor_parallel > 1) THEN
+        scenario.engine_id || ' keeps every other product of a layer under checkpointing := selective: which these are '
+        || 'is read for plain layers alone, without adapters, biases, experts and tensor parallelism'
     WHEN scenario.checkpointing = 'selective' AND scenario.has_adapted_experts AND adapts_routed(scenario)
         THEN
         'checkpointing := selective with adapters of routed experts alone is not established yet'

@@ -224,6 +224,7 @@ resolved AS (
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss,
         coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
+        coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
         run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band,

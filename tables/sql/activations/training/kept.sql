@@ -12,15 +12,21 @@
 --   Selective checkpointing keeps the results of matrix products and of fused attention and computes the rest again:
 --   the example of
 --   PyTorch's create_selective_checkpoint_contexts. The forms of the loss are in loss.sql.
+--   torchtitan keeps of a layer's products the first, the third and so on (release of 2024-12, as in 2025-10:
+--   source torchtitan-selective, its policy counts torch.ops.aten.mm).
 --   Recurrent layers: activations/recurrent.sql.
 -- Not covered: towers of multimodal models (a step of text is counted), diffusion models; what the files of
 --   its parts do not cover.
 
--- Per token, what selective checkpointing keeps of all layers: their input, the results of all products (adapters' too)
+-- Results of a layer's products that selective checkpointing keeps: all of them, or every other one.
+CREATE OR REPLACE MACRO kept_product_sum(model, scenario) AS
+    iif(scenario.keeps_alternate_products, model.alternate_output_sum, model.linear_output_sum);
+
+-- Per token, what selective checkpointing keeps of all layers: their input, the results of products (adapters' too)
 -- and of attention.
 CREATE OR REPLACE MACRO kept_selectively(model, scenario, mixers) AS
     model.layer_count * model.hidden_size * scenario.residual_bytes
-    + scenario.compute_bytes * model.linear_output_sum
+    + scenario.compute_bytes * kept_product_sum(model, scenario)
     + list_sum(list_transform(mixers, lambda layer: layer.layer_count * (scenario.compute_bytes * layer.context_width
         + iif(layer.kernel = 'eager', scenario.compute_bytes * layer.head_count * scenario.context_tokens,
             4 * layer.head_count))))
