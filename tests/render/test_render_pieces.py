@@ -284,6 +284,7 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         "QLoRA nf4",
         "Full fine-tune bf16",
         "Longest context",
+        "Tokens/s",
     ]
     answer = re.sub(
         r"<[^>]+>|\s+",
@@ -299,7 +300,7 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         "refusal",
         lambda s, dtype, gpu: no if not (dtype or "").startswith("gguf-") else runs(s, dtype, gpu),
     )
-    assert _columns(GpuPages(pages.book, pages).render(card)) == ["Q8_0", "Q4_K_M", "Longest context"]
+    assert _columns(GpuPages(pages.book, pages).render(card)) == ["Q8_0", "Q4_K_M", "Longest context", "Tokens/s"]
     monkeypatch.setattr(pages.support, "refusal", lambda *_asked: no)
     nothing = GpuPages(pages.book, pages).render(card)
     assert 'id="fits-table"' not in nothing and "Nobody says that one of these formats runs on it" in nothing
