@@ -106,6 +106,9 @@ class Model:
     note: str = ""  # what its name was taken for
 
 
+SHOWN = 6  # names that may be meant, in a sentence
+
+
 def amount(text: str) -> int:
     """Bytes of `10GiB` or `10GB`. Raises ValueError."""
     found = _AMOUNT.fullmatch(text)
@@ -180,8 +183,9 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     (row,) = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": least["gpu_id"]})
     if len(called) == 1:
         return _card(row, count)
-    others = ", ".join(row["gpu_id"] for row in called)
-    note = f"{visible(name)} may be {others}: asked of the one that gives least."
+    named = [row["gpu_id"] for row in called]
+    others = ", ".join(named if len(named) <= SHOWN else named[:SHOWN]) + ("" if len(named) <= SHOWN else " …")
+    note = f"{visible(name)} may be {others}: asked of the one that gives least, {row['gpu_id']}."
     return replace(_card(row, count), notes=(note,))
 
 
