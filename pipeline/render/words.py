@@ -79,8 +79,10 @@ def slug(identifier: str) -> str:
         safe = re.sub(rb"[^A-Za-z0-9._-]", lambda m: b"~%02X" % m[0][0], part.encode("utf-8", "surrogatepass")).decode()
         return _MISTAKEN.sub(lambda m: f"~{ord(m[0]):02X}", safe) or "~"
 
-    organisation, _, name = identifier.rpartition("/")
-    return f"{'~2F'.join(map(segment, organisation.split('/')))}/{segment(name)}"
+    organisation, slash, name = identifier.rpartition("/")
+    # one of no name is not the same as none
+    folder = "~2F" if slash and not organisation else "~2F".join(map(segment, organisation.split("/")))
+    return f"{folder}/{segment(name)}"
 
 
 def sql_text(text: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline import ROOT
@@ -55,6 +55,8 @@ def test_a_slug_is_two_safe_segments(identifier):
 
 
 @given(st.text(), st.text())
+@example("", "/")
+@example("gpt2", "/gpt2")
 def test_slugs_of_two_ids_differ(one, other):
     assert (words.slug(one) == words.slug(other)) == (one == other)
 
