@@ -205,7 +205,7 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     row = page.locator("[data-matrix=training] tbody tr", has_text="LoRA").locator("nth=1")
     need = row.locator("td.n").inner_text()
     page = open_page("calculator/?model=Qwen/Qwen3-8B&phase_id=lora")
-    assert need == "21.3" and page.locator("#calc .answer").inner_text().startswith("21.3 GiB")
+    assert float(need) > 15 and page.locator("#calc .answer").inner_text().startswith(f"{need} GiB")
     shown = {
         key: page.locator(f"[name={key}]").input_value() for key in ("checkpointing", "context_tokens", "lora_rank")
     }
