@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,12 +30,40 @@ NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores: tests wait for browsers, servers and timers half of their time."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: tests wait for browsers, servers and timers a third of their time."""
+    return (os.cpu_count() or 1) + 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is marked `some(count)` so many cases, evenly spaced, are of `make test`, and all of `make check-full`."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("some") and not item.get_closest_marker("full"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for each in cases.values():
+        (count,) = each[0].get_closest_marker("some").args
+        kept = {i * len(each) // count for i in range(count)}
+        for i, item in enumerate(each):
+            if i not in kept:
+                item.add_marker("full")
+
+
+def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:
+    """`socket.getaddrinfo` of a machine without a network: no test asks anybody, and none waits for an answer."""
+
+    def look(host: str | bytes | None, *more: object, **named: object) -> object:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name in (None, "", "localhost") or name.startswith("127.") or name == "::1":
+            return look_up(host, *more, **named)
+        raise socket.gaierror(socket.EAI_NONAME, f"tests ask loopback alone, not {name}")
+
+    return look
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """What this machine keeps for its user is left alone: a folder for caches that all workers of a run share."""
+    socket.getaddrinfo = loopback_alone(socket.getaddrinfo)
     if not hasattr(config, "workerinput"):
         config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="almanac-cache-")
         os.environ["XDG_CACHE_HOME"] = config.stash[CACHE].name

@@ -209,6 +209,7 @@ def test_a_release_that_is_public_is_not_touched_again(laid):
     assert {tuple(words[:2]) for words in laid.state["log"]} == {("release", "view")}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("how", ["fail", "half", "kill"])
 @pytest.mark.parametrize("skip", [0, 3])
 def test_a_target_that_takes_half_shows_nothing_and_the_next_run_goes_on(laid, how, skip):

@@ -28,6 +28,7 @@ def adapter(tmp_path):
     return write
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("targets", "word"),
     [

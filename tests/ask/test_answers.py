@@ -23,6 +23,7 @@ def macro(folder):
         yield ask
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("gpu", "context"), [("rtx-3060-12gb", 8192), ("rtx-4090", 32768), ("m4-16gb", 4096)])
 def test_every_format_is_told_as_the_macros_tell_it(ask_json, macro, gpu, context):
     told = ask_json("fits", TEXT, "--gpu", gpu, "--context", context)
@@ -49,6 +50,7 @@ def test_the_longest_context_and_the_verdict_never_contradict_each_other(ask_jso
                 assert (row["verdict"] == "fits") == (row["max_context_tokens"] >= context), row
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("phase", "dtype"), [("lora", "bf16"), ("qlora", "nf4"), ("full-finetune", "bf16"), ("pretrain", "bf16")]
 )

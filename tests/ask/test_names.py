@@ -35,6 +35,7 @@ def macro(folder):
         yield lambda query, *values: connection.execute(query, values).fetchall()
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]

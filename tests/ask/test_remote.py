@@ -175,6 +175,7 @@ def test_without_an_answer_the_copy_says_how_old_it_is(server, ask):
     assert "does not answer" in out and out.startswith("Yes:")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("faults", "said"),
     [

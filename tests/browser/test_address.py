@@ -16,6 +16,7 @@ WRONG = (
 )  # fmt: skip
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("asked", WRONG)
 def test_a_wrong_value_is_told_and_changes_nothing(open_page, asked):
     page = open_page(f"matrix/?{asked}")
@@ -43,6 +44,7 @@ def test_several_wrong_values_are_one_sentence(open_page):
     assert said.count(TOLD) == 1 and said.endswith("What the fields show is used instead.")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [

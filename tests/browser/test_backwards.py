@@ -18,7 +18,7 @@ GIVES = int(11.6 * 1024**3)  # of an RTX 3060 12GB
 WEIGHTS, TOKEN = int(7e9 * 4.85 / 8), 32 * 2048 * 2  # of Q4_K_M, and of a token's cache
 
 
-@pytest.fixture(params=[1440, 390])
+@pytest.fixture(params=[pytest.param(1440, marks=pytest.mark.full), 390])
 def page(open_page, request):
     return open_page(f"{ALPHA}&dtype_id=gguf-q4_k_m", width=request.param, height=900 if request.param > 400 else 844)
 
@@ -146,6 +146,7 @@ ASKED = (
 )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("gpu", "wanted"), ASKED)
 def test_backwards_says_what_limits_on_says(book, browser, gpu, wanted):
     """The search over the translated formulas, against the macro of the published file: to the token and to the sequence."""

@@ -124,6 +124,7 @@ def box(page):
     return page.locator(".md-search__input")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("typed", "opened"),
     [

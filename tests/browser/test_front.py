@@ -98,10 +98,10 @@ def test_a_row_says_how_fast_it_is_at_most_by_the_rule_of_speed_on(open_page):
         8192 * 131_072,
     )  # of one token: the weights, and what is cached, which is not what is set aside
     row = page.locator(ROW, has_text="Alpha")
-    assert row.locator("td.speed").inner_text() == f"≤ {GB_S / (read + cache):.0f}"
+    expect(row.locator("td.speed")).to_have_text(f"≤ {GB_S / (read + cache):.0f}")
     # of a mixture only the experts that a token passes, a tenth here
     fast = GB_S / (3e9 * 5.7 / 8 + cache)
-    assert page.locator(ROW, has_text="Beta").locator("td.speed").inner_text() == f"≤ {fast:.0f}"
+    expect(page.locator(ROW, has_text="Beta").locator("td.speed")).to_have_text(f"≤ {fast:.0f}")
     page.locator("#window select[name=want]").select_option("lora")
     expect(page.locator("#window td.speed")).to_have_count(0)
 
@@ -199,6 +199,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
     assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "asked",
     ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
@@ -276,6 +277,7 @@ LIST = [
 ]  # fmt: skip
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -116,6 +116,7 @@ def test_the_keys_are_those_of_the_matrix_and_of_sql(open_page):
     assert page.locator(".told").count() == 0
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
@@ -152,7 +153,8 @@ def test_a_click_on_the_matrix_carries_card_and_scenario(open_page):
     assert "LoRA" in page.locator("tr.asked").inner_text()
 
 
-@pytest.mark.parametrize("width", [390, 360])
+@pytest.mark.some(3)
+@pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.full), 360])
 @pytest.mark.parametrize("cards", ["mine", "common", "memory:64-127"])
 @pytest.mark.parametrize("path", [MODEL, LARGE])
 def test_on_a_phone_the_numbers_of_ones_own_card_are_in_view(open_page, width, cards, path):

@@ -31,6 +31,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -123,6 +124,7 @@ def violations(page, what=None):
     ]
 
 
+@pytest.mark.some(11)
 @pytest.mark.parametrize(
     ("path", "width"),
     [(path, 1280) for path in PAGES] + [("?gpu=rtx-3060-12gb", 390), ("which-card/?model=acme/Alpha-7B-Instruct", 390)],
@@ -191,6 +193,7 @@ def test_on_paper_there_are_answers_and_no_controls(open_page):
     assert page.locator(".scroll").first.evaluate("box => getComputedStyle(box).overflow") == "visible"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("path", ["", "matrix/", "calculator/", "models/acme/Alpha-7B-Instruct/"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_jumps_while_a_page_comes_alive(open_page, path, width):

@@ -124,7 +124,7 @@ def test_techniques_are_those_of_techniques_for(book, asked):
         assert mine[2:] == [None if value is None else pytest.approx(value) for value in theirs[2:]]
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
 def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, width):
     page = open_page("plans/", width=width, height=900)
     cell = page.locator("section[aria-labelledby=users-3] td", has_text="55 tok/s").first

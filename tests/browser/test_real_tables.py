@@ -75,7 +75,7 @@ def released(folder):
 FRONT_CELLS = "#window tbody:not(.misses) tr td.cell"
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
 def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page, folder, width):
     page = open_page("?gpu=rtx-3060-12gb", width=width)
     page.locator("#window select[name=want]").select_option("pictures")
@@ -403,7 +403,7 @@ def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_pag
     context.close()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
 def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, folder, site_url, width):
     page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu=gtx-1660-ti&context_tokens=4096", width=width)
     assert page.locator("#calc select[name=with-0]").is_visible()

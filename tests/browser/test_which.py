@@ -11,7 +11,7 @@ WEIGHTS, TOKEN = int(7e9 * 4.85 / 8), 32 * 2048 * 2
 ROWS = "#which tbody tr"
 
 
-@pytest.fixture(params=[1440, 390])
+@pytest.fixture(params=[pytest.param(1440, marks=pytest.mark.full), 390])
 def page(open_page, request):
     width = request.param
     return open_page("which-card/?model=acme/Alpha-7B-Instruct", width=width, height=900 if width > 400 else 844)

@@ -225,6 +225,7 @@ sys.exit(command.main(["publish", "--no-crawl"]))
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("number", "words"),
     [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM"), (signal.SIGHUP, "ended by SIGHUP")],

@@ -9,6 +9,7 @@ WHISPER = "openai/whisper-large-v3"
 COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
 
 
+@pytest.mark.some(25)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [

@@ -49,6 +49,7 @@ def test_shards_add_up_and_more_gpus_never_need_more(footprints, scenarios):
         assert after["host_bytes"] == 0
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(SCENARIO, **BATCH))
 def test_offload_moves_and_does_not_lose(footprints, scenarios):
@@ -104,6 +105,7 @@ def test_longer_sequences_are_divided_by_context_parallelism(footprint_of):
     assert long == pytest.approx(short, rel=0.03)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [

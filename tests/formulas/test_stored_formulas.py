@@ -32,6 +32,7 @@ def stored(tmp_path_factory, bundled):
         yield opened
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_stored_formula_says_what_it_said(book, stored, asked):
     query = f"FROM footprint_of({asked})"

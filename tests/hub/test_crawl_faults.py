@@ -67,6 +67,7 @@ def date_in(seconds):
     return email.utils.formatdate(time.time() + seconds, usegmt=True)
 
 
+@pytest.mark.some(14)
 @pytest.mark.parametrize("where", ["api/models", "resolve"])
 @pytest.mark.parametrize(
     "act",

@@ -275,7 +275,7 @@ def test_a_window_of_the_hub_is_used_at_once_and_never_beyond_its_limit(case):
 
 
 def test_a_rate_that_a_person_gives_holds_whatever_the_hub_would_allow(case):
-    case.add(*(f"org/m{i:02}" for i in range(25)))
+    case.add(*(f"org/m{i:02}" for i in range(14)))
     started = time.monotonic()
     case.crawl(trending_share=0, rates={"api": 300, "file": 300})  # one a second
-    assert time.monotonic() - started > 12
+    assert time.monotonic() - started > 4

@@ -58,6 +58,7 @@ def test_a_filled_copy_is_what_a_build_makes(frames):
     assert one[1:] == other[1:]
 
 
+@pytest.mark.full
 def test_a_copy_that_cannot_be_read_is_made_again_and_one_that_cannot_be_kept_is_done_without(
     config_path, tmp_path, monkeypatch
 ):

@@ -23,6 +23,7 @@ def sums(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.full
 @pytest.mark.skipif(
     sys.platform != "linux", reason="other systems' allocators do not hand out zeros; the content is held below"
 )

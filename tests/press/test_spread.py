@@ -45,6 +45,7 @@ def here(function, shards):
             yield shard, error
 
 
+@pytest.mark.full
 def test_a_build_finds_what_others_worked_out(tmp_path, monkeypatch):
     monkeypatch.setattr(lookup, "_PAIRS_PER_STEP", 1)
     first, packs = [], Packs(tmp_path)

@@ -58,7 +58,10 @@ def test_without_a_token_nothing_is_asked(ours, monkeypatch, capsys, command):
 def test_the_hub_is_brought_up_to_date_and_then_is_already(ours, monkeypatch, capsys, command, kind):
     monkeypatch.setenv("HF_TOKEN", "hf_write")
     with CommitHub().serving() as fake:
+        # what HF_ENDPOINT sets before the library is read
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", fake.url)
+        template = f"{fake.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
         assert main([command, "acme/almanac"]) == 0
         said = capsys.readouterr().out
         assert "acme/almanac is 2026-01-02-aaaaaaaaaaaa: " in said and "in one commit" in said
