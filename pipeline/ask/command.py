@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.base import failures
+from pipeline.base.arguments import Parser
 
 from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
 
@@ -27,8 +28,8 @@ STATUSES = (
 _MOST_TOKENS, _MOST_USERS = 2**27, 2**20
 
 
-def parser(prog: str = "vram-almanac") -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+def parser(prog: str = "vram-almanac") -> Parser:
+    top = Parser(
         prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
