@@ -29,9 +29,7 @@ _MOST_TOKENS, _MOST_USERS = 2**27, 2**20
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
-    top = Parser(
-        prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES
-    )
+    top = Parser(prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add(commands)
     done = commands.add_parser("completion", help="print what makes a shell complete this command")
