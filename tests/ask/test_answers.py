@@ -271,6 +271,8 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
         (["fit", TEXT], 2, "Near it: fits"),
         (["fits", "Qwen", "Qwen3-8B"], 2, "'Qwen3-8B' is one word too many"),
         (["completion", "bsh"], 2, "Near it: bash"),
+        (["fits", ""], 2, "argument MODEL: it is empty"),
+        (["what", "--gpu", " "], 2, "argument --gpu: it is empty"),
     ],
 )
 def test_a_wrong_question_says_what_is_near(ask, arguments, status, said):
