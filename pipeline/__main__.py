@@ -17,6 +17,7 @@ try:
 
     from pipeline.ask import command
     from pipeline.base import failures
+    from pipeline.base.arguments import Parser
 except KeyboardInterrupt:
     sys.exit(130)
 
@@ -37,8 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         return failures.told(error)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline", description="VRAM Almanac: tables and site.")
+def _parser() -> Parser:
+    parser = Parser(prog="python -m pipeline", description="VRAM Almanac: tables and site.")
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("publish", help="build the tables and the site from the newest snapshot")
     make.add_argument(

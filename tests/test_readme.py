@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from pipeline.book.facts import read_facts
+from pipeline.press import remote
 from pipeline.press.lookup import LAYERS, WEIGHED, fill_footprints
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +24,8 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, re.S)
 
 
-QUERIES = [query.strip() for block in blocks("sql") for query in block.split(";") if query.strip()]
+ATTACHED = next(block for block in blocks("sql") if "ATTACH 'https://" in block)  # asked where the tables lie
+QUERIES = [query.strip() for block in blocks("sql") if block != ATTACHED for query in block.split(";") if query.strip()]
 COMMANDS = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
 
 
@@ -50,6 +53,16 @@ def test_queries_give_rows(tables, query):
     assert all(value is not None for value in rows[0][:2])
     named = dict(zip((column[0] for column in cursor.description), rows[0], strict=True))
     assert named.get("unknown_reason") is None
+
+
+def test_tables_are_joined_where_they_lie(tables, tmp_path):
+    _, folder = tables
+    files = {name: folder / "build" / "tables" / f"{name}.parquet" for name in ("footprint", "model")}
+    with duckdb.connect() as connection:
+        remote.write(connection, tmp_path / remote.FILE, {name: (file, str(file)) for name, file in files.items()})
+        for query in ATTACHED.replace("https://…/tables", str(tmp_path)).strip().rstrip(";").split(";"):
+            asked = connection.execute(query)
+        assert [column[0] for column in asked.description] == ["dtype_id", "total_bytes"] and len(asked.fetchall()) > 20
 
 
 @pytest.mark.parametrize("script", blocks("python"), ids=["polars"])

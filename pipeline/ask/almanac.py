@@ -26,6 +26,11 @@ SCHEMA_MAJOR = 1  # of manifest.json; another major may say something else in th
 PLACE = "VRAM_ALMANAC"  # a folder, a file or an address, in the environment
 _LOCAL = (Path("build") / "tables" / DATABASE, Path("tables") / DATABASE, Path(DATABASE))
 HOW = f"Build one (`make publish` in a checkout), or name a folder, a file or an address: --data, or {PLACE} in the environment"
+# a question of few rows takes longest to plan: what looks for shorter ways through many rows takes more than it saves
+_FEW_ROWS = (
+    "SET threads = 1",
+    "SET disabled_optimizers = 'statistics_propagation,common_subexpressions'",
+)
 
 Row = dict[str, Any]
 
@@ -56,8 +61,10 @@ class Almanac:
         """The one value that a query answers."""
         return next(iter(self.rows(query, values)[0].values()))
 
-    def ask(self, scenarios: Sequence[Row], card: str | None, free_bytes: int | None, **how: Any) -> list[Row]:
-        """`fits_in` of scenarios that name the same columns."""
+    def ask(
+        self, scenarios: Sequence[Row], card: str | None, free_bytes: int | None, told: str = "*", **how: Any
+    ) -> list[Row]:
+        """`fits_in` of scenarios that name the same columns; `told` are the columns that are wanted of it."""
         names = list(scenarios[0])
         columns = ", ".join(f"unnest(${name}) AS {name}" for name in names)
         self.connection.execute(
@@ -66,7 +73,8 @@ class Almanac:
         )
         more = "".join(f", {name} := ${name}" for name in how)
         return self.rows(
-            f"FROM fits_in('asked', $card, free_bytes := $free{more})", {"card": card, "free": free_bytes, **how}
+            f"SELECT {told} FROM fits_in('asked', $card, free_bytes := $free{more})",
+            {"card": card, "free": free_bytes, **how},
         )
 
     def _foreign(self, error: Exception) -> str:
@@ -100,6 +108,8 @@ def opened(place: str | None, *, is_fresh: bool = False) -> Iterator[Almanac]:
     try:
         # this command may be of another release than the file: it asks what is promised, and nothing else
         with reading(path, is_inside=False) as connection:
+            for setting in _FEW_ROWS:
+                connection.execute(setting)
             yield Almanac(connection, visible(shown), manifest, note)
     except (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException) as error:
         raise NoData(f"{shown} cannot be read: {_first(error)}") from None

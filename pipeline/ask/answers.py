@@ -27,6 +27,8 @@ _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
 _WHOLE = ("fp32", *_SIXTEEN)
 _BEST = ("fits", "tight", "no")
+# what tells of many scenarios which of them fit
+_SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
 
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = False) -> dict[str, Any]:
@@ -105,13 +107,12 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
         # what is published in few bits for these engines is not packed again
         native = pasted.GGUF_OF.get(row["stored_format"] or "")
         own = [(native, None)] if native and "llama.cpp" in engines and phase == INFERENCE else wanted
-        tokens = min(context, row["max_context_tokens"] or context)
+        asked = replace(base, context_tokens=min(context, row["max_context_tokens"] or context))
         for dtype, engine in own:
-            asked = replace(base, context_tokens=tokens)
             scenarios.append(_scenario(Model(row["model_id"], "", row), asked, dtype, engine, card.count))
     found: dict[str, Row] = {}
     rank = {d: k for k, (d, _e) in enumerate(wanted)}
-    rows = _asked(almanac, scenarios, card, base, with_limits=False) if scenarios else []
+    rows = _asked(almanac, scenarios, card, base, told=_SORTED, with_limits=False) if scenarios else []
     for row in sorted(rows, key=lambda r: rank.get(r["dtype_id"], 0)):
         if row["verdict"] in ("fits", "multi-gpu"):
             found.setdefault(row["model_id"], row)
@@ -146,7 +147,7 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
                 "created_at": by_id[name]["made"],
                 "downloads_30d": by_id[name]["downloads"],
                 "versions": by_id[name]["members"] - 1,
-                **_told(reach.get(name) or found[name]),
+                **_told(reach[name]),
             }
             for name in shown
         ],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.base import failures
+from pipeline.base.arguments import Parser
 
 from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
 
@@ -27,10 +28,8 @@ STATUSES = (
 _MOST_TOKENS, _MOST_USERS = 2**27, 2**20
 
 
-def parser(prog: str = "vram-almanac") -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
-        prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES
-    )
+def parser(prog: str = "vram-almanac") -> Parser:
+    top = Parser(prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add(commands)
     done = commands.add_parser("completion", help="print what makes a shell complete this command")
@@ -45,6 +44,7 @@ def add(commands: Any) -> None:
     )
     fits.add_argument(
         "model",
+        type=_name,
         metavar="MODEL",
         nargs="?",
         help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json",
@@ -53,6 +53,7 @@ def add(commands: Any) -> None:
     _add_use(fits)
     fits.add_argument(
         "--program",
+        type=_name,
         metavar="P",
         help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
     )
@@ -92,8 +93,8 @@ def add(commands: Any) -> None:
     what.add_argument(
         "--users", type=_count("--users", _MOST_USERS), default=1, metavar="N", help="at the same time (default: 1)"
     )
-    what.add_argument("--format", metavar="F", help="in this format alone, for example Q4_K_M")
-    what.add_argument("--kv", metavar="F", help="format of the cache, for example q8_0")
+    what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
+    what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
     what.add_argument(
         "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
     )
@@ -101,7 +102,9 @@ def add(commands: Any) -> None:
     plan = commands.add_parser(
         "plan", help="say how many cards of a kind a model takes, and how they share", epilog=STATUSES
     )
-    plan.add_argument("model", metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json")
+    plan.add_argument(
+        "model", type=_name, metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json"
+    )
     _add_card(plan, is_several=True)
     _add_use(plan)
     plan.add_argument(
@@ -123,6 +126,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
     more = {"action": "append"} if is_several else {}
     group.add_argument(
         "--gpu",
+        type=_name,
         metavar="CARD",
         help="id or name, several of them as 2xrtx-3090" + ("; may be said again" if is_several else ""),
         **more,
@@ -155,8 +159,10 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="at the same time; in training the micro-batch (default: 1, or the program's)",
     )
-    command.add_argument("--format", metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
-    command.add_argument("--kv", metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)")
+    command.add_argument("--format", type=_name, metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
+    command.add_argument(
+        "--kv", type=_name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
+    )
     command.add_argument("--phase", choices=PHASES, default=None, help="what is done with it (default: inference)")
     command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
 
@@ -173,6 +179,13 @@ def _add_output(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask the address whether there is a newer almanac, though it was asked today",
     )
+
+
+def _name(text: str) -> str:
+    """A name; a variable of a shell that nobody has set is none."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _tokens(text: str) -> int:

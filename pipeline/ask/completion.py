@@ -52,7 +52,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     from .command import parser
 
     *before, text = words
-    commands = _commands(parser())
+    commands = parser().commands
     if not before:
         return [name for name in commands if name.startswith(text)]
     command = commands.get(before[0])
@@ -67,10 +67,6 @@ def candidates(words: Sequence[str]) -> list[str]:
     place = _placed(before[1:], options)
     waiting = [action for action in command._actions if not action.option_strings]
     return _values("model", waiting[place], text) if place < len(waiting) else []
-
-
-def _commands(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    return next(action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
 
 
 def _placed(words: Sequence[str], options: dict[str, argparse.Action]) -> int:

@@ -1,6 +1,6 @@
 """A model that the almanac does not hold: from its config.json, or the adapter of one that it does, from its adapter_config.json.
 
-Reading a config takes the rooms of the press that know architectures, and what they need (`pip install 'vram-almanac[config]'`).
+Reading a config takes the rooms of the press that know architectures, and what they need (`pip install '.[config]'` in a checkout).
 An adapter needs none of that: its rank and its matrices are words of the macros, where they have such words.
 """
 
@@ -131,7 +131,7 @@ def opened(path: Path, keep: Path | None = None) -> Iterator[Almanac]:
         connection = _book_of(path, keep)
     except ImportError as missing:
         raise NoData(
-            f"Reading a config.json needs more than this command alone ({missing}): pip install 'vram-almanac[config]'"
+            f"Reading a config.json needs more than this command alone ({missing}): pip install '.[config]' in the checkout that it was installed from"
         ) from None
     except OwnModelError as reason:
         raise Wrong(str(reason)) from None

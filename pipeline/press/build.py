@@ -7,7 +7,8 @@ the macros of tables/sql: the same text fills the tables here and answers whoeve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -16,6 +17,8 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.base.failures import interruptible
@@ -39,8 +42,10 @@ ROW_GROUP_ROWS = 50_000
 # what a person opens in a spreadsheet
 CSV_ROWS = 50_000
 _MODELS_PER_STEP = 200
-_LOOKED_UP = ["model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "gpu_count"]
-_PAGES = {"data_page_version": "2.0", "compression_level": 9}
+# rows of a group of footprint.parquet: footer and group are alike then (tests/press/test_over_http.py asks what a reader fetches)
+FOOTPRINT_ROWS = 70_000
+# (a copy of the schema in Arrow's words would be read by everybody, and says nothing more)
+_PAGES = {"data_page_version": "2.0", "compression_level": 9, "store_schema": False}
 # facts that are published with more than was read
 _AS_READ = {
     "gpu": "gpu_fact",
@@ -232,8 +237,12 @@ def _export(connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progr
 
 def write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """A few models at a time, so that memory stays flat. Who reads one model over a network reads the footer and one group of rows: groups
-    are as many as make the two alike, and ranges of values stand in the footer only for what rows are looked up by."""
-    columns = ", ".join(f'"{name}"' for name in PUBLISHED["footprint"].column_names)
+    are as many as make the two alike and hold whole models, and the footer has ranges of values for models alone, since a group has all of
+    whatever else rows are looked up by."""
+    table = PUBLISHED["footprint"]
+    columns = ", ".join(f'"{name}"' for name in table.column_names)
+    # bytes differ from row to row: a dictionary of them is longer than they are
+    repeated = [name for name in table.column_names if not name.endswith("_bytes")]
     models = [row[0] for row in connection.execute("SELECT DISTINCT model_id FROM twin ORDER BY 1").fetchall()]
     with ExitStack() as held:
         writer = None
@@ -242,11 +251,25 @@ def write_footprints(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
                 f"SELECT {columns} FROM footprint WHERE list_contains($models, model_id) ORDER BY {ORDER}",
                 params={"models": models[start : start + _MODELS_PER_STEP]},
             ).to_arrow_table()
+            rows = rows.cast(pa.schema([field.with_nullable(field.name in table.nullable) for field in rows.schema]))
             if writer is None:
-                writer = held.enter_context(
-                    pq.ParquetWriter(path, rows.schema, compression="zstd", write_statistics=_LOOKED_UP, **_PAGES)
-                )
-            writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+                how = {"write_statistics": ["model_id"], "use_dictionary": repeated, **_PAGES}
+                writer = held.enter_context(pq.ParquetWriter(path, rows.schema, compression="zstd", **how))
+            for group in _groups(rows):
+                writer.write_table(group, row_group_size=max(group.num_rows, 1))
+
+
+def _groups(rows: pa.Table) -> Iterator[pa.Table]:
+    """Rows of whole models, about FOOTPRINT_ROWS in each group."""
+    ends = pc.run_end_encode(rows["model_id"].combine_chunks()).run_ends.to_pylist()
+    most = max(round(rows.num_rows / FOOTPRINT_ROWS), 1)
+    start = 0
+    for n in range(1, most + 1):
+        # the model that the share of this group ends in is its last
+        end = ends[bisect_left(ends, round(rows.num_rows * n / most))] if ends else 0
+        if end > start or not ends:
+            yield rows.slice(start, end - start)
+        start = end
 
 
 def _name(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes almanac.duckdb so that the same content is the same bytes: in a process of its own, where memory is handed out empty.
+"""Writes DuckDB files so that the same content is the same bytes: in a process of its own, where memory is handed out empty.
 
 DuckDB writes whole blocks, and into their unused ends what its buffers happened to hold (https://github.com/duckdb/duckdb/issues/23382):
 no two files are alike, and a published one would hold scraps of what else this process read. So the allocators of that process are told
@@ -16,11 +16,12 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from pipeline import ROOT
-from pipeline.press import file
+from pipeline.press import file, remote
 
 # MALLOC_PERTURB_ fills what is handed out with the complement of its value
 _EMPTY = {"DUCKDB_JE_MALLOC_CONF": "zero:true", "MALLOC_PERTURB_": "255"}
@@ -37,9 +38,18 @@ class WriteError(RuntimeError):
 
 
 def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
-    """Writes `path` from a database that nobody has open. `arguments` are those of `file.write`."""
+    """Writes almanac.duckdb from a database that nobody has open. `arguments` are those of `file.write`."""
+    _written(path, {"source": str(source), "arguments": dict(arguments)})
+
+
+def write_remote(path: Path, places: Mapping[str, tuple[Path, str]]) -> None:
+    """Writes the file of views over Parquet files that lie elsewhere. `places` are those of `remote.write`."""
+    _written(path, {"places": {name: [str(near), far] for name, (near, far) in places.items()}})
+
+
+def _written(path: Path, told: Mapping[str, Any]) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "pipeline.press.same_bytes", str(source), str(path)],
+        [sys.executable, "-m", "pipeline.press.same_bytes", str(path)],
         cwd=ROOT,
         env=os.environ | _EMPTY | {"PYTHONUTF8": "1"},
         stdin=subprocess.PIPE,
@@ -47,7 +57,7 @@ def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
     )
     try:
         # the pipe stays open: its end tells the child that nobody waits any more
-        child.stdin.write(json.dumps(dict(arguments)).encode() + b"\n")
+        child.stdin.write(json.dumps(told).encode() + b"\n")
         child.stdin.flush()
         said = child.stderr.read().decode(errors="replace").strip()
         if child.wait():
@@ -59,15 +69,18 @@ def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
         child.stderr.close()
 
 
-def main(source: Path, path: Path) -> None:
-    arguments = json.loads(sys.stdin.readline())
+def main(path: Path) -> None:
+    told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_caller, daemon=True).start()
     with duckdb.connect() as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
-        connection.execute(f"ATTACH '{file.quoted(source)}' AS workshop (READ_ONLY)")
+        if "places" in told:
+            remote.write(connection, path, {name: (Path(near), far) for name, (near, far) in told["places"].items()})
+            return
+        connection.execute(f"ATTACH '{file.quoted(told['source'])}' AS workshop (READ_ONLY)")
         connection.execute("USE workshop")
-        file.write(connection, path, arguments)
+        file.write(connection, path, told["arguments"])
 
 
 def _end_with_caller() -> None:
@@ -76,4 +89,4 @@ def _end_with_caller() -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

@@ -43,6 +43,11 @@ class Addresses:
             return self.large_tables + quote(file.name) if self.large_tables else None
         return f"tables/{quote(file.name)}"
 
+    def whole_of_table(self, file: Path) -> str | None:
+        """The same as anybody may ask it; None where it has none, or where nobody knows that of the site."""
+        address = self.of_table(file)
+        return address if address is None or is_beside_site(file) else f"{self.site}{address}" if self.site else None
+
 
 def known(site_url: str | None = None) -> Addresses:
     """What is given, else what the environment says. Raises ValueError for what is no address."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import duckdb
@@ -259,6 +260,21 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
         (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
         (["plan", TEXT, "--gpu", "rtx-509"], 2, "Near it: rtx-5090"),
         (["fits", TEXT], 2, "neither nvidia-smi nor rocm-smi is here"),
+        (
+            ["fits", TEXT, "--gpu", "rtx-4090", "--contxt", "8192"],
+            2,
+            "no option of vram-almanac fits. Near it: --context",
+        ),
+        (["fits", "--gup=rtx-4090", TEXT], 2, "'--gup' is no option of vram-almanac fits. Near it: --gpu"),
+        (["what", "--formt", "q4_k_m"], 2, "no option of vram-almanac what. Near it: --format"),
+        (["plan", TEXT, "--quantisation", "4"], 2, "no option of vram-almanac plan. It has: --help, --gpu"),
+        (["plan", TEXT, "--phase", "lroa"], 2, "'lroa' is none of inference, lora, qlora"),
+        (["plan", TEXT, "--phase", "full-fintune"], 2, "Near it: full-finetune"),
+        (["fit", TEXT], 2, "Near it: fits"),
+        (["fits", "Qwen", "Qwen3-8B"], 2, "'Qwen3-8B' is one word too many"),
+        (["completion", "bsh"], 2, "Near it: bash"),
+        (["fits", ""], 2, "argument MODEL: it is empty"),
+        (["what", "--gpu", " "], 2, "argument --gpu: it is empty"),
     ],
 )
 def test_a_wrong_question_says_what_is_near(ask, arguments, status, said):
@@ -278,6 +294,9 @@ def test_what_nobody_knows_has_its_reason(ask, macro):
 def test_a_problem_is_json_too(ask):
     status, out, err = ask("fits", "Qwen/Qwen3-8", "--json")
     assert status == 2 and '"status": 2' in out and "Near it" in err
+    status, out, err = ask("fits", TEXT, "--gpu", "rtx-4090", "--contxt", "8192", "--json")
+    told = json.loads(out)
+    assert told["status"] == status == 2 and told["problem"].endswith("Near it: --context") and told["problem"] in err
 
 
 def test_lines_are_as_narrow_as_the_terminal_but_for_what_is_pasted(ask, monkeypatch):

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts
-from pipeline.press import blank, build
+from pipeline.book.schema import PUBLISHED
+from pipeline.press import blank, build, remote, same_bytes
 from pipeline.press.lookup import share_footprints
 from tests.press.range_server import serving
 
@@ -50,6 +52,10 @@ def tables(bundled, tmp_path_factory):
         share_footprints(connection, read_facts()["scenario_set"])
         build.write_file(connection, folder / build.DATABASE)
         build.write_footprints(connection, folder / "footprint.parquet")
+        for name in PUBLISHED.keys() - {"footprint"}:
+            # of the others what is asked below; of the rest their columns
+            rows = "" if name in ("model", "weight", "dtype") else "WHERE false"
+            connection.execute(f"COPY (FROM {name} {rows}) TO '{folder}/{name}.parquet' (FORMAT parquet)")
     return folder
 
 
@@ -74,6 +80,35 @@ def test_one_models_rows_are_a_few_ranges_of_the_parquet_file(tables):
     assert rows == [[wanted.height, wanted["total_bytes"].sum()]] and wanted.height > 500
     assert len(host.asked) <= 8
     assert host.sent_bytes < size / 3
+
+
+def test_a_group_of_footprints_holds_whole_models(tables):
+    models = pq.ParquetFile(tables / "footprint.parquet")
+    held = [set(models.read_row_group(n, ["model_id"])["model_id"].to_pylist()) for n in range(models.num_row_groups)]
+    assert len(held) > 3 and sum(map(len, held)) == len(set().union(*held)) == len(MODELS) * (COPIES + 1)
+    most = max(models.metadata.row_group(n).num_rows for n in range(models.num_row_groups))
+    assert most < 1.1 * build.FOOTPRINT_ROWS
+
+
+@pytest.mark.parametrize("how", ["READ_ONLY", "TYPE duckdb, READ_ONLY"])
+def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
+    """The names are those of the file that is saved, from any catalogue; what is fetched is the catalogue, and of a table what is asked."""
+    with serving(tables) as host:
+        path = tables / remote.FILE
+        path.unlink(missing_ok=True)
+        places = {name: tables / f"{name}.parquet" for name in PUBLISHED}
+        same_bytes.write_remote(path, {name: (near, f"{host.address}/{near.name}") for name, near in places.items()})
+        attach = f"ATTACH '{host.address}/{path.name}' AS almanac ({how})"
+        _, shown = ask(attach, "SELECT view_name FROM duckdb_views() WHERE database_name = 'almanac' AND NOT internal")
+        assert {name for (name,) in shown} == PUBLISHED.keys()
+        assert len(host.asked) <= 10 and host.sent_bytes < 100_000
+        _, rows, joined = ask(
+            attach,
+            f"SELECT count(*), sum(total_bytes) FROM almanac.footprint WHERE model_id = '{MODELS[0]}'",
+            "SELECT count(*) FROM almanac.weight JOIN almanac.model USING (model_id) JOIN almanac.dtype USING (dtype_id)",
+        )
+    wanted = pl.scan_parquet(places["footprint"]).filter(model_id=MODELS[0]).collect()
+    assert rows == [[wanted.height, wanted["total_bytes"].sum()]] and joined[0][0] > 1_000
 
 
 def test_polars_reads_the_same_rows_over_http(tables):

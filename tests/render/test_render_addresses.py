@@ -8,10 +8,12 @@ import re
 import zlib
 from urllib.parse import unquote, urljoin, urlsplit
 
+import duckdb
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.press import hosting
+from pipeline.book.schema import PUBLISHED
+from pipeline.press import hosting, remote
 from pipeline.render import addresses, crew, render, words
 from pipeline.render.data import shapes
 from pipeline.render.data.tables import read
@@ -121,7 +123,8 @@ def test_links_to_renamed_models_need_no_address(tmp_path):
 def test_tables_too_large_for_a_page_host_lie_beside_the_site_and_the_data_page_leads_there(hosted, tables):
     beside = large(tables)
     assert {"almanac.duckdb", "footprint.parquet"} <= beside
-    assert {f.name for f in (hosted / "tables").iterdir()} == {f.name for f in tables.iterdir()} - beside
+    in_site = {f.name for f in (hosted / "tables").iterdir()} - {remote.FILE}
+    assert in_site == {f.name for f in tables.iterdir()} - beside
     page = Page((hosted / "downloads" / "index.html").read_text(encoding="utf-8"))
     assert {link.removeprefix(LARGE) for link in page.links if link.startswith(LARGE)} >= beside
     for name in {f.name for f in tables.iterdir() if f.suffix == ".parquet"} - beside:
@@ -134,6 +137,25 @@ def test_without_an_address_for_them_no_link_is_dead_and_the_page_says_where_the
     page = (nowhere / "downloads" / "index.html").read_text(encoding="utf-8")
     assert "build/tables" in page and "almanac.duckdb" in page
     assert not any(link.endswith("almanac.duckdb") for link in Page(page).links)
+
+
+def test_who_joins_tables_over_a_network_is_led_to_where_each_of_them_lies(hosted, nowhere, tables):
+    with duckdb.connect(str(hosted / "tables" / remote.FILE), read_only=True) as connection:
+        names = [
+            row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        ]
+        led = {name: connection.execute("SELECT file_of(?)", [name]).fetchall()[0][0] for name in names}
+        assert "http" not in str(connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal").fetchall())
+    beside = large(tables)
+    here = "https://almanac.example/deep/tables/"
+    files = [file.name for file in tables.glob("*.parquet") if file.stem in PUBLISHED]
+    assert led == {name.partition(".")[0]: f"{LARGE if name in beside else here}{name}" for name in files}
+    assert {"footprint.parquet", "gpu.parquet"} <= {*files} and "footprint.parquet" in beside
+    page = (hosted / "downloads" / "index.html").read_text(encoding="utf-8")
+    assert f"{here}{remote.FILE}" in page and f"../tables/{remote.FILE}" in Page(page).links
+    # without an address there is nothing to lead to
+    assert not (nowhere / "tables" / remote.FILE).exists()
+    assert "SITE_URL" in (nowhere / "downloads" / "index.html").read_text(encoding="utf-8")
 
 
 def test_machines_are_told_addresses_that_are_whole(hosted, nowhere):

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from pipeline import ROOT
 from pipeline.book import promise
 from pipeline.book.schema import ENUMS, PUBLISHED
+from pipeline.press import remote
 from pipeline.render import words
 from pipeline.render.addresses import Addresses, is_beside_site, largest_file
 from pipeline.render.data import cards as card_facts
@@ -193,6 +194,11 @@ class Prose:
         told = self._render("files.html", files=files, large=large, where=self.where, most=_size(largest_file()))
         return told + self._dataset([f["name"] for f in files])
 
+    def slot_remote(self, _argument) -> str:
+        """Where the file of views is, or why there is none."""
+        site = self.where.site
+        return self._render("remote.html", address=f"{site}tables/{remote.FILE}" if site else "", name=remote.FILE)
+
     def table_link(self, name: str, text: str = "") -> Markup:
         """A table's file as a link from a page below the root; one that has no address is a name alone."""
         file = self.book.folder / name
@@ -220,13 +226,11 @@ class Prose:
                 {
                     "@type": "DataDownload",
                     "name": n,
-                    "contentUrl": address if is_beside_site(folder / n) else f"{site}{address}",
+                    "contentUrl": address,
                     "encodingFormat": kind,
                 }
                 for n in names
-                if (kind := _MEDIA.get(n.rpartition(".")[2]))
-                and (address := self.where.of_table(folder / n))
-                and (site or is_beside_site(folder / n))
+                if (kind := _MEDIA.get(n.rpartition(".")[2])) and (address := self.where.whole_of_table(folder / n))
             ],
         }
         text = json.dumps(dataset, ensure_ascii=False).replace("<", "\\u003c")

@@ -1,0 +1,65 @@
+"""Reading a command line: what is wrong there is told with what is near it, in JSON too where that was asked for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+_WRONG = 2  # argparse's own status
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser; those of its commands are of this class too."""
+
+    given: Sequence[str] = ()
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        for parser in (self, *self.commands.values()):
+            parser.given = given
+        found, rest = self.parse_known_args(given, namespace)
+        if rest:
+            command = self.commands.get(getattr(found, "command", None) or "", self)
+            command.error(command.too_much(rest))
+        return found
+
+    @property
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of its commands, by name."""
+        choices = (action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        return next(choices, {})
+
+    def too_much(self, words: Sequence[str]) -> str:
+        """A sentence for words that nothing takes."""
+        options = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        strange = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+        if strange is None:
+            return f"{_shown(words[0])} is one word too many (a name with spaces stands in quotation marks)"
+        return f"{_shown(strange)} is no option of {self.prog}. {_near(strange, options) or 'It has: ' + ', '.join(options)}"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            near = _near(str(value), known)
+            raise argparse.ArgumentError(
+                action, f"{_shown(str(value))} is none of {', '.join(known)}.{' ' + near if near else ''}"
+            )
+
+    def error(self, message: str) -> NoReturn:
+        if "--json" in self.given:
+            print(json.dumps({"problem": message, "status": _WRONG}, ensure_ascii=False))
+        super().error(message)
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # which a right command line does without
+
+    near = get_close_matches(word.lower(), list(known), n=3)
+    return f"Near it: {', '.join(near)}" if near else ""
+
+
+def _shown(word: str) -> str:
+    return repr(word[:40])
