@@ -1,7 +1,7 @@
 // The calculator: any scenario of `footprint_of`, answered by the formulas as they are translated from the SQL, also backwards: how long a
 // context, how many users, on how few cards, on which card.
 const search = new URL(import.meta.url).search;
-const [a, r, together, plan] = await Promise.all(["almanac", "reckon", "together", "plan"].map((name) => import(`./${name}.js${search}`)));
+const [a, r, together, plan, asking] = await Promise.all(["almanac", "reckon", "together", "plan", "asking"].map((name) => import(`./${name}.js${search}`)));
 const { shared } = r;
 const [world, models, support] = await Promise.all([a.world(), a.models(), a.load("data/support.json")]);
 world.support = support; // of every engine and attention, not only of what is published
@@ -124,21 +124,6 @@ function show(row, of) {
   freeTold.hidden = !wrong;
   input.placeholder = cardOf(state) && bytesOf({ ...state, free: "" }) ? a.gib(bytesOf({ ...state, free: "" }) / 1024) : "";
 }
-function modelField() {
-  const list = a.h("datalist", { id: "model-names" });
-  const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false" });
-  input.value = state.model;
-  const lower = models.id.map((id) => id.toLowerCase());
-  input.addEventListener("input", () => {
-    const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const near = [];
-    for (let i = 0; i < lower.length && near.length < 20; i++) if (terms.every((t) => lower[i].includes(t))) near.push(models.id[i]);
-    list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
-    if (models.id.includes(input.value)) change("model", input.value);
-  });
-  input.addEventListener("change", () => change("model", input.value.trim()));
-  return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
-}
 const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); if (!value) state.with = ""; change("gpu", value); });
 const others = a.h("div", { class: "controls", "data-part": "others" });
 if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `“${a.shown(noCard)}” is not a card here.`));
@@ -183,7 +168,7 @@ function sayOwn(text) {
     `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, in a checkout of the almanac:`),
     a.h("pre", {}, a.h("code", {}, `.venv/bin/python -m pipeline fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
-form.append(told, a.h("div", { class: "controls" }, modelField(), wanted), a.h("div", { class: "controls" }, card, system, freeField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
+form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;

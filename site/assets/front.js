@@ -2,15 +2,15 @@
 const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
 const box = document.getElementById("window");
-const { Window, ORDERS, needAt } = await import(`./window.js${search}`);
+const [{ Window, ORDERS, needAt }, { UNITS, CONTEXTS, wish: wishOf, leastSaid, query: queryOf }] = await Promise.all([import(`./window.js${search}`), import(`./made.js${search}`)]);
 const part = (name) => box.querySelector(`[data-part="${name}"]`);
 const [form, said, about, table, more, note, chips, guess, tools, query] = ["ask", "answer", "about", "table", "more", "note", "chips", "guess", "tools", "sql"].map(part);
 
-const wishes = JSON.parse(box.dataset.wishes); // name, label, file, context, and what that is told in: "tokens", or "pixels" of a picture's side
+const wishes = JSON.parse(box.dataset.wishes).map(wishOf);
 const EXAMPLE = box.dataset.card;
-const CONTEXTS = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144], SIDES = [512, 768, 1024, 1280, 1536, 2048];
+const SIZES = Object.values(UNITS).map(({ key }) => key); // the keys that sizes have in the address
 const MATRIX = ["phase", "dtype", "engine", "cards", "task", "licence", "family", "size", "only", "figure", "pins", "sequences", "optimizer", "checkpointing"];
-const KEYS = ["count", "gpu", "want", "context", "pixels", "system", "free", "sort", "find"];
+const KEYS = ["count", "gpu", "want", ...SIZES, "system", "free", "sort", "find"];
 const ROWS = 25, MISSES = 6, SIGHT = 9; // rows of the first screen
 
 // ---- the address; what was the front page's of old is the matrix's
@@ -25,21 +25,22 @@ if (isOld) location.replace(`${a.address("matrix/")}${location.search}`);
 const files = new Map();
 const file = (name) => files.get(name) ?? files.set(name, a.load(`data/window/${name}.json`)).get(name);
 const windows = new Map();
-file(wishes[0][2]); // it is on its way already
-const [world] = await Promise.all([a.world(), file(wishes.find((w) => w[0] === asked.get("want"))?.[2] ?? wishes[0][2])]);
+file(wishes[0].file); // it is on its way already
+const [world] = await Promise.all([a.world(), file((wishes.find((w) => w.name === asked.get("want")) ?? wishes[0]).file)]);
 const cardOf = (id) => world.gpus.find((g) => g.id === id);
 
 // A card's row of the table gpu, as far as speed and price go, once it is here.
 let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
-const start = { count: 1, gpu: "", want: wishes[0][0], context: null, pixels: null, system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
+const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
 const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "" };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
-const contextOf = (want) => wishes.find((w) => w[0] === want)[3];
-const unitOf = (want) => (wishes.find((w) => w[0] === want)[4] === "pixels" ? "pixels" : "context"); // the key that holds it
-const isPicture = () => unitOf(state.want) === "pixels";
-const wanted = () => state[unitOf(state.want)];
+const wished = (want = state.want) => wishes.find((w) => w.name === want);
+const isMade = () => wished().isMade; // measured in something else than tokens
+const isPlaced = () => current.data.columns[0].length > 3; // a pipeline, by how its parts are placed
+const keyOf = (want) => wished(want).unit.key; // the key that holds its size
+const wanted = () => state[keyOf()];
 function read() {
   const one = (key, options) => {
     const value = asked.get(key);
@@ -49,35 +50,35 @@ function read() {
     else state[key] = found;
   };
   one("gpu", world.gpus.map((g) => g.id));
-  one("want", wishes.map((w) => w[0]));
+  one("want", wishes.map((w) => w.name));
   one("count", world.counts.filter((n) => n <= 16));
-  one("context", CONTEXTS);
-  one("pixels", SIDES);
+  for (const key of SIZES) one(key, sizesOf(key));
   one("system", a.SYSTEMS.map(([id]) => id));
   one("sort", Object.keys(ORDERS));
   const free = asked.get("free") ?? "";
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
   else state.free = free;
   state.find = asked.get("find") ?? "";
-  for (const key of ["context", "pixels"]) state[key] ??= usual(key);
+  for (const key of SIZES) state[key] ??= usual(key);
 }
-const usual = (key) => contextOf(unitOf(state.want) === key ? state.want : wishes.find(([want]) => unitOf(want) === key)?.[0] ?? wishes[0][0]);
+const usual = (key) => (keyOf() === key ? wished() : wishes.find((w) => w.unit.key === key))?.usual ?? null;
+const sizesOf = (key) => wishes.find((w) => w.unit.key === key)?.sizes ?? CONTEXTS;
 
 // ---- the sentence
 const options = {
   count: () => (current?.several?.counts ? [1, ...current.several.counts] : [...new Set([1, 2, 4, 8, state.count])]).map((n) => [n, n]),
   gpu: () => a.gpuOptions(world),
-  want: () => wishes.map(([name, label]) => [name, label]),
-  context: () => (isPicture() ? SIDES.map((n) => [n, `${n} × ${n} pixels`]) : CONTEXTS.map((n) => [n, `at least ${a.tokens(n)} tokens`])),
+  want: () => wishes.map(({ name, label }) => [name, label]),
+  context: () => wished().sizes.map((n) => [n, wished().unit.option(n, wished().side)]),
   system: () => a.SYSTEMS.map(([id, , short]) => [id, short]),
 };
 function controls() {
   for (const [key, list] of Object.entries(options)) {
     const select = form.elements[key];
     const option = ([value, text]) => a.h("option", { value: String(value) }, text);
-    if (select.disabled || key === "count" || (key === "context" && select.dataset.of !== unitOf(state.want))) // the others offer the same for good
+    if (select.disabled || key === "count" || (key === "context" && select.dataset.of !== keyOf())) // the others offer the same for good
       select.replaceChildren(...list().map((o) => (o.group ? a.h("optgroup", { label: o.group }, ...o.options.map((each) => option([each[0], cardOf(each[0]).short]))) : option(o))));
-    if (key === "context") select.dataset.of = unitOf(state.want);
+    if (key === "context") select.dataset.of = keyOf();
     select.value = String(key === "context" ? wanted() : state[key]);
     select.disabled = false;
   }
@@ -92,10 +93,10 @@ freeInput.addEventListener("input", () => {
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", ({ target }) => {
   if (target.name === "free") return; // heard while it is typed
-  change(target.name === "context" ? unitOf(state.want) : target.name, typeof start[target.name] === "number" || target.name === "context" ? +target.value : target.value);
+  change(target.name === "context" ? keyOf() : target.name, typeof start[target.name] === "number" || target.name === "context" ? +target.value : target.value);
 });
 function change(key, value) {
-  if (key === "want" && unitOf(value) === unitOf(state.want) && wanted() === contextOf(state.want)) state[unitOf(value)] = contextOf(value);
+  if (key === "want" && keyOf(value) === keyOf() && wanted() === wished().usual) state[keyOf(value)] = wished(value).usual;
   state[key] = value;
   if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
   refused = [];
@@ -124,6 +125,7 @@ async function guessCard() {
   if (cards.length === 1) {
     const [card] = cards;
     state.gpu = card.id; // not remembered: nobody said so
+    guess.hidden = false;
     await draw();
     const not = a.h("button", { type: "button", class: "chip" }, "Not yours?");
     not.addEventListener("click", () => change("gpu", ""));
@@ -147,7 +149,7 @@ function gpuNow() {
   return used.gpu;
 }
 const isLess = () => state.free !== "" || gpuNow().bytes !== cardOf(gpuNow().id).bytes; // than what pages and tables say of the card
-const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPicture() ? current.data.words[c] : phase === "inference" ? a.formatName(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
+const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPlaced() ? current.data.words[c] : phase === "inference" ? a.formatName(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 const hardware = (n = state.count) => `${n > 1 ? `${n} × ` : ""}${gpuNow().short}`;
 const link = (work, inner, place = "") => current.data.pages && !current.data.pages[work] ? inner : a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
@@ -155,14 +157,13 @@ const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
   const [phase] = wishNow().asked.length === 1 ? current.data.columns[wishNow().asked[0]] : [];
-  const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isPicture() && wanted() !== contextOf(state.want) && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
+  const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isMade() && wanted() !== wished().usual && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
 // How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further.
 function reach(cell, work) {
   const whole = current.data.context[work], { longest, line } = cell;
-  if (isPicture()) return `${longest >= line.at.at(-1) ? "≥ " : ""}${longest.toLocaleString("en")} px`;
-  const text = a.roundedTokens(longest);
+  const text = wished().unit.told(longest);
   return whole && longest >= whole ? `all ${text}` : longest >= line.at.at(-1) ? `≥ ${text}` : text;
 }
 const svg = (name, attributes) => {
@@ -203,7 +204,7 @@ function rowOf(row) {
     a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, formatOf(best)), ` ${a.gib(need.total / 1024)} of ${a.gib(gpu.bytes / 1024)}\u00a0GiB${each()}`),
     ...own, ...speedOf(row, line));
 }
-const isRun = () => current.data.columns[0][0] === "inference" && !isPicture();
+const isRun = () => current.data.columns[0][0] === "inference" && !isMade();
 const hasSpeed = () => current.data.hasSpeed === true;
 function speedOf({ work, best }, line) {
   if (!hasSpeed()) return [];
@@ -223,19 +224,19 @@ function missOf({ work, cells, deciding }) {
   const refusal = deciding.map((c) => cells[c].refusal).find(Boolean);
   const whole = data.context[work];
   const why = data.why?.[work];
-  if (why) words.push(a.h("i", {}, "unknown"), `: ${why}.`);
+  if (why) words.push(a.h("i", {}, "unknown as a whole"), ". ", ...leastSaid(data.least[work], gpu, (c) => `${isPlaced() ? "with" : "in"} ${formatOf(c)}`), a.h("small", {}, ` Why: ${why}.`));
   else if (whole && whole < wanted()) words.push(a.h("i", {}, `reads ${a.tokens(whole)} tokens at most`), ".");
   else if (refusal) words.push(a.h("i", {}, refusal.certain ? "does not run here" : "not known to run here"), `: ${refusal.why}.`);
   else if (last === undefined) words.push(a.h("i", {}, "unknown in this format"), ".");
-  else if (!isPicture() && cells[last].longest >= cells[last].line.at.at(-1)) {
+  else if (!isMade() && cells[last].longest >= cells[last].line.at.at(-1)) {
     const far = deciding.find((c) => cells[c].longest >= cells[c].line.at.at(-1));
     words.push(a.h("i", {}, `worked out up to ${a.tokens(cells[far].line.at.at(-1))} tokens`), `, which fit in ${formatOf(far)}${each()}. Longer: `, a.h("a", { href: `${a.address("calculator/")}?model=${encodeURIComponent(data.id[work])}${state.gpu && `&gpu=${state.gpu}`}&gpu_count=${state.count}&context_tokens=${wanted()}&dtype_id=${data.columns[far][1]}${state.system === start.system ? "" : `&system=${state.system}`}${state.free && `&free=${state.free}`}` }, "calculate it ›"));
   } else {
     const { line, longest } = cells[last], need = needAt(line, wanted()), gib = need.total / 1024;
     const over = need.total - gpu.bytes;
-    words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` ${isPicture() ? "with" : "in"} ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
+    words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` ${isPlaced() ? "with" : "in"} ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
     const ways = [];
-    if (longest > 0) ways.push(a.h("b", {}, isPicture() ? `Makes pictures of ${longest.toLocaleString("en")} × ${longest.toLocaleString("en")} pixels` : `Runs with ${a.roundedTokens(longest)} tokens`));
+    if (longest > 0) ways.push(a.h("b", {}, wished().unit.makes(longest, wished().side)));
     const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, wanted());
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
     if (!joined && state.count === 1 && data.columns[last][0] !== "inference" && current.several) ways.push(manyCards(work, last));
@@ -279,12 +280,12 @@ function manyCards(work, c) {
 }
 
 function head() {
-  const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference", isPictured = isPicture();
+  const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference";
   const th = (kind, ...inner) => a.h("th", { scope: "col", role: "columnheader", class: kind }, ...inner);
-  return a.h("tr", { role: "row" }, th("", "Model", a.h("small", {}, isPictured ? "in 16 bits (bf16), with diffusers" : "copies and quantisations folded in")),
-    th("barcell", `Memory ${size(wanted())}`, a.h("small", {}, a.h("i", { class: "t-weights" }, "weights"), " ", isPictured ? "" : a.h("i", { class: isRun ? "t-cache" : "t-optimizer" }, isRun ? "cache" : "training state"), " ", a.h("i", { class: "t-rest" }, "rest"))),
-    th("rec", isPictured ? "How it runs, the fastest way" : wish.asked.length > 1 ? "Best quality that fits" : "What it needs"),
-    ...data.columns.slice(0, data.main).map((_, c) => th("n", formatOf(c), a.h("small", {}, isPictured ? "largest picture" : isRun ? "longest context" : "longest sequence"))),
+  return a.h("tr", { role: "row" }, th("", "Model", a.h("small", {}, isPlaced() ? "in 16 bits (bf16), with diffusers" : isMade() ? wished().unit.who : "copies and quantisations folded in")),
+    th("barcell", `Memory ${size(wanted())}`, a.h("small", {}, a.h("i", { class: "t-weights" }, "weights"), " ", isPlaced() ? "" : a.h("i", { class: isRun ? "t-cache" : "t-optimizer" }, isRun ? "cache" : "training state"), " ", a.h("i", { class: "t-rest" }, "rest"))),
+    th("rec", isPlaced() ? "How it runs, the fastest way" : wish.asked.length > 1 ? "Best quality that fits" : "What it needs"),
+    ...data.columns.slice(0, data.main).map((_, c) => th("n", formatOf(c), a.h("small", {}, isRun ? wished().unit.most : "longest sequence"))),
     ...(hasSpeed() ? [th("n speed", "Tokens/s", a.h("small", {}, "at most"))] : []));
 }
 // Popular is one of the most downloaded works of the file. Of sizes that hardly differ the newer comes first.
@@ -296,8 +297,12 @@ function sentence() {
   const many = count(rows.length, "model");
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
-  if (!rows.length) return [`${start}none of ${count(result.misses.length, "model")}${state.find ? " of that name" : ""} ${size(wanted())}. What is missing, and what helps, stands below.`];
-  if (isPicture()) return pictured(start, rows);
+  if (!rows.length) {
+    const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
+    if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
+    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown()];
+  }
+  if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
@@ -305,17 +310,21 @@ function sentence() {
   const isOne = wishNow().asked.length === 1;
   const roomy = isOne ? null : all.find((row) => row.best === 0 && !large.includes(row));
   return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
-    ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."])];
+    ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown()];
 }
-// What is made, in words: so many tokens, or a picture of so many pixels.
-const size = (n) => (isPicture() ? `for ${n.toLocaleString("en")} × ${n.toLocaleString("en")} pixels` : `at ${a.tokens(n)} tokens`);
+const size = (n) => wished().unit.at(n, wished().side);
+// Of how many nobody knows the whole need.
+const unknowns = () => result.misses.filter((row) => current.data.why?.[row.work]).length;
+function unknown() {
+  const many = unknowns();
+  return many ? [` Of ${many} others nobody here knows all that they need: what is known of them stands below.`] : [];
+}
 // The most downloaded with all parts on the card, and what needs them one after another, which is slower.
-function pictured(start, rows) {
+function placed(start, rows) {
   const names = (of) => of.slice(0, 3).flatMap((row, i) => [i ? ", " : "", a.h("b", {}, leaf(row.work))]);
-  const whole = rows.filter((row) => row.best === 0), parts = rows.filter((row) => row.best > 0), unknown = result.misses.filter((row) => current.data.why[row.work]).length;
-  return [`${start}${count(rows.length, "model")} ${rows.length === 1 ? "makes" : "make"} a picture of ${wanted()} × ${wanted()} pixels. `,
-    ...(whole.length ? ["With all parts on the card: ", ...names(whole), ". "] : []), ...(parts.length ? ["Slower, with a part of it on the card at a time: ", ...names(parts), ". "] : []),
-    ...(unknown ? [`Of ${unknown} others nobody here knows what they need: they stand below with the reason.`] : [])];
+  const whole = rows.filter((row) => row.best === 0), parts = rows.filter((row) => row.best > 0), [one, many, made] = wished().unit.does(wanted(), wished().side);
+  return [`${start}${count(rows.length, "model")} ${rows.length === 1 ? one : many} ${made}.`,
+    ...(whole.length ? [" With all parts on the card: ", ...names(whole), "."] : []), ...(parts.length ? [" Slower, with a part of it on the card at a time: ", ...names(parts), "."] : []), ...unknown()];
 }
 // What there is where it is not what the card gives under Linux.
 const given = () => (!isLess() ? "" : state.free !== "" ? ` with ${a.gib(gpuNow().bytes / 1024)} GiB free${each()}` : ` under Windows, which leaves about ${a.gib(gpuNow().bytes / 1024)} GiB${each()}`);
@@ -327,7 +336,7 @@ function aboutCard() {
     price ? `list price ${price.toLocaleString("en")} USD${since ? ` at launch, ${since.slice(0, 7)}` : ""}` : since ? `since ${since.slice(0, 7)}, list price not known` : "list price not known",
   ].join(" · ");
 }
-const fileNow = () => wishes.find((w) => w[0] === state.want)[2];
+const fileNow = () => wished().file;
 // What is drawn is what is asked: between a choice and its file it is not, and what arrives then leaves the table to the drawing that waits.
 const isSettled = () => windows.get(fileNow()) === current;
 async function draw() {
@@ -364,8 +373,9 @@ async function draw() {
   const left = result.rows.length - shown, missing = result.misses.length - missesShown;
   more.replaceChildren(
     ...(left > 0 ? [button(`Show ${Math.min(left, 200)} more of ${count(left, "other")} that fit`, () => { shown += 200; draw(); })] : []),
-    ...(missing > 0 ? [button(`${count(missing, "other")} that do not fit`, () => { missesShown += 200; draw(); })] : []));
-  chips.hidden = state.gpu !== "";
+    ...(missing > 0 ? [button(count(missing, "other") + (unknowns() ? " that do not fit or are not known" : " that do not fit"), () => { missesShown += 200; draw(); })] : []));
+  chips.hidden = state.gpu !== "" && guess.hidden;
+  chips.classList.toggle("kept", state.gpu !== ""); // their room stays: what is guessed stands there
   note.textContent = refused.length ? `The address asks for what is not here: ${refused.map(a.shown).join(", ")}. Taken instead: what the sentence says.` : "";
   query.textContent = sql();
   tell();
@@ -401,7 +411,7 @@ function button(text, act) {
 }
 async function several(window) {
   sheets ??= await a.load("data/cards.json");
-  window.several ??= wishes.some(([, , name, , unit]) => name === window.name && unit === "pixels") ? { counts: [], shapes: [], shared: [] } : await file(`${window.name}-several`);
+  window.several ??= wishes.some((w) => w.file === window.name && w.isMade) ? { counts: [], shapes: [], shared: [] } : await file(`${window.name}-several`);
 }
 
 // ---- what stands beside the table: order, name, link, CSV
@@ -423,7 +433,7 @@ const copy = button("Copy link", async () => {
 });
 const csv = button("CSV", () => {
   const { data } = current, { main } = data, quoted = (v) => (/[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v ?? ""));
-  const lines = [["model_id", "parameters", "created", "best_format", "needs_bytes", isPicture() ? "at_pixels" : "at_context_tokens", ...(hasSpeed() ? ["tokens_per_second_most"] : []), ...data.columns.map(([p, d, , placement]) => (placement ? `max_pixels ${placement}` : `max_context_tokens ${p === "inference" ? d : p}`))]];
+  const lines = [["model_id", "parameters", "created", "best_format", "needs_bytes", isMade() ? `at_${keyOf()}` : "at_context_tokens", ...(hasSpeed() ? ["tokens_per_second_most"] : []), ...data.columns.map(([p, d, , placement]) => (isMade() ? `max_${keyOf()} ${placement ?? d}` : `max_context_tokens ${p === "inference" ? d : p}`))]];
   for (const { work, cells, best } of result.rows) lines.push([data.id[work], data.size[work] ? data.size[work] * 1e6 : "", data.made[work], data.columns[best][3] ?? data.columns[best][1], Math.round(needAt(cells[best].line, wanted()).total), wanted(), ...(hasSpeed() ? [current.speed(work, best, state.count, cells[best].line, wanted(), sheet(gpuNow().id))?.toFixed(1) ?? ""] : []), ...cells.map((c) => c?.longest ?? "")]);
   const link = a.h("a", { href: URL.createObjectURL(new Blob([lines.map((l) => l.map(quoted).join(",")).join("\n") + "\n"], { type: "text/csv" })), download: `fits-${state.count}x-${gpuNow().id}-${state.want}-${wanted()}.csv` });
   link.click();
@@ -435,7 +445,7 @@ function sql() {
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];
   const formats = [...new Set(wishNow().asked.map((c) => data.columns[c][1]))].map((d) => `'${d}'`).join(", ");
-  if (isPicture()) return `SELECT model_id, placement, verdict, pipeline.total_bytes\nFROM (SELECT DISTINCT model_id FROM component) AS known, pipeline_fits_on('${gpu}', known.model_id, width := ${wanted()}, height := ${wanted()}) AS pipeline;`;
+  if (isMade()) return queryOf(wished(), wanted(), gpu, columns, data.id[result.rows[0]?.work ?? 0]);
   if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
   return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
@@ -449,8 +459,8 @@ function tell() {
 }
 function write() {
   const address = new URLSearchParams();
-  const common = { ...start, context: usual("context"), pixels: usual("pixels") };
-  for (const key of KEYS) if (state[key] !== common[key]) address.set(key, state[key]);
+  const common = { ...start, ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
+  for (const key of KEYS) if (state[key] !== common[key] && (key === keyOf() || !SIZES.includes(key))) address.set(key, state[key]);
   const text = address.size ? `?${address}` : "";
   if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);
   told = location.search;

@@ -3,7 +3,7 @@ const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
 const article = document.querySelector("article.gpu");
 const { gpu: id, path } = article.dataset;
-const button = a.h("button", { type: "button", class: "mine-button" });
+const button = article.querySelector(".mine-button");
 const draw = () => {
   const mine = a.memory.get("gpu") === id;
   button.textContent = mine ? "This is my card ✓" : "Make this my card";
@@ -14,7 +14,6 @@ button.addEventListener("click", () => {
   draw();
 });
 draw();
-article.querySelector(".answer").after(button);
 
 // Every model that fits, found by any part of its name: the first of them stand there, and how many there are.
 const SHOWN = 40;

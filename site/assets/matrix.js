@@ -211,7 +211,9 @@ function sort(out) {
   const unknown = (i) => totals[placeOf(i)] === UNKNOWN;
   if (key === "downloads") {
     if (direction === "up") out.reverse();
-    return [...out.filter((i) => !unknown(i)), ...out.filter(unknown)]; // what is not known comes last, and is there
+    const known = [], last = []; // what is not known comes last, and is there
+    for (const i of out) (unknown(i) ? last : known).push(i);
+    return known.concat(last);
   }
   const sign = direction === "down" ? -1 : 1;
   const last = (v) => (v === null || v === UNKNOWN ? Infinity : v);

@@ -6,7 +6,7 @@ const list = document.getElementById("model-list");
 const status = document.getElementById("found");
 const heading = document.getElementById("most-downloaded");
 const [opening, title] = [[...list.children], heading.textContent];
-const MOST = 200;
+const MOST = 200, SIGHT = 40; // what is in sight comes first, the rest when no letter has come meanwhile
 let models, finding, said, names;
 
 async function load() {
@@ -16,12 +16,15 @@ async function load() {
   [models, finding, said] = await Promise.all([models, finding, said]);
   names ??= models.id.map(finding.fold);
 }
-let turn = 0;
+let turn = 0, later;
 async function draw() {
   const mine = ++turn;
   const text = input.value.trim();
-  const address = text ? `?${new URLSearchParams({ find: text })}` : location.pathname;
-  if (location.search !== (text ? address : "")) history.replaceState(null, "", address);
+  clearTimeout(later);
+  later = setTimeout(() => { // a browser takes longer to change an address than to answer
+    const address = text ? `?${new URLSearchParams({ find: text })}` : location.pathname;
+    if (location.search !== (text ? address : "")) history.replaceState(null, "", address);
+  }, 200);
   if (text) await load();
   if (mine !== turn) return;
   heading.textContent = text ? "Found" : title;
@@ -34,8 +37,10 @@ async function draw() {
   const found = models.id.map((_, i) => i).filter(isNamed);
   const figure = (n) => n.toLocaleString("en");
   status.textContent = `${figure(found.length)} of ${figure(models.id.length)}${found.length > MOST ? `; the ${MOST} most downloaded are shown` : ""}`;
-  list.replaceChildren(...found.slice(0, MOST).map((i) => a.h("li", {},
-    a.h("a", { href: a.address(`models/${models.paths[i] ?? models.id[i]}/`) }, a.shown(models.id[i])), ...(models.size[i] ? [" ", a.h("small", {}, a.short(models.size[i]))] : []))));
+  const rows = (from, to) => found.slice(from, to).map((i) => a.h("li", {},
+    a.h("a", { href: a.address(`models/${models.paths[i] ?? models.id[i]}/`) }, a.shown(models.id[i])), ...(models.size[i] ? [" ", a.h("small", {}, a.short(models.size[i]))] : [])));
+  list.replaceChildren(...rows(0, SIGHT));
+  setTimeout(() => { if (mine === turn) list.append(...rows(SIGHT, MOST)); }, 60);
 }
 input.addEventListener("input", draw);
 const asked = new URLSearchParams(location.search);

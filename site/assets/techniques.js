@@ -1,6 +1,6 @@
 // Techniques of training on one model and card, in bytes and in seconds; the choice is in the address.
 const search = new URL(import.meta.url).search;
-const [a, r, plan] = await Promise.all([import(`./almanac.js${search}`), import(`./reckon.js${search}`), import(`./plan.js${search}`)]);
+const [a, r, plan, ask] = await Promise.all(["almanac", "reckon", "plan", "asking"].map((name) => import(`./${name}.js${search}`)));
 const [world, models] = await Promise.all([a.world(), a.models()]);
 const root = document.getElementById("techniques"), part = (name) => root.querySelector(`[data-part="${name}"]`);
 const form = part("ask"), said = part("answer"), note = part("note"), table = root.querySelector("table");
@@ -18,21 +18,8 @@ for (const key of ["context", "sequences"]) {
 note.textContent = a.refused(refused);
 note.hidden = !refused.length;
 
-const list = a.h("datalist", { id: "model-names" }), lower = models.id.map((id) => id.toLowerCase());
-const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false", value: state.model });
-input.addEventListener("input", () => {
-  const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean), near = [];
-  for (let i = 0; i < lower.length && near.length < 20; i++) if (terms.every((t) => lower[i].includes(t))) near.push(models.id[i]);
-  list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
-  if (models.id.includes(input.value)) change("model", input.value);
-});
-input.addEventListener("change", () => change("model", input.value.trim()));
-const numbered = (key, name) => {
-  const box = a.h("input", { type: "number", name: key, min: "1", step: "1", inputmode: "numeric", value: String(state[key]) });
-  box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) change(key, +box.value); });
-  return a.h("label", {}, a.h("span", {}, name), box);
-};
-form.append(a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), a.select("gpu", "Card", a.gpuOptions(world).slice(1), state.gpu, (value) => change("gpu", value)), numbered("context", "Context, tokens"), numbered("sequences", "Sequences at once"));
+const numbered = (key, name) => ask.numberField(key, name, state[key], (value) => change(key, value));
+form.append(ask.modelField(models, state.model, (value) => change("model", value)), a.select("gpu", "Card", a.gpuOptions(world).slice(1), state.gpu, (value) => change("gpu", value)), numbered("context", "Context, tokens"), numbered("sequences", "Sequences at once"));
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) { if (state[key] !== value) { state[key] = value; note.hidden = true; draw(); } }
 

@@ -1,6 +1,6 @@
 // Which card for this: a model, its format, context and users against every card, alone or a few together; by price, speed, room and power.
 const search = new URL(import.meta.url).search;
-const [a, r, take] = await Promise.all([import(`./almanac.js${search}`), import(`./reckon.js${search}`), import(`./take.js${search}`)]);
+const [a, r, take, ask] = await Promise.all(["almanac", "reckon", "take", "asking"].map((name) => import(`./${name}.js${search}`)));
 const [world, models, support] = await Promise.all([a.world(), a.models(), a.load("data/support.json")]);
 world.support = support;
 const root = document.getElementById("which");
@@ -48,25 +48,11 @@ state.up_to = +state.up_to;
 if (asked.has("dtype") && !r.shared.dtype.some((d) => d.dtype_id === state.dtype)) { refused.push(`dtype=${state.dtype}`); state.dtype = ""; }
 
 // ---- the fields
-const list = a.h("datalist", { id: "model-names" });
-const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false", "aria-label": "Model", value: state.model });
-const lower = models.id.map((id) => id.toLowerCase());
-input.addEventListener("input", () => {
-  const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean), near = [];
-  for (let i = 0; i < lower.length && near.length < 20; i++) if (terms.every((t) => lower[i].includes(t))) near.push(models.id[i]);
-  list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
-  if (models.id.includes(input.value)) change("model", input.value);
-});
-input.addEventListener("change", () => change("model", input.value.trim()));
-const numbered = (key, name) => {
-  const box = a.h("input", { type: "number", name: key, min: "1", step: "1", inputmode: "numeric", value: String(state[key]) });
-  box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) change(key, +box.value); });
-  return a.h("label", {}, a.h("span", {}, name), box);
-};
+const numbered = (key, name) => ask.numberField(key, name, state[key], (value) => change(key, value));
 const chosen = (key, name, options) => a.select(key, name, options, state[key], (value) => change(key, key === "up_to" ? +value : value));
 const format = a.select("dtype", "Format", [["", ""]], "", (value) => change("dtype", value));
 form.append(
-  a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list), format, numbered("context", "Context, tokens"), numbered("users", "Users at once"), chosen("cache", "Cache in", CACHES),
+  ask.modelField(models, state.model, (value) => change("model", value)), format, numbered("context", "Context, tokens"), numbered("users", "Users at once"), chosen("cache", "Cache in", CACHES),
   chosen("up_to", "Cards together", UP_TO.map((n) => [n, n === 1 ? "one" : `up to ${n}`])), chosen("kind", "Cards", KINDS.map((k) => [k, k === "datacenter" ? "data centre" : k === "unified" ? "unified memory" : k])), chosen("system", "System", r.SYSTEMS), takenBox(), chosen("sort", "Order", Object.entries(ORDERS).map(([id, [name]]) => [id, name])));
 form.addEventListener("submit", (event) => event.preventDefault());
 // What a desktop takes nobody can say for others: it is typed, and taken off every card.

@@ -93,7 +93,8 @@ export class Window {
     }
     const order = ORDERS[sort].by(this);
     rows.sort(order);
-    misses.sort(order);
+    const isKnown = ({ work }) => !data.why?.[work] || Boolean(data.least[work]?.some(Boolean)); // what can be said of it comes first
+    misses.sort((x, y) => isKnown(y) - isKnown(x) || order(x, y));
     return { rows, misses };
   }
 

@@ -14,19 +14,24 @@ from playwright.sync_api import expect
 from pipeline.book.facts import read_measured
 from pipeline.press import build
 from pipeline.render import render, words
-from pipeline.render.data import pictures, tables
+from pipeline.render.data import made, tables
 from tests.browser.conftest import _Quiet, _Server
 from tests.browser.test_model_page import BEYOND, PAPER
 from tests.once import bundled_snapshot
 
 pytestmark = pytest.mark.browser
-# one that generates and reads far, mixture of experts with windows, an encoder of 512 tokens, and two pipelines
+# one that generates and reads far, mixture of experts with windows, an encoder of 512 tokens, two pipelines, one of video, and what
+# hears and speaks: in pieces of 30 seconds, at once, and by weights alone
 MODELS = (
     "Qwen/Qwen3-8B",
     "openai/gpt-oss-20b",
     "sentence-transformers/all-MiniLM-L6-v2",
     "black-forest-labs/FLUX.1-dev",
     "stabilityai/stable-diffusion-xl-base-1.0",
+    "Wan-AI/Wan2.2-T2V-A14B-Diffusers",
+    "openai/whisper-tiny",
+    "facebook/wav2vec2-base-960h",
+    "hexgrad/Kokoro-82M",
 )
 KNOWN = MODELS[:3]
 CARD = "rtx-3090"  # which is not among the common ones
@@ -91,12 +96,17 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
             query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {asked} WHERE placement = $3"
             verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchone()[0]  # noqa: B023, E731
             # what is read off between two sides is never too large, and no less than the sides that were asked
-            assert verdict(side) == "fits" and side >= max(n for n in pictures.SIDES if verdict(n) == "fits")
+            assert verdict(side) == "fits" and side >= max(n for n in made.wishes()[0].sizes if verdict(n) == "fits")
         needs = connection.execute(
             f"SELECT total_bytes FROM pipeline_of($1, {asked} WHERE placement = 'model'", [MODELS[4], 1024]
         ).fetchone()[0]
     assert f"{needs / 2**30:.1f} of" in row.locator("td.rec").inner_text()
-    assert "unknown: text encoder" in page.locator("#window tbody.misses tr", has_text="FLUX.1-dev").inner_text()
+    flux = page.locator("#window tbody.misses tr", has_text="FLUX.1-dev").inner_text()
+    # its transformer alone is 22 GiB, a block of it fits
+    assert (
+        "unknown as a whole. At least 22.2 of 11.6 GiB with all at once" in flux
+        and "config of its text encoder" in flux
+    )
     page.locator("#window select[name=context]").select_option("2048")
     page.wait_for_url("**pixels=2048*")
     miss = page.locator("#window tbody.misses tr", has_text="stable-diffusion-xl").inner_text()
@@ -104,6 +114,43 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
     page.locator("#window select[name=want]").select_option("chat")
     page.wait_for_url(lambda url: "want" not in url)
     assert "at least 8k tokens" in page.locator("#window select[name=context] option:checked").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, folder, width):
+    page = open_page("?gpu=rtx-3060-12gb&want=video&frames=33", width=width)
+    answer, misses = page.locator("#window .answer"), page.locator("#window tbody.misses tr")
+    assert "for 33 frames of 832 × 480 pixels nobody here knows all that any of 1 model needs" in answer.inner_text()
+    asked = "width := 832, height := 480, frames := 33"
+    with released(folder) as connection:
+        parts = connection.execute(
+            f"SELECT sum(weights_bytes) FROM pipeline_stages($1, {asked})", [MODELS[5]]
+        ).fetchone()
+    assert f"At least {parts[0] / 2**30:.1f} of 11.6 GiB with all at once" in misses.inner_text()
+    page.locator("#window select[name=want]").select_option("listen")
+    page.wait_for_url(lambda url: url.endswith("gpu=rtx-3060-12gb&want=listen"))
+    row = page.locator("#window tbody:not(.misses) tr", has_text="wav2vec2")
+    with released(folder) as connection:
+        verdict = lambda n: connection.execute(  # noqa: E731
+            "SELECT verdict FROM fits_on('rtx-3060-12gb', $1, dtype_id := 'fp16', engine_id := 'transformers', audio_seconds := $2)",
+            [MODELS[7], n],
+        ).fetchone()[0]
+        minutes = int(re.match(r"(\d+) min", row.locator("td.cell").first.inner_text())[1])
+        # rounded down to a minute, and read off between two that were worked out
+        assert verdict(60 * minutes) == "fits" and verdict(60 * (minutes + 2)) != "fits"
+        needs = connection.execute(
+            "SELECT total_bytes FROM footprint_of($1, dtype_id := 'fp16', engine_id := 'transformers')", [MODELS[6]]
+        ).fetchone()[0]
+    whisper = page.locator("#window tbody:not(.misses) tr", has_text="whisper-tiny")
+    assert f"{needs / 2**30:.2f} of" in whisper.locator("td.rec").inner_text()
+    assert whisper.locator("td.cell").first.inner_text() == "≥ 1 hour"
+    page.locator("#window select[name=context]").select_option("3600")
+    page.wait_for_url("**seconds=3600")
+    assert "Takes " in misses.filter(has_text="wav2vec2").inner_text()
+    page.locator("#window select[name=want]").select_option("speak")
+    expect(misses).to_contain_text("only its tensors are known")  # its weights, in two bytes each
+    assert "At least 0.15 of 11.6 GiB in fp16" in misses.inner_text() and "seconds=3600" in page.url
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -129,9 +176,11 @@ def test_whoever_changes_the_wish_while_a_file_is_on_its_way_is_answered_for_the
 
 
 def test_pictures_are_told_for_one_card(open_page):
-    page = open_page("?gpu=rtx-3060-12gb&want=pictures&count=2&pixels=1000")
+    page = open_page("?gpu=rtx-3060-12gb&want=pictures&count=2&pixels=1000&frames=80&seconds=x")
     told = page.locator("#window .told").inner_text()
-    assert "count=2" in told and "pixels=1000" in told and "Taken instead" in told
+    assert (
+        all(part in told for part in ("count=2", "pixels=1000", "frames=80", "seconds=x")) and "Taken instead" in told
+    )
     assert page.locator("#window select[name=count]").input_value() == "1"
 
 

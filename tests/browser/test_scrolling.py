@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.many_rows import many_models, sheets
+from tests.browser.swipe import swipe
 
 pytestmark = pytest.mark.browser
 TOP = "document.getElementById('matrix').scrollTop"
@@ -57,18 +58,10 @@ def test_a_swipe_moves_the_table_under_the_finger(long_page):
     page = long_page(width=390, height=844, has_touch=True, is_mobile=True)
     page.locator("#matrix").scroll_into_view_if_needed()
     box = page.locator("#matrix").bounding_box()
-    touch = page.context.new_cdp_session(page)
-    swipe, swipes = min(300, box["height"] - 80), 4
-    x, y = box["x"] + 100, box["y"] + box["height"] - 40
+    far, swipes = min(300, box["height"] - 80), 4
     for _ in range(swipes):
-        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        for step in range(1, 21):
-            point = {"x": x, "y": y - swipe * step / 20}
-            touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-            page.wait_for_timeout(16)
-        page.wait_for_timeout(150)  # held, so that nothing is flung
-        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert 0.6 * swipe * swipes < stands_still(page) <= swipe * swipes
+        swipe(page, box["x"] + 100, box["y"] + box["height"] - 40, far)
+    assert 0.6 * far * swipes < stands_still(page) <= far * swipes
 
 
 def test_on_paper_the_first_rows_stand_on_the_first_sheet(long_page):

@@ -1,12 +1,13 @@
 """What the first screen reads: works instead of copies, and totals to the byte in a file of a few kilobytes."""
 
+import dataclasses
 import json
 import re
 
 import polars as pl
 import pytest
 
-from pipeline.render.data import pictures, window, works
+from pipeline.render.data import made, window, works
 from pipeline.render.data import tables as tables_module
 from pipeline.render.pages.models import ModelPages
 from tests.render.tiny_tables import built
@@ -170,10 +171,24 @@ def test_a_file_holds_what_its_wishes_ask_of_one_sequence(found):
 
 
 def test_a_picture_is_a_line_by_its_side_and_unknown_has_its_reason():
-    row = {"placement": "resident", "weights_bytes": 100, "total_bytes": 150, "error_band": 0.10001}
-    sides = {512: [row], 1024: [row | {"total_bytes": 300}], 2048: [row | {"total_bytes": None, "unknown_reason": "x"}]}
+    wish = dataclasses.replace(made.wishes()[0], sizes=(512, 1024, 2048), usual=1024)
+    row = {"weights_bytes": 100, "total_bytes": 150, "error_band": 0.10001}
+    none = {key: {"total_bytes": None, "unknown_reason": "x"} for key in wish.columns}
+    sides = {512: none | {"resident": row}, 1024: none | {"resident": row | {"total_bytes": 300}}, 2048: none}
     axes = []
-    lines, _why = pictures._lines(sides, axes, str.upper)
+    lines, why = made.lines_of(sides, wish, axes, str.upper)
     assert axes == [[512, 1024]] and lines[0] == [0, 100, [0, 0], [50, 150], [0.1001, 0.1001]]
-    unknown = {1024: [{"placement": name, "total_bytes": None, "unknown_reason": "y"} for name in pictures.PLACEMENTS]}
-    assert pictures._lines(unknown, axes, str.upper) == ([None] * 3, "Y")
+    assert lines[1:] == [None, None] and why == ""  # one way is known
+    assert made.lines_of({1024: none}, wish, axes, str.upper) == ([None] * 3, "X")
+
+
+def test_what_is_made_has_a_size_of_its_own_and_columns_that_are_known(found):
+    wishes = made.wishes()
+    assert [wish.unit for wish in wishes] == ["pixels", "frames", "seconds", "seconds"]
+    formats = {s.dtype_id for s in found.book.scenarios if s.engine_id == made.ENGINE and s.phase_id == "inference"}
+    for wish in wishes:
+        assert wish.usual in wish.sizes and list(wish.sizes) == sorted(wish.sizes)
+        assert set(wish.columns) <= (set(made.PLACEMENTS) if wish.kind == "pipeline" else formats)
+        # a size that is asked for in one wish is one of the other that has the same unit: the address holds it for both
+        assert all(other.sizes == wish.sizes for other in wishes if other.unit == wish.unit)
+    assert not {w.name for w in wishes} & {w.name for w in found.wishes}

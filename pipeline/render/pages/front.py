@@ -12,8 +12,9 @@ import polars as pl
 from markupsafe import Markup
 
 from pipeline.render import words
-from pipeline.render.data import cards, limits, pictures
+from pipeline.render.data import cards, limits
 from pipeline.render.data.book import Book
+from pipeline.render.data.made import MadeFiles
 from pipeline.render.data.rules import in_columns, in_python
 from pipeline.render.data.window import Window, cache_read, totals
 from pipeline.render.draw import plot
@@ -30,13 +31,13 @@ class Front:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
         self.window = Window(book, pages.paths)
-        self.pictures = pictures.file(book, pages.paths)
+        self.made = MadeFiles(book, pages.paths, self.window.members)
         by_id = {g["gpu_id"]: g for g in book.gpus}
         self.card = by_id.get(EXAMPLE) or book.common[0]
 
     def files(self) -> dict[str, str]:
         """What the browser reads below `data/window/`."""
-        return self.window.files() | ({f"{pictures.NAME}.json": self.pictures} if self.pictures else {})
+        return self.window.files() | self.made.texts
 
     def values(self) -> dict:
         """What the template asks."""
@@ -48,11 +49,7 @@ class Front:
             "wishes": json.dumps(
                 [
                     *([w.name, w.label, w.file, w.context_tokens] for w in self.window.wishes),
-                    *(
-                        [[pictures.NAME, pictures.LABEL, pictures.NAME, pictures.SIDE, "pixels"]]
-                        if self.pictures
-                        else []
-                    ),
+                    *([w.name, w.label, w.file, w.usual, w.unit, w.sizes, w.side] for w in self.made.wishes),
                 ],
                 ensure_ascii=False,
             ),

@@ -61,6 +61,24 @@ RULES = (
         r"a diffusion pipeline runs in stages: .*",
         "this is a pipeline of several models that run in stages: it is asked by the size of a picture, not by tokens",
     ),
+    # parts of pipelines, by what they do
+    (r"\bvae: ", "autoencoder: "),
+    (r"\b(transformer|unet)_2: ", "second denoiser: "),
+    (r"\b(text|image)_encoder_(\d): ", "$1 encoder $2: "),
+    (r"\b(text|image)_encoder: ", "$1 encoder: "),
+    (
+        r"\b(autoencoder|denoiser|[a-z]+ denoiser|[a-z]+ encoder|[a-z]+ encoder \d): the snapshot does not record the config of this component",
+        "the config of its $1 is not at hand",
+    ),
+    (
+        r"\b(autoencoder|denoiser|[a-z]+ denoiser|[a-z]+ encoder|[a-z]+ encoder \d): what this part holds while it runs is not established yet",
+        "what its $1 holds while it runs is not known yet",
+    ),
+    (
+        r"\b(autoencoder|denoiser|[a-z]+ denoiser|[a-z]+ encoder|[a-z]+ encoder \d): what (\w+) holds while it runs is not established yet",
+        "what its $1 ($2) holds while it runs is not known yet",
+    ),
+    (r"\bautoencoder: autoencoder '(\w+)' is not described yet", "its autoencoder ($1) is not described yet"),
     (r"expert_parallel (\d+) does not divide", "$1 expert-parallel GPUs do not divide"),
     (
         r"(\d+) (attention heads|experts) do not divide by (?:tensor|expert)_parallel (\d+)",

@@ -62,6 +62,9 @@ class Prose:
         rows = {s.dtype_id: s for s in self.book.rows(["inference"], **self.book.default("inference"))}
         return next((rows[d] for d in MATRIX_DTYPES if d in rows), next(iter(rows.values()), None))
 
+    def slot_early(self, _argument) -> str:
+        return self._render("early.html", version=self.version, wish=self.front.window.wishes[0])
+
     def slot_front(self, _argument) -> str:
         return self._render("front.html", version=self.version, **self.front.values())
 

@@ -1,0 +1,287 @@
+"""What the first screen reads where the size of a wish is no number of tokens (site/made.csv): pictures by their side in pixels, videos by
+frames, speech by seconds of sound; in the form of data/window.py.
+
+    pipeline   a column is a way to place the parts of a diffusion pipeline (`pipeline_of`), the fastest first
+    sound      a column is a format in Transformers (`footprints_in`, with so many seconds)
+
+What is not known is told with its reason, and with what is known of it: `least` are bytes that a column needs at least, the known
+parts or the weights alone. A total grows with every size at least as fast as the line between two of them (with the square of a
+side), so that what is read off that line is never too little.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+from pipeline import ROOT
+from pipeline.base.readonly import reading
+from pipeline.render.data.book import Book
+
+MADE = ROOT / "site" / "made.csv"
+DTYPE, ENGINE = "bf16", "transformers"  # diffusers runs on the PyTorch that Transformers does
+# the formulas do not cover what a picture that goes in takes
+GIVEN = "it works on a picture that is given, and what that takes is not worked out"
+PLACEMENTS = {"resident": "all at once", "model": "one part at a time", "sequential": "one module at a time"}
+BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
+SHORT = 512  # tokens of text where nothing but the text is known
+
+Rows = dict[str, dict]  # by column: weights_bytes, total_bytes, error_band, unknown_reason and, where told, least_bytes
+
+
+@dataclass(frozen=True)
+class Made:
+    """What somebody wants to have made: in which unit it is measured, and whom it is asked of."""
+
+    name: str
+    label: str
+    file: str
+    unit: str
+    sizes: tuple[int, ...]
+    usual: int
+    side: tuple[int, int] | None  # of a picture, where the size is something else
+    multiple: int
+    kind: str
+    columns: tuple[str, ...]
+    tasks: tuple[str, ...]
+    classes: str  # a pattern that the class of a pipeline's denoiser holds; empty: of no other wish
+
+
+def wishes() -> list[Made]:
+    """The rows of site/made.csv."""
+    with MADE.open(encoding="utf-8", newline="") as lines:
+        return [
+            Made(
+                *(row[key] for key in ("wish", "label", "file", "unit")),
+                tuple(int(n) for n in row["sizes"].split()),
+                int(row["usual"]),
+                (int(row["width"]), int(row["height"])) if row["width"] else None,
+                int(row["multiple"]),
+                row["kind"],
+                tuple(row["columns"].split()),
+                tuple(row["tasks"].split()),
+                row["classes"],
+            )
+            for row in csv.DictReader(lines)
+        ]
+
+
+class MadeFiles:
+    """The files of all such wishes, below `data/window/`; of a release without the formulas there are none."""
+
+    def __init__(self, book: Book, paths: dict[str, str], members: dict[int, list[int]]) -> None:
+        self.book, self.paths, self.members = book, paths, members
+        self.by_name = {m["model_id"]: m for m in book.models}
+        self.place = {m["model_id"]: i for i, m in enumerate(book.models)}
+        self.all = wishes()
+        with reading(book.folder / "almanac.duckdb") as connection:
+            known = "SELECT DISTINCT function_name FROM duckdb_functions()"
+            formulas = {name for (name,) in connection.execute(known).fetchall()}
+            asked = {
+                "pipeline": (self._pipelines, "pipeline_of" in formulas),
+                "sound": (self._sound, "footprints_in" in formulas),
+            }
+            found = {w: asked[w.kind][0](connection, w) if asked[w.kind][1] else {} for w in self.all}
+        self.texts = {f"{w.file}.json": self._file(w, of) for w, of in found.items() if of}
+        self.wishes = [w for w in self.all if f"{w.file}.json" in self.texts]
+
+    def _downloads(self, name: str) -> int:
+        place = self.place.get(name)
+        same = self.members.get(place, [place]) if place is not None else []
+        return sum(self.book.models[i]["downloads_30d"] or 0 for i in same)
+
+    def _file(self, wish: Made, found: dict[str, dict[int, Rows]]) -> str:
+        names = sorted(found, key=lambda name: (-self._downloads(name), name))
+        axes: list[list[int]] = []
+        shapes, why, least = [], [], []
+        for name in names:
+            lines, reason = lines_of(found[name], wish, axes, self.book.plainly)
+            shapes.append(lines)
+            why.append(reason)
+            rows = found[name][wish.usual]
+            least.append([rows[c].get("least_bytes") for c in wish.columns] if reason else None)
+        models = [self.by_name.get(name, {}) for name in names]
+        own = self.members.get
+        return json.dumps(
+            {
+                "columns": [
+                    ("inference", DTYPE, ENGINE, c) if wish.kind == "pipeline" else ("inference", c, ENGINE)
+                    for c in wish.columns
+                ],
+                "words": [PLACEMENTS.get(c, c) for c in wish.columns],
+                "main": len(wish.columns),
+                "multiple": wish.multiple,
+                "wishes": [
+                    {
+                        "name": wish.name,
+                        "label": wish.label,
+                        "asked": list(range(len(wish.columns))),
+                        "tasks": [0],
+                        "named": "",
+                        "not": "",
+                        "context": wish.usual,
+                    }
+                ],
+                "axes": axes,
+                "shapes": shapes,
+                "why": why,
+                "least": least,
+                "shape": list(range(len(names))),
+                "id": names,
+                "paths": {k: self.paths[n] for k, n in enumerate(names) if n in self.paths and self.paths[n] != n},
+                "pages": [int(name in self.by_name) for name in names],
+                "size": [None if wish.kind == "pipeline" else _millions(m["parameter_count"]) for m in models],
+                "made": [(m.get("created_at") or "")[:7] for m in models],
+                "more": [len(own(self.place.get(name), [0])) - 1 for name in names],
+                "context": [None] * len(names),
+                "tasks": [wish.name],
+                "task": [0] * len(names),
+            },
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+
+    # ---- diffusion pipelines
+
+    def _pipelines(self, connection, wish: Made) -> dict[str, dict[int, Rows]]:
+        classes: dict[str, str] = {}
+        for component in self.book["component"]:
+            classes.setdefault(component["model_id"], "")
+            if component["pipeline_part"] == "denoiser":
+                classes[component["model_id"]] = component["class_name"] or ""
+        mine = [name for name in sorted(classes) if self._wish_of(name, classes[name]) is wish]
+        found = _placed(connection, mine, wish)
+        for name in mine:
+            if not (self.by_name.get(name, {}).get("pipeline_tag") or "").startswith("image-"):
+                continue
+            for row in (
+                row for rows in found[name].values() for row in rows.values() if row["total_bytes"] is not None
+            ):
+                row |= {"total_bytes": None, "unknown_reason": GIVEN, "least_bytes": row["weights_bytes"]}
+        for model in self.book.models:  # what nobody has taken to parts
+            if model["pipeline_tag"] in wish.tasks and model["model_id"] not in classes:
+                row = {"total_bytes": None, "unknown_reason": self._own(model["model_id"]) or "its parts are not known"}
+                found[model["model_id"]] = {wish.usual: dict.fromkeys(wish.columns, row)}
+        return found
+
+    def _wish_of(self, name: str, denoiser: str) -> Made | None:
+        of = [wish for wish in self.all if wish.kind == "pipeline"]
+        task = self.by_name.get(name, {}).get("pipeline_tag")
+        named = next((w for w in of if (w.classes and re.search(w.classes, denoiser)) or task in w.tasks), None)
+        return named or next((w for w in of if not w.classes), None)
+
+    # ---- sound
+
+    def _sound(self, connection, wish: Made) -> dict[str, dict[int, Rows]]:
+        """By work and seconds what each format needs. Who reads a window of a fixed length needs the same for all: it reads the next one
+        after it."""
+        models = self.book.models
+        mine = [models[i]["model_id"] for i in self.members if models[i]["pipeline_tag"] in wish.tasks]
+        if not mine:
+            return {}
+        names = connection.execute(
+            "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
+        ).fetchone()[0]
+        given = {
+            "model_id": "model_id", "dtype_id": "dtype_id", "engine_id": f"'{ENGINE}'", "phase_id": "'inference'",
+            "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({SHORT}, max_context_tokens), NULL)",
+        }  # fmt: skip
+        asked = ", ".join(f'{given.get(name, "NULL")} AS "{name}"' for name in names)
+        formats = list(wish.columns)
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE sound_asked AS SELECT {asked} FROM (SELECT model_id, max_context_tokens FROM model "
+            "WHERE list_contains($1, model_id)), (SELECT unnest($2::VARCHAR[]) AS dtype_id), (SELECT unnest($3::DOUBLE[]) AS seconds)",
+            [mine, formats, [None, *wish.sizes]],
+        )
+        result = connection.execute(
+            "SELECT model_id, audio_seconds, dtype_id, weights_bytes, total_bytes, error_band, unknown_reason, "
+            "kv_cache_bytes FROM footprints_in('sound_asked', 'inference', is_plain := false)"
+        )
+        keys = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
+        told: dict[str, dict[int | None, Rows]] = {}
+        for model, seconds, dtype, *values in result.fetchall():
+            of = told.setdefault(model, {}).setdefault(None if seconds is None else int(seconds), {})
+            of[dtype] = dict(zip(keys, values, strict=True))
+        fixed = "SELECT model_id FROM tower WHERE component = 'encoder' AND grid = 'fixed'"
+        windows = {model for (model,) in connection.execute(fixed).fetchall()}
+        found = {}
+        for name in mine:
+            plain = told[name].pop(None)
+            for rows in told[name].values():
+                for dtype, row in rows.items():
+                    if row["total_bytes"] is None and name in windows and wish.name == "listen":
+                        rows[dtype] = plain[dtype]
+                    elif row["total_bytes"] is None:
+                        row["unknown_reason"] = self._own(name) or row["unknown_reason"]
+                        row["least_bytes"] = plain[dtype]["total_bytes"] or self._weights(name, dtype)
+            found[name] = told[name]
+        return found
+
+    def _own(self, name: str) -> str:
+        """What the model itself says of why nothing is known of it; empty where something is."""
+        model = self.by_name[name]
+        return (model["anatomy_note"] or "") if model["anatomy_grade"] == "unknown" else ""
+
+    def _weights(self, name: str, dtype: str) -> int | None:
+        count = self.by_name[name]["parameter_count"]
+        return count * BYTES[dtype] if count and dtype in BYTES else None
+
+
+def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Rows]]:
+    """The rows of `pipeline_of` by pipeline, size and placement; of what is unknown the parts that are known."""
+    width, height, frames = (*wish.side, "asked.size") if wish.side else ("asked.size", "asked.size", 1)
+    asked = f"asked.model_id, dtype_id := '{DTYPE}', width := {width}, height := {height}, frames := {frames}"
+    given = "(SELECT unnest($1::VARCHAR[]) AS model_id) AS model, (SELECT unnest($2::INTEGER[]) AS size) AS sizes"
+    several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
+    result = connection.execute(
+        f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}) AS told", [names, list(wish.sizes)]
+    )
+    columns = [column[0] for column in result.description][2:]
+    found: dict[str, dict[int, Rows]] = {}
+    for name, size, *values in result.fetchall():
+        row = dict(zip(columns, values, strict=True))
+        found.setdefault(name, {}).setdefault(size, {})[row["placement"]] = row
+    least = f"""
+        SELECT asked.model_id, {{'resident': sum(part.weights_bytes), 'model': max(part.weights_bytes),
+            'sequential': max(part.leaf_bytes)}} {several}, pipeline_stages({asked}) AS part GROUP BY ALL
+    """
+    for name, parts in connection.execute(least, [names, [wish.usual]]).fetchall():
+        for placement, row in found[name][wish.usual].items():
+            if row["total_bytes"] is None:
+                row["least_bytes"] = parts[placement]
+    return found
+
+
+def lines_of(
+    by_size: dict[int, Rows], wish: Made, axes: list[list[int]], plainly: Callable[[str], str]
+) -> tuple[list, str]:
+    """A line for each column, or None, and then why."""
+    lines, reason = [], ""
+    for column in wish.columns:
+        rows = [(size, of[column]) for size, of in sorted(by_size.items())]
+        known = [(size, row) for size, row in rows if row["total_bytes"] is not None]
+        if not known:
+            lines.append(None)
+            reason = reason or next((plainly(row["unknown_reason"]) for size, row in rows if size == wish.usual), "")
+            continue
+        at = [size for size, _row in known]
+        if at not in axes:
+            axes.append(at)
+        weights = known[0][1]["weights_bytes"]
+        held = [row.get("kv_cache_bytes") or 0 for _size, row in known]
+        rest = [row["total_bytes"] - weights - cache for (_size, row), cache in zip(known, held, strict=True)]
+        bands = [ceil(row["error_band"] * 1e4) / 1e4 for _size, row in known]
+        lines.append([axes.index(at), weights, _steps(held), _steps(rest), bands])
+    return lines, "" if any(lines) else reason
+
+
+def _steps(values: list[int]) -> list[int]:
+    return [b - a for a, b in zip([0, *values], values, strict=False)]
+
+
+def _millions(size: int | None) -> float | None:
+    return size and float(f"{size / 1e6:.4g}")
