@@ -37,6 +37,7 @@ ENUMS = {
     "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces"),
     "logits_of": ("last", "all"),
     "rotations_in": ("model", "layers"),
+    "file_part": ("whole", "denoiser", "text_encoder", "vae", "adapter", "detector"),
     "gap": ("load", "memory", "packing", "speed"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
@@ -220,6 +221,13 @@ FACTS = _tables(
         "ollama_name ollama_size is_latest base_name dtype_id? file_bytes note? source",
     ),
     _table(
+        "repository_file",
+        "Repositories that hold several models, or parts of one, as single files: a row for each file of which its size or the model "
+        "that it is a copy of is known.",
+        "model_id file_name",
+        "model_id file_name file_part of_model_id? dtype_id? file_bytes? note? source locator",
+    ),
+    _table(
         "support",
         "Which engines run which formats on which cards: lists are separated by spaces and may hold patterns (gguf-*); what is "
         "empty is not asked for, the lowest rank wins.",
@@ -363,7 +371,7 @@ PUBLISHED = _tables(
         "model_id",
         "model_id revision? pipeline_tag? library? license? is_gated? downloads_30d? likes? family? model_type? "
         "architecture? parameter_count? stored_parameter_count? active_parameter_count? max_context_tokens? "
-        "trained_context_tokens? anatomy_grade anatomy_note? is_shape_confirmed? stored_parameter_note? stored_format? "
+        "trained_context_tokens? anatomy_grade anatomy_note? holds? is_shape_confirmed? stored_parameter_note? stored_format? "
         "stored_bytes? stored_unknown_reason? hidden_size? layer_count? vocab_size? is_head_tied? norm_kind? is_block_parallel? "
         "has_flash_attention? hidden_dropout? attention_dropout? base_model_id? created_at? facts_as_of config_kind? "
         "config_source? sources",
@@ -457,6 +465,7 @@ PUBLISHED = _tables(
             "program",
             "repository_name",
             "ollama_tag",
+            "repository_file",
             "support",
             "engine_memory",
             "engine_window",

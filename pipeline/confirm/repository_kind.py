@@ -30,14 +30,20 @@ def kind_of(library: str | None) -> RepositoryKind | None:
 
 def words_on(model_id: str, library: str | None) -> str | None:
     """What it holds, where it is neither one model nor a copy of one."""
-    kind = kind_of(library)
-    return _holds().get(model_id.lower()) or (kind.words if kind else None) or None
+    kind, held = kind_of(library), _holds().get(model_id.lower())
+    return (held and held["words"]) or (kind.words if kind else None) or None
+
+
+def parts_of(model_id: str) -> str | None:
+    """The one model whose parts a repository of single files holds, in several formats."""
+    held = _holds().get(model_id.lower())
+    return (held and held["copy_of"]) or None
 
 
 @cache
-def _holds() -> dict[str, str]:
+def _holds() -> dict[str, dict[str, str]]:
     with HOLDS.open(newline="", encoding="utf-8") as file:
-        return {row["model_id"].lower(): row["words"] for row in csv.DictReader(file)}
+        return {row["model_id"].lower(): row for row in csv.DictReader(file)}
 
 
 @cache

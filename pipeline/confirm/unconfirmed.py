@@ -4,7 +4,8 @@ Where no exact total is published, a shape that is not a model's own can be comp
 
     table      what a library that names this very checkpoint says of it
     dims       the largest of the known models that share the type and all published dims with it
-    base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container
+    base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container,
+               or its parts as single files (repository_holds.csv)
 
 and none of them where something speaks against it: an estimate of its size or a size in its name that is another, a task that needs a
 tower which the shape has not, a type with experts (of which no published dim tells the number) without a size in its name, dims that
@@ -23,7 +24,7 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.completing import DIMS_ONLY
 from pipeline.confirm.grade import Graded, basis, derived
 from pipeline.confirm.lenders import Confirmed, Lenders
-from pipeline.confirm.repository_kind import COPY, kind_of
+from pipeline.confirm.repository_kind import COPY, kind_of, parts_of
 from pipeline.confirm.stored import TOWERS
 from pipeline.hub.record import Record
 
@@ -77,6 +78,8 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
     elif (record.config is None or record.config_kind == DIMS_ONLY) and (lender := _copied(lenders, record)):
         how = f"is a copy for {kind_of(record.library).program}, where other programs load the original"
         yield lenders.lent(record, lender), f"As {lender.model_id}, of which it {how}; {NOT_CONFIRMED}"
+    elif record.config is None and (lender := lenders.known.get((parts_of(record.model_id) or "").lower())):
+        yield lenders.lent(record, lender), f"As {lender.model_id}, whose parts it holds as single files; {NOT_CONFIRMED}"
     elif record.config is None and (lender := _tuned(lenders, record)):
         yield lenders.lent(record, lender), f"As {lender.model_id}, which it was fine-tuned from; {NOT_CONFIRMED}"
 

@@ -25,6 +25,7 @@ from pipeline.confirm.borrowing import Lenders, lent_on, settled
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.header import Census
 from pipeline.confirm.header_grade import grade_with_header
+from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored_parts import Part
 from pipeline.confirm.ties import Kin, kin_of, with_tie
 from pipeline.hub.careful import problem_of
@@ -157,6 +158,7 @@ def _model_row(
         "family": _family(row["model_type"]),
         "anatomy_grade": graded.grade,
         "anatomy_note": graded.note,
+        "holds": None if graded.anatomy else words_on(record.model_id, record.library),
         "is_shape_confirmed": graded.is_confirmed if graded.anatomy else None,
         "stored_parameter_note": graded.stored_note,
         "stored_format": graded.stored_format,

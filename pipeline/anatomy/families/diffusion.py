@@ -84,19 +84,46 @@ def read_flux(fields: Fields) -> Anatomy:
     return finish(fields, part, hidden, layers + single)
 
 
-def flux_blocks(part: Part, layers: int, single: int, hidden: int, heads: int, head_dim: int, width: int) -> None:
+def flux_blocks(
+    part: Part, layers: int, single: int, hidden: int, heads: int, head_dim: int, width: int, *, modulated: bool = True
+) -> None:
     """Joint blocks, then single ones whose feed-forward runs beside attention into one output matrix."""
-    part.linear("modulation", hidden, 6 * hidden, layers=layers, count=2)
+    if modulated:
+        part.linear("modulation", hidden, 6 * hidden, layers=layers, count=2)
+        part.linear("modulation", hidden, 3 * hidden, layers=single)
     streams(part, layers, hidden, heads, norm=head_dim)
     for _ in range(2):
         part.mlp(layers, hidden, width)
-    part.linear("modulation", hidden, 3 * hidden, layers=single)
     for role in ("attention_q", "attention_k", "attention_v"):
         part.linear(role, hidden, hidden, layers=single)
     part.norm(head_dim, layers=single, count=2, bias=False)
     part.linear("ffn_up", hidden, width, layers=single)
     part.linear("attention_ffn_o", hidden + width, hidden, layers=single)
     note(part, single, hidden, heads)
+
+
+@family("ChromaTransformer2DModel")
+def read_chroma(fields: Fields) -> Anatomy:
+    """FLUX whose blocks have no modulation of their own: one small network works out all of it."""
+    fields = fields.but({"num_attention_heads": fields.count("num_attention_heads", default=24)})
+    hidden, heads, head_dim = width_of(fields)
+    layers, single = fields.repeats("num_layers", default=19), fields.repeats("num_single_layers", default=38)
+    inputs, part = fields.count("in_channels", default=64), denoiser()
+    guide, waves = (
+        fields.count("approximator_hidden_dim", default=5120),
+        fields.count("approximator_num_channels", default=64),
+    )
+    steps = fields.repeats("approximator_layers", default=5)
+    part.linear("modulation", waves, guide)
+    part.linear("modulation", guide, guide, layers=steps, count=2)
+    part.norm(guide, layers=steps, bias=False)
+    part.linear("modulation", guide, hidden)
+    part.linear("context_embedding", fields.count("joint_attention_dim", default=4096), hidden)
+    part.linear("patch_embedding", inputs, hidden)
+    flux_blocks(part, layers, single, hidden, heads, head_dim, 4 * hidden, modulated=False)
+    outputs = fields.count("out_channels", default=inputs) * fields.count("patch_size", default=1) ** 2
+    part.linear("patch_output", hidden, outputs)
+    return finish(fields, part, hidden, layers + single)
 
 
 @family("Flux2Transformer2DModel")
