@@ -97,7 +97,7 @@ def _foreseen() -> tuple[type[BaseException], ...]:
         "pipeline.cli.own": ("OwnModelError",),
         "pipeline.render.shell": ("MkDocsError",),
         "pipeline.render.pages.redirects": ("RedirectError",),
-        "pipeline.press.build": ("FormulaError",),
+        "pipeline.press.formulas": ("FormulaError",),
         "pipeline.press.same_bytes": ("WriteError",),
         "pipeline.press.sources": ("UnknownName",),
     }

@@ -28,7 +28,7 @@ from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.hub.store import Store
 from pipeline.hub.traffic import HubError, Unavailable
-from pipeline.press import accuracy, brought, build, changes, checks, hosting, manifest
+from pipeline.press import accuracy, brought, build, changes, checks, formulas, hosting, manifest
 from pipeline.press import publish as publishing
 from pipeline.press.anatomise import anatomise
 from pipeline.press.packs import Packs
@@ -186,8 +186,8 @@ def hosting_of(site: Path, host: str | None = None) -> int:
 def compare(snapshot: Snapshot) -> None:
     """Prints our error against the published measurements, from the book as it stands; nothing is written."""
     with duckdb.connect() as connection, interruptible(connection):
-        build.load(connection, read_facts(), {**anatomise(snapshot, bar), "measured": read_measured()})
-        build.run_sql(connection)
+        formulas.load(connection, read_facts(), {**anatomise(snapshot, bar), "measured": read_measured()})
+        formulas.run_sql(connection)
         accuracy.fill_accuracy(connection)
         print(accuracy.shown(connection), flush=True)
 

@@ -1,12 +1,14 @@
 """The almanac of no model: facts, formulas as they are asked, and the statements that make what is known of a model. Whoever brings a model of
 his own is answered from a copy of it, and formulas are not read and written anew for each question.
 
-It is kept in a folder for caches, under the fingerprint of all that it is made of; other files of its kind are removed there.
+It is kept in a folder for caches, under the fingerprint of all that it is made of; other files of its kind are removed there. A build begins with
+it too, and keeps it among its packs.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import re
 import shutil
 import tempfile
@@ -19,11 +21,12 @@ import polars as pl
 from pipeline import ROOT
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build
+from pipeline.press import formulas
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
-from pipeline.press.packs import fingerprint
+from pipeline.press.packs import Packs, fingerprint
 
+KEPT = "blank.duckdb"  # among packs
 REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order
 # the tables that a statement reads, and the macros that it calls
 _READ = re.compile(r"(?:\b(?:FROM|JOIN)\s+|,\s*)(\w+)|(\w+\()")
@@ -33,23 +36,38 @@ _TEMPORARY = re.compile(r"\s*CREATE OR REPLACE TEMP ")
 def make(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes it in an empty database."""
     frames = anatomise(Snapshot(ROOT, datetime.date.min, "", (), {}))
-    build.load(connection, read_facts(), {**frames, "measured": read_measured()})
-    statements = build.run_sql(connection)
+    formulas.load(connection, read_facts(), {**frames, "measured": read_measured()})
+    statements = formulas.run_sql(connection)
     derived = flatten(connection)
-    remade = [*_of_models(statements, frames), derived]
-    connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, statement VARCHAR)")
-    connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?)", list(enumerate(remade)))
+    remade = [*_of_models(statements, frames), ("", derived)]
+    connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, file VARCHAR, statement VARCHAR)")
+    connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?, ?)", [(i, *one) for i, one in enumerate(remade)])
 
 
 def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Puts models into a copy: the rows of their anatomy, and what is made of them."""
+    """Puts models into a copy: the rows of their anatomy, and what is made of them. Raises FormulaError."""
     for name, frame in frames.items():
         connection.register("incoming", frame.to_arrow())
         connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
         connection.unregister("incoming")
-    for (statement,) in connection.execute(f"SELECT statement FROM {REMADE} ORDER BY place").fetchall():
-        connection.execute(statement)
+    remade = connection.execute(f"SELECT file, statement FROM {REMADE} ORDER BY place").fetchall()
+    for file, statement in remade:
+        formulas.run_of(formulas.SQL / file, connection.execute, statement)
     connection.execute(f"DROP TABLE {REMADE}")
+
+
+def begin(database: Path, packs: Packs | None) -> None:
+    """Makes a new file of it, or copies what `packs` hold."""
+    key = hashlib.sha256(f"{KEPT} {fingerprint()}".encode()).hexdigest()
+    known = packs.places([key]) if packs else {}
+    content = packs.content(known[key], KEPT) if known else None
+    if content is not None:
+        database.write_bytes(content)
+        return
+    with duckdb.connect(str(database)) as connection:
+        make(connection)
+    if packs:
+        packs.put_files([key], {KEPT: database.read_bytes()})
 
 
 def copied(folder: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -115,12 +133,12 @@ def kept(folder: Path) -> Path | None:
     return path
 
 
-def _of_models(statements: Mapping[str, build.Statement], frames: Iterable[str]) -> list[str]:
-    """What makes the tables that are not the same whatever models there are, and those that no file keeps, in their order."""
+def _of_models(statements: Mapping[str, formulas.Statement], frames: Iterable[str]) -> list[tuple[str, str]]:
+    """What makes the tables that are not the same whatever models there are, and those that no file keeps, in their order: file and text."""
     changing, made = set(frames), []
     for name, one in statements.items():  # each after those that it needs
         if not changing.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
             changing.add(name)
         if one.kind == "TABLE" and (name in changing or _TEMPORARY.match(one.code)):
-            made.append(one.text)
+            made.append((one.path.relative_to(formulas.SQL).as_posix(), one.text))
     return made

@@ -20,7 +20,7 @@ from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import ENUMS
 from pipeline.hub.crawl import Brought
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build
+from pipeline.press import formulas
 from pipeline.press.anatomise import anatomise
 
 UNKNOWN, NOT_KNOWN = "unknown", "not known"  # a grade; in place of a verdict
@@ -80,8 +80,8 @@ def _verdicts(frames: Frames, models: list[str]) -> Verdicts:
     held = {name: frame.filter(pl.col("model_id").is_in(models)) for name, frame in frames.items()}
     grid = scenario_grid(facts["scenario_set"].filter(purpose="opening")).drop("least_parameter_count")
     with duckdb.connect() as connection, interruptible(connection):
-        build.load(connection, facts, {**held, "measured": read_measured()})
-        build.run_sql(connection)
+        formulas.load(connection, facts, {**held, "measured": read_measured()})
+        formulas.run_sql(connection)
         connection.register("grid", grid.to_arrow())
         connection.execute(
             """CREATE TEMP TABLE opened AS

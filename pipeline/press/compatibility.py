@@ -1,53 +1,52 @@
-"""The one big product, scenario × GPU, as a Parquet file: the rows of the view `compatibility`, streamed.
+"""The one big product, scenario × GPU, as a Parquet file: the rows of the view `compatibility`, a block of models at a time.
 
-polars writes it several times faster than COPY and in flat memory. The verdicts are by the same text as the view's, translated to columns of
+A block is a group of rows of the file, so that memory stays flat, and it is kept by what it is made of: one of which nothing changed is copied
+as it is. Where blocks end is told by the ids of models alone: a model that comes or goes changes its own block, not those after it.
+
+polars writes a block several times faster than COPY. The verdicts are by the same text as the view's, translated to columns of
 polars; a test holds file and view equal. Cards that give the same, or that do not run it for the same reason, are judged once: a card that is only
 another chip with the same memory costs a line and no verdict.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
-from pipeline.book.schema import PUBLISHED
+from pipeline.book.schema import ENUMS, PUBLISHED
+from pipeline.press.lookup import content_of
+from pipeline.press.packs import Packs, fingerprint
+from pipeline.press.splice import Spliced
 from pipeline.render.data.column_words import chain
 from pipeline.render.data.rules import in_columns
 
-ROW_GROUP_ROWS = 1_000_000
+# models of a block: of the ten or so that most have, nearly a million rows are made
+_LEAST_MODELS, _MOST_MODELS, _ENDS_OF = 5, 15, 8
+# blocks whose scenarios are gathered in one question: that is planned anew each time
+_BLOCKS_PER_STEP = 16
+KEPT = "compatibility.parquet"  # the file of a block among what is kept
 # different on every row: they would be nine tenths of the bytes
 DERIVED = ("max_context_tokens", "max_sequences")
 _COLUMNS = [name for name in PUBLISHED["compatibility"].column_names if name not in DERIVED]
 _MADE = ("gpu_id", "total_bytes", "gpu_count_needed", "sharding", "verdict", "unknown_reason")
 _SCENARIO = [name for name in _COLUMNS if name not in _MADE]
+_TEXTS = [c.name for c in PUBLISHED["compatibility"].columns if c.type == "string" and c.name in _COLUMNS]
 FIELDS = ("gpu_count", "sharding", "total", "need")  # of a row of `totals`
-# the few values of these repeat on every row; as categories they cost an integer each until they are written
-_REPEATED = (
-    "dtype_id",
-    "phase_id",
-    "engine_id",
-    "kv_dtype_id",
-    "optimizer_id",
-    "precision",
-    "checkpointing",
-    "unknown_reason",
-    "running",
-)
 # What decides whether a card runs a scenario, as one word: engine, format as it runs, phase, kind of attention.
-_RUNNING = "concat_ws(' ', engine_id, running_format(m, dtype_id), phase_id, attention)"
+_RUNS = ("engine_id", "running_id", "phase_id", "attention")
 # For every such word the cards that share a verdict: those that give the same, and those that do not run it for one reason.
-_CARDS = f"""
-WITH asked AS (
-    SELECT DISTINCT f.engine_id, running_format(m, f.dtype_id) AS dtype_id, f.phase_id, f.attention, {_RUNNING} AS running
-    FROM footprint AS f JOIN model AS m USING (model_id)
-),
-judged AS (
+_CARDS = """
+WITH judged AS (
     SELECT running, gpu.gpu_id, card_reason(r) AS card_reason, iif(card_reason IS NULL, gpu.capacity_bytes, NULL) AS capacity_bytes
     FROM asked JOIN gpu ON true
     LEFT JOIN runs_on AS r
-        ON r.engine_id = asked.engine_id AND r.dtype_id = asked.dtype_id AND r.phase_id = asked.phase_id
+        ON r.engine_id = asked.engine_id AND r.dtype_id = asked.running_id AND r.phase_id = asked.phase_id
         AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
 )
 SELECT running, capacity_bytes, card_reason, list(gpu_id ORDER BY gpu_id) AS gpu_id
@@ -55,40 +54,135 @@ FROM judged GROUP BY ALL ORDER BY running, capacity_bytes NULLS LAST, card_reaso
 """
 
 
-def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """Writes the file, sorted by scenario and then by what the card gives: rows that say the same stand together. Returns its rows."""
-    scenarios = _scenarios(connection)
-    cards = (
-        connection.sql(_CARDS)
-        .pl()
-        .with_columns(
-            pl.col("running", "card_reason").cast(pl.Categorical), pl.col("gpu_id").cast(pl.List(pl.Categorical))
-        )
+@dataclass(frozen=True)
+class Block:
+    """Models that follow one another, and a hash of all that their rows are made of."""
+
+    models: tuple[str, ...]
+    key: str = ""
+
+
+def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> int:
+    """Writes the file, sorted by scenario and then by what the card gives: rows that say the same stand together. Returns its rows. What
+    `packs` hold is copied from there."""
+    blocks = _blocks(connection, packs)
+    known = packs.places([block.key for block in blocks]) if packs else {}
+    with Spliced(path, _pattern()) as file:
+        for start in range(0, len(blocks), _BLOCKS_PER_STEP):
+            step = blocks[start : start + _BLOCKS_PER_STEP]
+            kept = [packs.content(known[b.key], KEPT) if b.key in known else None for b in step]
+            left = [block for block, content in zip(step, kept, strict=True) if content is None]
+            made = iter(_worked_out(connection, left))
+            for block, content in zip(step, kept, strict=True):
+                if content is None:
+                    content = next(made)
+                    if packs:
+                        packs.put_files([block.key], {KEPT: content})
+                file.append(content, {"model_id": (block.models[0], block.models[-1])})
+    return file.rows
+
+
+def _blocks(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> list[Block]:
+    models = [model for (model,) in connection.execute("SELECT DISTINCT model_id FROM footprint ORDER BY 1").fetchall()]
+    found: list[Block] = []
+    begun: list[str] = []
+    for model in models:
+        begun.append(model)
+        ends = not hashlib.sha256(model.encode()).digest()[0] % _ENDS_OF
+        if len(begun) >= _MOST_MODELS or (ends and len(begun) >= _LEAST_MODELS):
+            found.append(Block(tuple(begun)))
+            begun = []
+    if begun:
+        found.append(Block(tuple(begun)))
+    if packs is None:
+        return found
+    content = dict(connection.execute(content_of(connection)).fetchall())
+    made_of = f"{KEPT} {fingerprint()} {pl.__version__}"
+    return [Block(b.models, _hash(made_of, *(f"{model} {content[model]}" for model in b.models))) for b in found]
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _pattern() -> bytes:
+    """A file without rows. Readers that know categories are told of them."""
+    kinds = {
+        c.name: pl.Categorical if c.name in _TEXTS else pl.Int64
+        for c in PUBLISHED["compatibility"].columns
+        if c.name in _COLUMNS
+    }
+    return _file(pl.DataFrame(schema={name: kinds[name] for name in _COLUMNS}))
+
+
+def _file(rows: pl.DataFrame) -> bytes:
+    """One group of rows. Nothing is skipped by ranges of values but models, and those are told when files are put together."""
+    file = io.BytesIO()
+    rows.write_parquet(file, compression="zstd", row_group_size=max(rows.height, 1), statistics=False)
+    return file.getvalue()
+
+
+def _worked_out(connection: duckdb.DuckDBPyConnection, blocks: Sequence[Block]) -> Iterator[bytes]:
+    """The file of each of some blocks."""
+    if not blocks:
+        return
+    scenarios, slots = _scenarios(connection, [model for block in blocks for model in block.models])
+    cards = _cards(connection, scenarios)
+    for block in blocks:
+        rows = scenarios.filter(pl.col("model_id").is_in(block.models))
+        judged = cards.join(rows.select("running").unique(), on="running", how="semi", maintain_order="left")
+        yield _file(_verdict_rows(*_as_few(rows, judged), slots).explode("gpu_id"))
+
+
+def _as_few(rows: pl.DataFrame, cards: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Words that repeat on every row as numbers of lists that are the block's own: the same whatever was read before."""
+    texts = {name for name, kind in rows.schema.items() if kind == pl.String} - {"running"}
+    ways = [name for name in texts if name.startswith("sharding_")]
+    lists = {name: _words(rows[name]) for name in texts} | dict.fromkeys(ways, _words(*(rows[name] for name in ways)))
+    lists["unknown_reason"] = reasons = _words(rows["unknown_reason"], cards["card_reason"])
+    return (
+        rows.with_columns(pl.col(name).cast(words) for name, words in lists.items()),
+        cards.with_columns(
+            pl.col("card_reason").cast(reasons), pl.col("gpu_id").cast(pl.List(_words(cards["gpu_id"].explode())))
+        ),
     )
-    slots = sum(name.startswith("total_") for name in scenarios.columns)
-    rows = scenarios.lazy().join(cards.lazy(), on="running", how="inner", maintain_order="left_right")
-    _verdict_rows(rows, slots).explode("gpu_id").sink_parquet(path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-    return scenarios.height * cards["gpu_id"].explode().n_unique()
 
 
-def _scenarios(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
-    """One row per scenario; for the n-th GPU count that has a total the fields of that row of `totals`: gpu_count_n, sharding_n, total_n, need_n."""
+def _words(*columns: pl.Series) -> pl.Enum:
+    return pl.Enum(sorted(set().union(*(column.drop_nulls().unique() for column in columns))))
+
+
+def _cards(connection: duckdb.DuckDBPyConnection, scenarios: pl.DataFrame) -> pl.DataFrame:
+    connection.register("asked", scenarios.select(*_RUNS, "running").unique().to_arrow())
+    try:
+        return connection.sql(_CARDS).pl()
+    finally:
+        connection.unregister("asked")
+
+
+def _scenarios(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """One row per scenario; for the n-th GPU count that has a total the fields of that row of `totals`: gpu_count_n, sharding_n, total_n, need_n.
+    And how many of these there are."""
     # a table: it is asked twice, and gathering it takes longer than all that is made of it
-    connection.execute("CREATE OR REPLACE TEMP TABLE gathered AS FROM scenario_totals")
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE gathered AS FROM scenario_totals WHERE list_contains($models, model_id)",
+        {"models": list(models)},
+    )
     slots = connection.execute("SELECT coalesce(max(len(totals)), 1) FROM gathered").fetchall()[0][0]
     fields = ", ".join(f"s.totals[{slot + 1}].{field} AS {field}_{slot}" for slot in range(slots) for field in FIELDS)
     order = ", ".join(f"s.{name} NULLS LAST" for name in _SCENARIO)
     query = f"""
-        SELECT {", ".join(f"s.{name}" for name in _SCENARIO)}, s.unknown_reason, {_RUNNING} AS running, {fields}
+        SELECT {", ".join(f"s.{name}" for name in _SCENARIO)}, s.unknown_reason, s.attention,
+            running_format(m, s.dtype_id) AS running_id, concat_ws(' ', {", ".join(_RUNS)}) AS running, {fields}
         FROM gathered AS s JOIN model AS m USING (model_id) ORDER BY {order}
     """
-    rows = connection.sql(query).pl().with_columns(pl.col(name).cast(pl.Categorical) for name in _REPEATED)
+    rows = connection.sql(query).pl()
     connection.execute("DROP TABLE gathered")
-    return rows
+    return rows, slots
 
 
-def _verdict_rows(rows: pl.LazyFrame, slots: int) -> pl.LazyFrame:
-    """The columns of the view, in its order; what is chosen is found once and then looked up."""
+def _verdict_rows(rows: pl.DataFrame, cards: pl.DataFrame, slots: int) -> pl.DataFrame:
+    """The columns of the view, in its order, a row for all cards that say the same; what is chosen is found once and then looked up."""
     rules, capacity = in_columns(), pl.col("capacity_bytes")
     is_known, runs = pl.col("total_0").is_not_null(), pl.col("card_reason").is_null()
     totals = [{field: pl.col(f"{field}_{slot}") for field in FIELDS} for slot in range(slots)]
@@ -103,11 +197,14 @@ def _verdict_rows(rows: pl.LazyFrame, slots: int) -> pl.LazyFrame:
         "total_bytes": pl.coalesce("total", "total_0"),
         "gpu_count_needed": pl.col("gpu_count"),
         "sharding": pl.coalesce("sharding", "sharding_0"),
-        "verdict": verdict,
+        "verdict": verdict.cast(pl.Enum(sorted(ENUMS["verdict"]))),
         "unknown_reason": pl.when(is_known).then("card_reason").otherwise("unknown_reason"),
     }
     return (
-        rows.with_columns(place=place)
+        rows.lazy()
+        .join(cards.lazy(), on="running", how="inner", maintain_order="left_right")
+        .with_columns(place=place)
         .with_columns(of_place(field).alias(field) for field in FIELDS)
         .select(made[name].alias(name) if name in made else pl.col(name) for name in _COLUMNS)
+        .collect()
     )

@@ -104,14 +104,15 @@ class Texts:
         ]
         self.views = dict(
             connection.execute(
-                "SELECT view_name, sql FROM duckdb_views() WHERE database_name = ? AND NOT internal", [source]
+                "SELECT view_name, sql FROM duckdb_views() WHERE database_name = ? AND NOT internal ORDER BY 1",
+                [source],
             ).fetchall()
         )
         self.macros = {
             name: (text, kind == "table_macro", ", ".join(parameters))
             for name, text, kind, parameters in connection.execute(
                 "SELECT function_name, macro_definition, function_type, parameters FROM duckdb_functions() "
-                "WHERE database_name = ? AND NOT internal AND function_type IN ('macro', 'table_macro')",
+                "WHERE database_name = ? AND NOT internal AND function_type IN ('macro', 'table_macro') ORDER BY 1",
                 [source],
             ).fetchall()
         }

@@ -200,6 +200,17 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
     )
 
 
+def content_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """A query: of each model a hash of all that its footprints, and whether cards run them, are made of."""
+    return f"""
+        WITH weighed AS (
+            SELECT model_id, string_agg({_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats FROM weight GROUP BY model_id
+        )
+        SELECT model_id, sha256(concat_ws(' ', coalesce(model.stored_format, ''), {_text(connection, SHAPE)}, of_formats)) AS content
+        FROM shape JOIN model USING (model_id) JOIN weighed USING (model_id)
+    """
+
+
 def _text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     """A row as one text, without the name of its model."""
     columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] != "model_id"]

@@ -3,7 +3,7 @@
 A key is a hash of all that its rows are made of: of the models' rows that formulas read, and of formulas, facts and code themselves. A pack
 is a folder with the rows of some keys:
 
-    <name>/<table>.parquet    rows, each with its `key`
+    <name>/<table>.parquet    rows, each with its `key`; or of one key a piece of a published file, as it lies there
     <name>/pack.json          keys, and the checksum of every file; sealed, so that it is as it was written or is not used
 
 A pack comes into being under another name and is renamed when it is whole. One that is damaged is removed and its rows are worked out anew.
@@ -14,6 +14,7 @@ or is lost, costs time.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -34,21 +35,26 @@ from pipeline.book.facts import TABLES
 
 FILE = "pack.json"
 _MAKING, _LEFT_SECONDS = ".making-", 24 * 3600
-MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take a twelfth
-# what formulas are made of
+MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take an eighth
+# what formulas are made of, and what translates those of them that polars runs
 _MADE_OF = (
     TABLES / "facts",
     TABLES / "schema",
     TABLES / "sql",
     ROOT / "pipeline" / "book",
     ROOT / "pipeline" / "press",
+    *(
+        ROOT / "pipeline" / "render" / "data" / f"{name}.py"
+        for name in ("rules", "mirror", "mirror_words", "column_words")
+    ),
 )
 
 
 def fingerprint() -> str:
     """Of formulas, facts and what runs them."""
     digest = hashlib.sha256(duckdb.__version__.encode())
-    paths = [path for top in _MADE_OF for path in top.rglob("*") if path.suffix in (".csv", ".sql", ".py")]
+    files = (path for top in _MADE_OF for path in (top.rglob("*") if top.is_dir() else [top]))
+    paths = [path for path in files if path.suffix in (".csv", ".sql", ".py")]
     for path in sorted([*paths, TABLES / "measured.csv"]):
         digest.update(f"{path.relative_to(TABLES.parent)}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
@@ -71,24 +77,46 @@ class Packs:
             has = wanted.intersection(told.get("keys", ()))
             if told and not has:
                 continue
-            tables = _tables(pack, told) if told else None
-            if tables is None:
+            content = _content(pack, told, told["files"]) if told else None
+            if content is None:
                 shutil.rmtree(pack, ignore_errors=True)
                 continue
             wanted -= has
             self._use(pack)
-            yield sorted(has), tables
+            yield sorted(has), {name.removesuffix(".parquet"): _table(found) for name, found in content.items()}
+
+    def places(self, keys: Collection[str]) -> dict[str, Path]:
+        """The packs that say that they hold these keys, by key; nothing of them is read yet."""
+        wanted = set(keys)
+        return {key: pack for pack in self._all() for key in wanted.intersection(_manifest(pack).get("keys", ()))}
+
+    def content(self, pack: Path, name: str) -> bytes | None:
+        """A file of a pack as it was written; None where it is not, and then the pack is removed."""
+        content = _content(pack, _manifest(pack), [name])
+        if content is None:
+            shutil.rmtree(pack, ignore_errors=True)
+            return None
+        self._use(pack)
+        return content[name]
 
     def put(self, keys: Sequence[str], tables: Mapping[str, pa.Table]) -> bool:
         """Keeps the rows of some keys; a key without rows is known to have none. False where the folder takes none."""
+        files = {}
+        for name, rows in tables.items():
+            pq.write_table(rows, file := io.BytesIO(), compression="zstd")
+            files[f"{name}.parquet"] = file.getvalue()
+        return self.put_files(keys, files)
+
+    def put_files(self, keys: Sequence[str], content: Mapping[str, bytes]) -> bool:
+        """The same of files that are written already."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.folder, prefix=_MAKING) as making:
                 made = Path(making, "pack")
                 made.mkdir()
-                for name, rows in tables.items():
-                    pq.write_table(rows, made / f"{name}.parquet", compression="zstd")
-                files = {file.name: _sha256(file) for file in sorted(made.iterdir())}
+                for name, written in content.items():
+                    (made / name).write_bytes(written)
+                files = {name: hashlib.sha256(content[name]).hexdigest() for name in sorted(content)}
                 text = json.dumps(sealed({"keys": sorted(keys), "files": files}))
                 (made / FILE).write_text(text + "\n", encoding="utf-8")
                 pack = self.folder / hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -142,20 +170,18 @@ def _manifest(pack: Path) -> dict:
         return {}
 
 
-def _tables(pack: Path, told: Mapping[str, Any]) -> dict[str, pa.Table] | None:
-    """The tables of a pack; None where a file is not what it was written as. They are read from the bytes that were compared."""
-    tables = {}
-    for name, checksum in told["files"].items():
+def _content(pack: Path, told: Mapping[str, Any], names: Collection[str]) -> dict[str, bytes] | None:
+    """Files of a pack; None where one is not what it was written as."""
+    found = {}
+    for name in names:
         try:
-            content = (pack / name).read_bytes()
+            found[name] = (pack / name).read_bytes()
         except OSError:
             return None
-        if hashlib.sha256(content).hexdigest() != checksum:
+        if hashlib.sha256(found[name]).hexdigest() != told.get("files", {}).get(name):
             return None
-        tables[name.removesuffix(".parquet")] = pq.read_table(pa.BufferReader(content))
-    return tables
+    return found
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _table(content: bytes) -> pa.Table:
+    return pq.read_table(pa.BufferReader(content))

@@ -18,7 +18,7 @@ from pipeline.__main__ import main
 from pipeline.base import failures
 from pipeline.book.facts import POLARS_TYPES, FactError, read_facts
 from pipeline.book.schema import PUBLISHED
-from pipeline.press import build
+from pipeline.press import formulas
 from pipeline.press.publish import ROOT
 
 MADE = (
@@ -168,7 +168,7 @@ def test_a_constant_is_never_run_as_sql():
     row = facts["constant"].row(0, named=True) | {"constant_id": 'x DOUBLE); DROP TABLE gpu_fact; --"', "value": 0.1}
     facts["constant"] = pl.concat([facts["constant"], pl.DataFrame([row], schema=facts["constant"].schema)])
     with duckdb.connect() as connection:
-        build.load(connection, facts, {})
+        formulas.load(connection, facts, {})
         assert connection.execute("SELECT count(*) > 100 FROM gpu_fact").fetchall() == [(True,)]
         wide = connection.execute("FROM constants")
         values = dict(zip((column[0] for column in wide.description), wide.fetchall()[0], strict=True))
@@ -184,9 +184,9 @@ def test_a_formula_that_does_not_run_is_named(left):
     named = (
         "constant.csv holds no constant" if left == "none" else r"tables/sql/capacity/capacity\.sql .*cuda_gap_ratio"
     )
-    with duckdb.connect() as connection, pytest.raises(build.FormulaError, match=named) as failure:
-        build.load(connection, facts, empty)
-        build.run_sql(connection)
+    with duckdb.connect() as connection, pytest.raises(formulas.FormulaError, match=named) as failure:
+        formulas.load(connection, facts, empty)
+        formulas.run_sql(connection)
     assert failures.sentence_of(failure.value) == str(failure.value)
 
 

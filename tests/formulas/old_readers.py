@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipeline.press.build import sql_files
+from pipeline.press.formulas import sql_files
 
 TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.0", "google/gemma-4-12B-it"
 # One row that is true by each macro that answers with a table.

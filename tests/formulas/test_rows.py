@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import ROOT
 from pipeline.book.facts import read_facts
-from pipeline.press.build import sql_files
+from pipeline.press.formulas import sql_files
 
 
 @pytest.fixture(scope="module")

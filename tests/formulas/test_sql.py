@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pipeline.press.build import SQL, sql_files
+from pipeline.press.formulas import SQL, sql_files
 
 FILES = sql_files()
 LONGEST_LINE, LONGEST_PIECE = 120, 45

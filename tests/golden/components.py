@@ -22,7 +22,7 @@ import polars as pl
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.press import build
+from pipeline.press import formulas
 from pipeline.press.anatomise import anatomise
 
 PATH = Path(__file__).with_name("components.csv")
@@ -79,8 +79,8 @@ _ADAPTER_ONLY = ("lora_rank", "lora_targets", "adapter")
 def book_of(snapshot: Snapshot, texts: Mapping[Path, str] | None = None) -> duckdb.DuckDBPyConnection:
     """Formulas over the models of that snapshot, in memory; `texts` are other words for some of their files."""
     connection = duckdb.connect()
-    build.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
-    build.run_sql(connection, texts)
+    formulas.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
+    formulas.run_sql(connection, texts)
     return connection
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from pipeline.press import build
+from pipeline.press import formulas
 from tests.golden import components
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")
@@ -83,7 +83,7 @@ class Figures:
         try:
             with components.book_of(self.snapshot, {path: text}) as connection:
                 return self._asked(connection) == self.truth
-        except (duckdb.Error, build.FormulaError):
+        except (duckdb.Error, formulas.FormulaError):
             return False
 
 
@@ -95,8 +95,8 @@ def equal() -> dict[tuple[str, str, str], str]:
 
 def survivors(prefixes: list[str]) -> Iterator[tuple[Path, Literal, str]]:
     figures, known = Figures(), equal()
-    for path in build.sql_files():
-        name = path.relative_to(build.SQL).as_posix()
+    for path in formulas.sql_files():
+        name = path.relative_to(formulas.SQL).as_posix()
         if prefixes and not name.startswith(tuple(prefixes)):
             continue
         text = path.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def main(prefixes: list[str]) -> int:
     count = 0
     for path, literal, line in survivors(prefixes):
         count += 1
-        print(f"{path.relative_to(build.SQL)}:{literal.line}: {literal.text} in: {line}", flush=True)
+        print(f"{path.relative_to(formulas.SQL)}:{literal.line}: {literal.text} in: {line}", flush=True)
     print(f"{count} numbers are held by no figure")
     return 1 if count else 0
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.cli import own
-from pipeline.press import blank, build
+from pipeline.press import blank, formulas
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
 from tests.once import bundled_snapshot
@@ -49,8 +49,8 @@ def made(connection):
 
 def test_a_filled_copy_is_what_a_build_makes(frames):
     with duckdb.connect() as whole, blank.copied(cache_folder()) as copy:
-        build.load(whole, read_facts(), {**frames, "measured": read_measured()})
-        build.run_sql(whole)
+        formulas.load(whole, read_facts(), {**frames, "measured": read_measured()})
+        formulas.run_sql(whole)
         flatten(whole)
         blank.fill(copy, frames)
         one, other = made(whole), made(copy)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.schema import PUBLISHED
+from pipeline.press import compatibility
 from pipeline.press.compatibility import DERIVED, write_compatibility
 from pipeline.press.lookup import fill_footprints
+from pipeline.press.packs import Packs
 
 MODELS = ["Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-20b"]
 
@@ -48,6 +52,63 @@ def test_models_without_any_total_are_a_file_too(small, tmp_path):
     assert file.height == rows > 0
     assert file["verdict"].null_count() == rows
     assert file["unknown_reason"].null_count() == 0
+
+
+def edits(count: int, seed: int) -> list[dict[str, str]]:
+    """Snapshots that follow one another: under which name there is the content of which model."""
+    chance, names = random.Random(seed), [f"org/model-{place}" for place in range(6)]
+    snapshots = [dict(zip(names, MODELS, strict=False))]
+    for _ in range(count):
+        following, name = dict(snapshots[-1]), chance.choice(names)
+        if name in following and len(following) > 2 and chance.random() < 0.4:
+            del following[name]
+        else:
+            following[name] = chance.choice(MODELS)
+        snapshots.append(following)
+    return snapshots
+
+
+def test_blocks_that_are_kept_make_the_same_file(small, tmp_path, monkeypatch):
+    """Over edits of a snapshot, and where what is kept is damaged; and only what changed is worked out."""
+    monkeypatch.setattr(compatibility, "_LEAST_MODELS", 2)
+    monkeypatch.setattr(compatibility, "_MOST_MODELS", 2)
+    work_out, worked_out = compatibility._worked_out, []
+    monkeypatch.setattr(
+        compatibility,
+        "_worked_out",
+        lambda c, blocks: worked_out.extend(b.models for b in blocks) or work_out(c, blocks),
+    )
+    path, held = tmp_path / "compatibility.parquet", ("model", "shape", "weight", "footprint")
+    [(database,)] = small.execute("SELECT current_database()").fetchall()
+    seen: set[tuple] = set()
+
+    def file_of(contents: dict[str, str], packs: Packs | None) -> bytes:
+        small.execute("CREATE OR REPLACE TEMP TABLE content (shelved_as VARCHAR, content VARCHAR)")
+        small.executemany("INSERT INTO content VALUES (?, ?)", list(contents.items()))
+        for table in held:
+            small.execute(
+                f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT held.* REPLACE (shelved_as AS model_id) "
+                f"FROM {database}.main.{table} AS held JOIN content ON content = held.model_id"
+            )
+        worked_out.clear()
+        write_compatibility(small, path, packs)
+        return path.read_bytes()
+
+    try:
+        for contents in edits(3, seed=1):
+            kept = file_of(contents, Packs(tmp_path / "packs"))
+            asked = {tuple((model, contents[model]) for model in models) for models in worked_out}
+            assert asked.isdisjoint(seen)
+            seen |= asked
+            assert kept == file_of(contents, None)
+        assert file_of(contents, Packs(tmp_path / "packs")) == kept and not worked_out
+        for pack in (tmp_path / "packs").iterdir():
+            file = pack / compatibility.KEPT
+            file.write_bytes(file.read_bytes()[:-20] + bytes(20))
+        assert file_of(contents, Packs(tmp_path / "packs")) == kept and worked_out
+    finally:
+        for table in held:
+            small.execute(f"DROP TABLE IF EXISTS temp.{table}")
 
 
 def test_fits_includes_the_error_band(small):

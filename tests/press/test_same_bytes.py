@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from pipeline.base.caches import cache_folder
-from pipeline.press import blank, build, same_bytes
+from pipeline.press import blank, formulas, same_bytes
 from tests.press import elsewhere
 from tests.render.tiny_tables import rendered
 
@@ -38,7 +38,7 @@ def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
                 f"CREATE TABLE shuffled AS FROM source ORDER BY source_id {order};"
                 "DELETE FROM source; INSERT INTO source FROM shuffled; DROP TABLE shuffled"
             )
-            arguments = build._arguments(connection)
+            arguments = formulas.arguments_of(connection)
         same_bytes.write(workshop, path, arguments)
         written.append(path.read_bytes())
     assert written[0] == written[1]

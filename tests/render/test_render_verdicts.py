@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.book.scenario import written_out
-from pipeline.press.build import SQL
+from pipeline.press.formulas import SQL
 from pipeline.render import words
 from pipeline.render.data import book as books
 from pipeline.render.data import limits, rules

@@ -115,7 +115,7 @@ def test_the_opening_note_of_a_formula_file():
 
 
 def test_every_file_of_the_formulas_is_shown_on_a_page_and_every_page_shows_some():
-    from pipeline.press.build import sql_files
+    from pipeline.press.formulas import sql_files
     from pipeline.render.pages.prose import SQL
 
     asked = re.findall(
