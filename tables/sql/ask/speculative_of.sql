@@ -1,9 +1,9 @@
 -- Speculative decoding: a model and a smaller one that drafts tokens for it, on the same GPUs.
 --
 --   weights, caches  those of both
---   activations      of both where each has a buffer of its own; else they run in turn: the larger, where the draft's
---                    has the model's hidden states beside it
---   buffers          standing_widths × tokens of a pass × 2 × the draft's width
+--   activations      of the model, or where they run in turn of the draft beside the model's hidden states, if larger
+--   buffers          of a draft that has a buffer of its own for its forward pass: that
+--                    + standing_widths × tokens of a pass × 2 × the draft's width
 --                    + sampler_bytes_per_logit × requests × vocabulary + overhead_constants (its graphs)
 --
 -- speculative_of('Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B', ...) says what both hold; speculative_fits_on('rtx-4090', ...)
@@ -112,10 +112,10 @@ paired AS (
 ),
 held AS (
     SELECT *,
-        iif(rule.holds_buffers_apart, target.activations_bytes + draft.activations_bytes,
-            greatest(target.activations_bytes, draft.activations_bytes + 2 * model_width
-                * drafted_tokens(rule, constants)))::BIGINT AS activations_bytes,
-        ceil(rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
+        iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes,
+            draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
+            AS activations_bytes,
+        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0) + rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
             + coalesce(rule.sampler_bytes_per_logit, 0) * greatest(target.sequences, constants.vllm_default_sequences)
                 * vocab_size + paired.overhead_bytes)::BIGINT AS draft_buffers_bytes,
         greatest(target.overhead_bytes, iif(rule.holds_buffers_apart, 0, draft.overhead_bytes)) AS process_bytes
