@@ -115,7 +115,8 @@ held AS (
         iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes,
             draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
             AS activations_bytes,
-        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0) + rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
+        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0)
+            + rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
             + coalesce(rule.sampler_bytes_per_logit, 0) * greatest(target.sequences, constants.vllm_default_sequences)
                 * vocab_size + paired.overhead_bytes)::BIGINT AS draft_buffers_bytes,
         greatest(target.overhead_bytes, iif(rule.holds_buffers_apart, 0, draft.overhead_bytes)) AS process_bytes
