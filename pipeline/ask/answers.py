@@ -484,6 +484,47 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
     }
 
 
+# Formats that are tried with a draft, the best first, and that of the draft where nobody names it.
+DRAFTING = {
+    "llama.cpp": (tuple(name for name in TOGETHER if name != "gguf-mxfp4"), "gguf-q8_0"),
+    "mlx-lm": (("mlx-8bit", "mlx-6bit", "mlx-4bit"), "mlx-8bit"),
+}
+_SERVED = (("bf16", "fp8", "awq-int4"), None)
+
+
+def drafted(almanac: Almanac, model: Model, draft: Model, card: Card, use: Use) -> dict[str, Any]:
+    """What a model and one that drafts for it hold on a card: the best format that fits, else the smallest."""
+    engine = use.engine_id or "llama.cpp"
+    formats, of_draft = DRAFTING.get(engine, _SERVED)
+    asked = {
+        "card": card.gpu_id, "model": model.model_id, "draft": draft.model_id, "of_draft": draft.dtype_id or of_draft, "engine": engine,
+        "context": use.context_tokens, "sequences": use.sequences or 1, "kv": use.kv_dtype_id, "count": card.count,
+    }  # fmt: skip
+    said = (
+        "($model, $draft, dtype_id := $dtype, draft_dtype_id := $of_draft, engine_id := $engine, context_tokens := $context, "
+        "sequences := $sequences, kv_dtype_id := $kv, gpu_count := $count)"
+    )
+    row: Row = {}
+    for dtype in [use.dtype_id] if use.dtype_id else formats:
+        (row,) = almanac.rows(f"FROM speculative_fits_on{said.replace('(', '($card, ', 1)}", asked | {"dtype": dtype})
+        if row["verdict"] in ("fits", "multi-gpu", None):
+            break
+    (parts,) = almanac.rows(
+        f"FROM speculative_of{said}",
+        {name: value for name, value in asked.items() if name != "card"} | {"dtype": row["dtype_id"]},
+    )
+    return {
+        "model": model.shown,
+        "draft": draft.shown,
+        "drafted": parts | row,
+        "card": card.name,
+        "verdict": "fits" if row["verdict"] == "multi-gpu" else row["verdict"],
+        "helps": [],
+        "commands": [],
+        "reason": row["unknown_reason"],
+    }
+
+
 def _named(cards: list[Card], gpu_id: str) -> str:
     return next(card.name for card in cards if card.gpu_id == gpu_id)
 

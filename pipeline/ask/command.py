@@ -58,6 +58,11 @@ def add(commands: Any) -> None:
         help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
     )
     fits.add_argument(
+        "--draft",
+        metavar="MODEL",
+        help="a smaller model that drafts tokens for it (speculative decoding), on the same card",
+    )
+    fits.add_argument(
         "--log",
         type=Path,
         metavar="FILE",
@@ -325,6 +330,17 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             answer = answers.what(almanac, card, _wish(asked.wish), use, asked.limit)
             status = answers.STATUS["fits" if answer["models"] else "no"]
             words.what(answer, page)
+        elif getattr(asked, "draft", None):
+            if is_config or adapter or use.is_training or asked.free or "+" in (asked.gpu or ""):
+                raise Wrong(
+                    "--draft is asked of models of the almanac on cards of one kind: without --phase and --free"
+                )
+            card = _card(almanac, asked)
+            if card.gpu_id is None:
+                raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
+            answer = answers.drafted(almanac, model, question.model_of(almanac, asked.draft), card, use)
+            status = answers.STATUS[answer["verdict"]]
+            words.drafted(answer, page)
         elif asked.gpu and "+" in asked.gpu:
             answer = answers.together(almanac, model, _cards(almanac, asked, use), use)
             status = answers.STATUS[answer["verdict"]]

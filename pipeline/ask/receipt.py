@@ -27,6 +27,7 @@ _SIZE = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B|B)\b"
 _CARD = r"(?P<card>(?:CUDA|ROCm|Vulkan|SYCL|MTL|Metal)\d*)"
 LINES: tuple[tuple[str, str, str], ...] = (
     # vllm/v1/worker/gpu_model_runner.py, gpu_worker.py, v1/core/kv_cache_utils.py; before 0.9 worker/worker.py
+    (VLLM, "generation", r"Initializing an? (?P<text>V\d) LLM engine"),
     (VLLM, "version", r"Initializing an? (?:V\d )?LLM engine \(v(?P<text>[\w.+]+)\)"),
     (VLLM, "model", r"with config: model='(?P<text>[^']+)'"),
     (VLLM, "context_tokens", r"max_seq_len=(?P<value>\d+)"),
@@ -163,7 +164,9 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
     """What the log says of each component, what the formulas say, and the difference. Raises Unknown with the reason where they say nothing."""
     context = use.context_tokens or receipt.numbers.get("context_tokens")
     engine = {VLLM: "vllm", SGLANG: "sglang", LLAMA: "llama.cpp", PYTORCH: None}[receipt.program]
-    if receipt.program == VLLM and re.match(r"0\.[0-8]\.", receipt.words.get("version", "")):
+    # 0.8 has both engines and says which it starts; what is older has the first
+    first = re.match(r"0\.[0-8]\.", receipt.words.get("version", "")) and receipt.words.get("generation") != "V1"
+    if receipt.program == VLLM and first:
         engine = "vllm-0.8"
     asked = {
         "m": model.model_id,

@@ -235,6 +235,29 @@ def together(answer: dict[str, Any], page: Page) -> None:
         page.verbatim(each["command"])
 
 
+def drafted(answer: dict[str, Any], page: Page) -> None:
+    """What a model and its draft hold together on a card, and what the engine is told for it."""
+    if answer["verdict"] is None:
+        page.say(f"Unknown: {answer['reason']}.", "bold")
+        return
+    row = answer["drafted"]
+    said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
+    each = " on each" if row["gpu_count"] > 1 else ""
+    page.say(
+        f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']} in {format_name(row['draft_dtype_id'])} drafting "
+        f"for it needs {_gib(row['total_bytes'])} of {_gib(row['capacity_bytes'])} GiB{each} on {answer['card']} ({_engine(row)}) "
+        f"at {row['context_tokens']:,} tokens.",
+        "bold",
+    )
+    page.say(
+        f"- of the draft: weights {_gib(row['draft_weights_bytes'])}, cache {_gib(row['draft_cache_bytes'])}, its buffers "
+        f"{_gib(row['draft_buffers_bytes'])} GiB; holds for {row['holds_for']}"
+    )
+    if answer["verdict"] == "fits":
+        page.gap()
+        page.verbatim(row["engine_setting"])
+
+
 def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
     kind = told["help"]
     if kind == "layers":

@@ -265,6 +265,14 @@ FACTS = _tables(
         "reduce_bytes? bucket_elements? bucket_count? live_elements? can_offload_optimizer can_offload_all note? source",
     ),
     _table(
+        "draft_rule",
+        "What each engine holds for a model that drafts tokens for another one, beside its weights and its cache. An engine without a row: "
+        "not known.",
+        "engine_id holds_for",
+        "engine_id dtype_id? kv_dtype_id? holds_buffers_apart takes_any_cache most_sequences? vocab_difference_most? standing_widths "
+        "sampler_bytes_per_logit? overhead_constants? setting holds_for note source",
+    ),
+    _table(
         "kv_dtype",
         "Formats that a KV cache is held in: bits per element, block overhead included. Empty least_capability: on every card.",
         "kv_dtype_id",
@@ -471,6 +479,7 @@ PUBLISHED = _tables(
             "engine_window",
             "engine_gap",
             "sharding_rule",
+            "draft_rule",
             "kv_dtype",
             "constant",
             "scenario_set",
@@ -634,6 +643,8 @@ MACROS = (
     "techniques_for",
     "layers_that_fit",
     "fits_together",
+    "speculative_of",
+    "speculative_fits_on",
     "speed_on",
     "image_tokens_of",
     "pipeline_of",

@@ -347,6 +347,23 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     assert status == 2 and "llama.cpp" in said
 
 
+def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
+    told = ask_json("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--context", 8192)
+    query = "FROM speculative_fits_on('rtx-4090', $m, $d, dtype_id := $f, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
+    (row,) = macro(query, m=LARGE, d=SMALL, f=told["drafted"]["dtype_id"])
+    assert (
+        row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
+    )
+    # no better format fits
+    for better in answers.TOGETHER[: answers.TOGETHER.index(row["dtype_id"])]:
+        assert macro(query, m=LARGE, d=SMALL, f=better)[0]["verdict"] != "fits"
+    status, out, _said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2)
+    assert status == 1 and "drafting" in out
+    for wrong in (("--phase", "lora"), ("--free", "10GiB")):
+        status, _out, said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, *wrong)
+        assert status == 2 and "--draft" in said
+
+
 def test_qlora_is_told_in_nf4_first(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora")
     assert told["best"]["dtype_id"] == told["formats"][0]["dtype_id"] == "nf4"

@@ -62,7 +62,8 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
 @pytest.mark.parametrize(
     ("version", "holds_for"),
     [
-        ("0.8.5.post1", "vLLM 0.8"),
+        ("0.7.3.post1", "vLLM 0.6.4 to 0.7"),
+        ("0.6.4", "vLLM 0.6.4 to 0.7"),
         ("v0.19.1", "vLLM 0.19"),
         ("0.27", "vLLM 0.26 to 0.28"),
         ("0.28.9", "vLLM 0.26 to 0.28"),
@@ -72,11 +73,28 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
     assert footprint_of(MODEL, program="vllm", program_version=version)["holds_for"] == holds_for
 
 
-@pytest.mark.parametrize("version", ["0.5", "0.18.0", "0.20", "0.30", "1"])
+@pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.18.0", "0.20", "0.30", "1"])
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
     assert row["total_bytes"] is None and row["holds_for"] is None
-    assert row["unknown_reason"] == f"vLLM {version} is not known (known: 0.8, 0.19, 0.26 to 0.28, 0.29)"
+    assert row["unknown_reason"] == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.19, 0.26 to 0.28, 0.29)"
+
+
+def test_which_engine_a_version_starts_by_itself_decides(footprint_of, book):
+    """vLLM 0.8.1 did not start a Qwen2.5-32B in 8 bits on two RTX 3090 (vllm-project/vllm issue 17238), which its first engine would have:
+    by itself it runs the second, with the logits of 1024 requests."""
+    row = footprint_of(MODEL, program="vllm", program_version="0.8.1")
+    assert row["total_bytes"] is None and "second engine" in row["unknown_reason"]
+    # issue 10517, a Llama-3.1-8B on one RTX 3090 with 0.6.4: 20,000 tokens start, 29,000 do not (the whole prompt is profiled), 35,000 do (a chunk is)
+    settings = [
+        book.execute(
+            "SELECT engine_setting FROM fits_on('rtx-3090', 'meta-llama/Llama-3.1-8B-Instruct', program := 'vllm', "
+            "program_version := '0.6.4', context_tokens := $1)",
+            [tokens],
+        ).fetchall()[0][0]
+        for tokens in (20000, 29000, 35000)
+    ]
+    assert settings == [None, "--gpu-memory-utilization 0.96", None]
 
 
 REFUSED = {

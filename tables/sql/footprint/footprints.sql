@@ -6,7 +6,7 @@
 -- as peak allocated, but for the allocator's rounding and cuBLAS's workspace, which are in the overhead; total_bytes is
 -- what the driver shows for the process. Unknown is null, with unknown_reason; a total with an unknown part is unknown.
 --
--- Sources: the components' own files. Not covered: mixed cards, speculative decoding.
+-- Sources: the components' own files. Not covered: mixed cards; speculative decoding (ask/speculative_of.sql).
 --
 -- footprints(relation) answers a whole relation of scenarios (columns as in `scenario_asked`, null means default);
 -- footprint_of(model_id, ...) asks for one. The published table is filled by the same macro.

@@ -6,7 +6,7 @@
 --
 -- Units: bytes per GPU. Source: measured-rows (vLLM logs; which groups set a constant and which judge it is said in
 -- constant.csv).
--- Not covered: speculative decoding, prefix caching.
+-- Not covered: prefix caching; speculative decoding (ask/speculative_of.sql).
 
 -- Tokens of the forward that the server profiles: the first engine takes a whole prompt where it does not cut it into
 -- chunks.

@@ -1,0 +1,184 @@
+-- Speculative decoding: a model and a smaller one that drafts tokens for it, on the same GPUs.
+--
+--   weights, caches  those of both
+--   activations      of the model, or where they run in turn of the draft beside the model's hidden states, if larger
+--   buffers          of a draft that has a buffer of its own for its forward pass: that
+--                    + standing_widths × tokens of a pass × 2 × the draft's width
+--                    + sampler_bytes_per_logit × requests × vocabulary + overhead_constants (its graphs)
+--
+-- speculative_of('Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B', ...) says what both hold; speculative_fits_on('rtx-4090', ...)
+-- whether a card takes it. What the question leaves out of the draft is what the engine takes (table draft_rule): its
+-- format, and that of its cache. It has as many tokens of context and as many requests as the model.
+--
+-- Units: bytes per GPU. Source: draft_rule, each engine with its version; the two footprints.
+-- A name that is not there has its reason, without the nearest ones (fits_on tells them).
+-- Not covered: heads that read the layers of their model (EAGLE, DFlash) and layers that predict (MTP), models that
+-- draft for themselves by n-grams, layers of a draft on the host.
+
+-- what the engine reads at a time
+CREATE OR REPLACE MACRO drafted_tokens(rule, constants) AS
+    iif(rule.standing_widths > 0, constants.vllm_batched_tokens, 0);
+
+-- caches that keep the whole context of every layer, and all of one kind
+CREATE OR REPLACE MACRO has_whole_caches(model, footprint) AS footprint.state_bytes = 0
+    AND len(list_filter(model.caches, lambda layer: coalesce(layer.window_tokens < footprint.context_tokens, false)))
+        = 0;
+
+CREATE OR REPLACE MACRO cache_kinds(model, draft) AS len(list_distinct(list_transform(list_concat(model.caches,
+    draft.caches), lambda layer: layer.mechanism = 'mla')));
+
+CREATE OR REPLACE MACRO draft_reason(rule, target, draft, model, draft_model, embedding_bytes, known) AS CASE
+    WHEN target.unknown_reason IS NOT NULL THEN target.unknown_reason
+    WHEN rule.engine_id IS NULL THEN 'what ' || target.engine_id || ' holds for a draft is not known; it is of '
+        || known
+    WHEN draft.unknown_reason IS NOT NULL THEN 'the draft: ' || draft.unknown_reason
+    WHEN embedding_bytes = 0 THEN draft.model_id || ' is a head that reads layers of another model: what engines keep '
+        || 'for it beside its weights is not described'
+    WHEN target.sequences > rule.most_sequences THEN rule.engine_id || ' drafts for ' || rule.most_sequences
+        || ' sequence at a time, not for ' || target.sequences
+    WHEN abs(model.vocab_size - draft_model.vocab_size) > rule.vocab_difference_most
+        THEN rule.engine_id || ' refuses a draft of ' || draft_model.vocab_size || ' tokens for a model of '
+            || model.vocab_size || iif(rule.vocab_difference_most > 0, ' (they may differ by '
+            || rule.vocab_difference_most || ')', '')
+    WHEN NOT rule.takes_any_cache AND NOT (has_whole_caches(model, target) AND has_whole_caches(draft_model, draft))
+        THEN 'what ' || rule.engine_id || ' does with a draft where layers keep a window or a state is not described'
+    WHEN NOT rule.takes_any_cache AND cache_kinds(model, draft_model) > 1 THEN 'how ' || rule.engine_id
+        || ' shares blocks between a latent cache and one of keys and values is not described'
+END;
+
+CREATE OR REPLACE MACRO speculative_of(
+    model_id, draft_model_id, dtype_id := NULL, draft_dtype_id := NULL, engine_id := NULL, context_tokens := NULL,
+    sequences := 1, kv_dtype_id := NULL, draft_kv_dtype_id := NULL, gpu_count := 1
+) AS TABLE
+WITH named AS (
+    SELECT known_model(model_id::VARCHAR) AS model_id, known_model(draft_model_id::VARCHAR) AS draft_model_id,
+        usual_dtype(lower(dtype_id::VARCHAR), 'inference') AS dtype_id, lower(draft_dtype_id::VARCHAR)
+            AS draft_dtype_id,
+        lower(engine_id::VARCHAR) AS engine_id, context_tokens AS context_tokens, sequences AS sequences,
+        lower(kv_dtype_id::VARCHAR) AS kv_dtype_id, lower(draft_kv_dtype_id::VARCHAR) AS draft_kv_dtype_id,
+        gpu_count AS gpu_count
+),
+meant AS (
+    SELECT named.model_id, named.draft_model_id, named.dtype_id, named.draft_dtype_id, named.sequences,
+        named.kv_dtype_id, named.draft_kv_dtype_id, named.gpu_count,
+        coalesce(named.engine_id, dtype.engine_id) AS engine_id,
+        coalesce(named.context_tokens::VARCHAR, default_context_tokens(shape, 'inference')::VARCHAR)
+            AS context_tokens
+    FROM named
+    LEFT JOIN dtype ON dtype.dtype_id = named.dtype_id
+    LEFT JOIN shape ON shape.model_id = named.model_id
+),
+pair_wish AS (
+    SELECT meant.model_id, meant.dtype_id, 'inference' AS phase_id, meant.engine_id, meant.context_tokens,
+        meant.sequences, meant.kv_dtype_id, meant.gpu_count, NULL::BIGINT AS max_context_tokens
+    FROM meant
+    UNION ALL
+    -- a draft is read as far as its model, whatever it was trained for
+    SELECT meant.draft_model_id, coalesce(meant.draft_dtype_id, rule.dtype_id, meant.dtype_id), 'inference',
+        meant.engine_id, meant.context_tokens, meant.sequences,
+        coalesce(meant.draft_kv_dtype_id, rule.kv_dtype_id, meant.kv_dtype_id), meant.gpu_count,
+        greatest(coalesce(try_cast(meant.context_tokens AS BIGINT), 1), 1)
+    FROM meant LEFT JOIN draft_rule AS rule ON rule.engine_id = meant.engine_id
+),
+pair_asked AS (FROM no_scenario UNION ALL BY NAME FROM pair_wish),
+pair AS MATERIALIZED (FROM footprints_in('pair_asked', 'inference')),
+-- (numbers that are none leave neither with a length: one row has the reason)
+target AS (
+    FROM pair WHERE pair.max_context_tokens IS NULL
+    ORDER BY pair.model_id IS DISTINCT FROM (SELECT named.model_id FROM named) LIMIT 1
+),
+draft AS (FROM pair WHERE pair.max_context_tokens IS NOT NULL),
+drafter_overhead AS (
+    SELECT rule.engine_id, sum(once.value * iif(once.unit = 'MiB', 1048576, 1)) AS overhead_bytes
+    FROM draft_rule AS rule
+    JOIN constant AS once ON list_contains(string_split(rule.overhead_constants, ' '), once.constant_id)
+    GROUP BY rule.engine_id
+),
+known AS (SELECT string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) AS engine_ids FROM draft_rule AS rule),
+paired AS (
+    SELECT target, draft, rule, model.hidden_size AS model_width, drafter.hidden_size AS draft_width, model.vocab_size,
+        draft_reason(rule, target, draft, model, drafter, weight.embedding_bytes, known.engine_ids)
+            AS unknown_reason,
+        target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
+        draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes AS draft_cache_bytes,
+        coalesce(own.overhead_bytes, 0) AS overhead_bytes, constants
+    FROM target CROSS JOIN known CROSS JOIN constants_row
+    LEFT JOIN draft ON true
+    LEFT JOIN draft_rule AS rule ON rule.engine_id = target.engine_id
+    LEFT JOIN drafter_overhead AS own ON own.engine_id = target.engine_id
+    LEFT JOIN shape AS model ON model.model_id = target.model_id
+    LEFT JOIN shape AS drafter ON drafter.model_id = draft.model_id
+    LEFT JOIN weight ON weight.model_id = draft.model_id AND weight.dtype_id = draft.dtype_id
+),
+held AS (
+    SELECT *,
+        iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes,
+            draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
+            AS activations_bytes,
+        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0)
+            + rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
+            + coalesce(rule.sampler_bytes_per_logit, 0) * greatest(target.sequences, constants.vllm_default_sequences)
+                * vocab_size + paired.overhead_bytes)::BIGINT AS draft_buffers_bytes,
+        greatest(target.overhead_bytes, iif(rule.holds_buffers_apart, 0, draft.overhead_bytes)) AS process_bytes
+    FROM paired
+)
+SELECT
+    target.model_id, draft.model_id AS draft_model_id, target.dtype_id, draft.dtype_id AS draft_dtype_id,
+    target.engine_id, target.context_tokens, target.sequences, target.kv_dtype_id,
+    draft.kv_dtype_id AS draft_kv_dtype_id, target.gpu_count,
+    iif(unknown_reason IS NULL, target.weights_bytes, NULL)::BIGINT AS weights_bytes,
+    iif(unknown_reason IS NULL, draft.weights_bytes, NULL)::BIGINT AS draft_weights_bytes,
+    iif(unknown_reason IS NULL, cache_bytes, NULL)::BIGINT AS cache_bytes,
+    iif(unknown_reason IS NULL, draft_cache_bytes, NULL)::BIGINT AS draft_cache_bytes,
+    iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
+    iif(unknown_reason IS NULL, draft_buffers_bytes, NULL)::BIGINT AS draft_buffers_bytes,
+    iif(unknown_reason IS NULL, process_bytes, NULL)::BIGINT AS overhead_bytes,
+    iif(unknown_reason IS NULL, target.weights_bytes + draft.weights_bytes + cache_bytes + draft_cache_bytes
+        + activations_bytes + draft_buffers_bytes + process_bytes, NULL)::BIGINT AS total_bytes,
+    iif(unknown_reason IS NULL, greatest(target.error_band, draft.error_band), NULL)::DOUBLE AS error_band,
+    iif(unknown_reason IS NULL, replace(rule.setting, '{draft}', draft.model_id), NULL)::VARCHAR AS engine_setting,
+    iif(unknown_reason IS NULL, rule.holds_for, NULL)::VARCHAR AS holds_for, unknown_reason
+FROM held;
+
+CREATE OR REPLACE MACRO speculative_fits_on(
+    gpu_id, model_id, draft_model_id, dtype_id := NULL, draft_dtype_id := NULL, engine_id := NULL,
+    context_tokens := NULL, sequences := 1, kv_dtype_id := NULL, draft_kv_dtype_id := NULL, gpu_count := 1
+) AS TABLE
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
+judged AS (
+    SELECT pair.*, gpu.gpu_id AS card_id, card_asked.gpu_id AS card_asked, gpu.capacity_bytes,
+        coalesce(card_reason(running), card_reason(drafting), kv_reason(kv, gpu.vendor, gpu.compute_capability))
+            AS not_there,
+        constants
+    FROM card_asked
+    CROSS JOIN speculative_of(model_id, draft_model_id, dtype_id := dtype_id, draft_dtype_id := draft_dtype_id,
+        engine_id := engine_id, context_tokens := context_tokens, sequences := sequences, kv_dtype_id := kv_dtype_id,
+        draft_kv_dtype_id := draft_kv_dtype_id, gpu_count := gpu_count) AS pair
+    LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+    LEFT JOIN model ON model.model_id = pair.model_id
+    LEFT JOIN model AS drafter ON drafter.model_id = pair.draft_model_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = pair.kv_dtype_id
+    LEFT JOIN runs_on AS running ON running.engine_id = pair.engine_id AND running.phase_id = 'inference'
+        AND running.dtype_id = running_format(model, pair.dtype_id) AND running.attention = 'flash'
+        AND running.gpu_id = gpu.gpu_id
+    LEFT JOIN runs_on AS drafting ON drafting.engine_id = pair.engine_id AND drafting.phase_id = 'inference'
+        AND drafting.dtype_id = running_format(drafter, pair.draft_dtype_id) AND drafting.attention = 'flash'
+        AND drafting.gpu_id = gpu.gpu_id
+    CROSS JOIN constants_row
+)
+SELECT
+    coalesce(card_id, card_asked) AS gpu_id, judged.model_id, judged.draft_model_id, judged.dtype_id,
+    judged.draft_dtype_id, judged.engine_id, judged.context_tokens, judged.sequences, judged.gpu_count,
+    judged.total_bytes, capacity_bytes, capacity_bytes - judged.total_bytes AS headroom_bytes,
+    CASE WHEN not_there IS NULL
+        THEN card_verdict(judged.total_bytes, judged.error_band, capacity_bytes, judged.gpu_count) END AS verdict,
+    iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting,
+        share_needed(judged.engine_id, judged.total_bytes, capacity_bytes,
+            {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
+    judged.holds_for,
+    CASE
+        WHEN card_asked IS NULL THEN 'no GPU was named'
+        WHEN card_id IS NULL THEN 'no such GPU: ' || card_asked
+        ELSE coalesce(judged.unknown_reason, not_there)
+    END AS unknown_reason
+FROM judged;

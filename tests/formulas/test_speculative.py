@@ -1,0 +1,104 @@
+"""Speculative decoding: what a draft adds to its model in each engine that was read, and reasons for what it does not take."""
+
+import pytest
+
+from pipeline.book.facts import read_facts
+
+MODEL, DRAFT = "Qwen/Qwen3-32B", "Qwen/Qwen3-0.6B"
+
+
+@pytest.fixture(scope="module")
+def pair_of(book):
+    def ask(model=MODEL, draft=DRAFT, **said):
+        named = "".join(f", {name} := ${name}" for name in said)
+        result = book.execute(f"FROM speculative_of($model, $draft{named})", {"model": model, "draft": draft, **said})
+        names = [column[0] for column in result.description]
+        (row,) = result.fetchall()
+        return dict(zip(names, row, strict=True))
+
+    return ask
+
+
+def held(row):
+    return row["kv_cache_bytes"] + row["kv_padding_bytes"] + row["state_bytes"]
+
+
+def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_process(pair_of, footprint_of):
+    asked = dict(context_tokens=16384, kv_dtype_id="q8_0")
+    both = pair_of(dtype_id="gguf-q4_k_m", draft_dtype_id="gguf-q8_0", **asked)
+    model = footprint_of(MODEL, dtype_id="gguf-q4_k_m", **asked)
+    # a draft's cache is in 16 bits whatever the model's is in, and its process is the model's
+    draft = footprint_of(DRAFT, dtype_id="gguf-q8_0", context_tokens=16384, kv_dtype_id="bf16")
+    assert (both["kv_dtype_id"], both["draft_kv_dtype_id"]) == ("q8_0", "bf16")
+    assert both["draft_weights_bytes"] == draft["weights_bytes"] and both["draft_cache_bytes"] == held(draft)
+    assert both["activations_bytes"] == model["activations_bytes"]
+    assert both["draft_buffers_bytes"] == draft["activations_bytes"]
+    assert both["total_bytes"] == model["total_bytes"] + draft["total_bytes"] - draft["overhead_bytes"]
+    assert both["engine_setting"] == "--model-draft FILE" and both["holds_for"] == "llama.cpp 0c1e57098"
+
+
+def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_request(pair_of, footprint_of, book):
+    both = pair_of(dtype_id="fp8", engine_id="vllm", gpu_count=2)
+    model = footprint_of(MODEL, dtype_id="fp8", engine_id="vllm", gpu_count=2)
+    draft = footprint_of(DRAFT, dtype_id="bf16", engine_id="vllm", gpu_count=2)
+    tokens, sequences, graphs = book.execute(
+        "SELECT vllm_batched_tokens, vllm_default_sequences, vllm_cuda_graph_bytes FROM constants"
+    ).fetchall()[0]
+    assert both["draft_buffers_bytes"] == 2 * tokens * 2 * 1024 + 12 * sequences * 151936 + graphs
+    assert both["activations_bytes"] == max(model["activations_bytes"], draft["activations_bytes"] + 2 * 5120 * tokens)
+    parts = ("weights_bytes", "draft_weights_bytes", "cache_bytes", "draft_cache_bytes", "activations_bytes",
+             "draft_buffers_bytes", "overhead_bytes")  # fmt: skip
+    assert both["total_bytes"] == sum(both[part] for part in parts)
+    assert DRAFT in both["engine_setting"] and both["error_band"] >= model["error_band"]
+
+
+def test_a_draft_reads_as_far_as_its_model(pair_of, book):
+    shorter = "HuggingFaceTB/SmolLM2-135M-Instruct"
+    (most,) = book.execute("SELECT max_context_tokens FROM model WHERE model_id = $1", [shorter]).fetchall()[0]
+    row = pair_of(draft=shorter, context_tokens=most + 1000, engine_id="transformers")
+    assert row["unknown_reason"] is None and row["context_tokens"] == most + 1000
+
+
+REFUSED = {
+    "another vocabulary": (dict(draft="Qwen/Qwen2.5-0.5B-Instruct", model="Qwen/Qwen2.5-72B-Instruct", engine_id="vllm"),
+                           "vllm refuses a draft of 151936 tokens for a model of 152064"),
+    "several sequences": (dict(engine_id="transformers", sequences=2), "transformers drafts for 1 sequence at a time"),
+    "windows": (dict(model="google/gemma-3-27b-it", draft="google/gemma-3-27b-it", engine_id="vllm"), "keep a window"),
+    "a head of another model": (dict(model="Qwen/Qwen3-8B", draft="z-lab/Qwen3-8B-DFlash-b16", engine_id="vllm"),
+                                "is a head that reads layers"),
+    "an engine that nobody read": (dict(engine_id="vllm-0.8"), "what vllm-0.8 holds for a draft is not known"),
+    "no such draft": (dict(draft="nobody/nothing"), "the draft: no such model"),
+    "no number": (dict(context_tokens="many"), "context_tokens"),
+    "no model at all": (dict(model=None, draft=None), "no model was named"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pair_of, case):
+    asked, reason = REFUSED[case]
+    row = pair_of(**asked)
+    assert row["total_bytes"] is None and row["engine_setting"] is None and reason in row["unknown_reason"]
+
+
+def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pair_of):
+    row = pair_of("Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="gguf-q4_k_m")
+    assert row["unknown_reason"] is None and row["draft_weights_bytes"] > 0
+
+
+def test_the_verdict_is_of_both(book):
+    ask = "SELECT verdict, unknown_reason FROM speculative_fits_on($card, $model, $draft, dtype_id := 'gguf-q4_k_m', context_tokens := $tokens)"
+
+    def verdict(tokens, card="rtx-4090"):
+        return book.execute(ask, {"card": card, "model": MODEL, "draft": DRAFT, "tokens": tokens}).fetchall()[0]
+
+    alone = "SELECT verdict FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', context_tokens := 12288)"
+    assert verdict(8192) == ("fits", None) and verdict(12288)[0] == "no"
+    assert book.execute(alone, [MODEL]).fetchall()[0][0] == "fits"
+    assert verdict(8192, "none-such") == (None, "no such GPU: none-such")
+
+
+def test_each_rule_names_constants_that_there_are():
+    facts = read_facts()
+    named = {name for each in facts["draft_rule"]["overhead_constants"].drop_nulls() for name in each.split()}
+    known = set(facts["constant"]["constant_id"])
+    assert named and named <= known
