@@ -6,14 +6,14 @@ const { macros: m, shared } = r;
 const constants = shared.constants?.[0];
 
 // The row of shares that published runs reached, of a program on a card: null where no run is read.
-const speedOf = (engine, on, model) => (shared.engine_speed ?? []).find((row) => row.engine_id === engine && row.vendor === on.vendor && row.has_experts === (model.expert_count_max > 0)) ?? null;
+const speedOf = (engine, on, model) => (shared.engine_speed ?? []).find((row) => m.is_speed_of(row, engine, on, model.expert_count_max > 0)) ?? null;
 
 // Tokens a second that are likely of a footprint of inference on a card, for all users together, with the band; or why nothing is.
 export function likely(own, row, id) {
   const on = r.card(id), model = own.shape?.[0], weight = own.weight?.find((w) => w.dtype_id === row.dtype_id), dtype = shared.dtype.find((d) => d.dtype_id === row.dtype_id);
   if (!on || !model || !weight || !dtype) return { decode: null };
   const speed = speedOf(row.engine_id, on, model), decode = m.decode_likely(model, weight, dtype, row, on, speed);
-  return { decode, low: decode && decode / speed.slower_ratio, high: decode && decode / speed.quicker_ratio, prefill: m.prefill_likely(model, dtype, row, on, speed), why: m.likely_reason(speed, row) };
+  return { decode, low: decode && decode / speed.slower_ratio, high: decode && decode / speed.quicker_ratio, prefill: m.prefill_likely(model, dtype, row, on, speed), why: m.likely_reason(speed, row, speed && m.share_tflops(on, dtype.product_bits, speed)) };
 }
 
 const shareOf = (on, phase, scale) => (shared.training_share ?? []).find((row) => row.architecture === on.architecture && row.segment === on.segment && row.is_adapter === ["lora", "qlora"].includes(phase) && row.scale === scale);

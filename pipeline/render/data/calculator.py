@@ -39,6 +39,8 @@ SCALARS = (
     "decode_likely",
     "prefill_likely",
     "likely_reason",
+    "is_speed_of",
+    "share_tflops",
     "multiplied_elements",
     "attended_elements",
     "training_operations",
