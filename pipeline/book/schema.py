@@ -623,6 +623,7 @@ MACROS = (
     "plan_for",
     "plan_training_for",
     "techniques_for",
+    "drafted_on",
     "layers_that_fit",
     "fits_together",
     "speed_on",
