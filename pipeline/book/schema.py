@@ -332,14 +332,14 @@ FACTS = _tables(
         "Published speeds of serving: what likely speeds are taken from.",
         "serving_run_id",
         "serving_run_id model_name model_id gpu_id gpu_count tensor_parallel program dtype_id users context_tokens has_experts layer_count "
-        "read_bytes cache_token_bytes multiplied_count decode_tokens_per_second? prefill_tokens_per_second? source locator",
+        "read_bytes cache_token_bytes is_cache_divided multiplied_count decode_tokens_per_second? prefill_tokens_per_second? source locator",
     ),
     _table(
         "serving_speed",
         "How near programs come to the bounds of speed: three shares for each kind of program, fitted to the runs of serving_run, and how far "
         "runs lie from them that were not fitted.",
         "serving_speed_id",
-        "serving_speed_id engine_ids programs vendor has_experts bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
+        "serving_speed_id engine_ids programs vendor segment? has_experts users_most? bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
         "product_share_most? quicker_ratio slower_ratio note?",
     ),
     _table(
@@ -347,7 +347,7 @@ FACTS = _tables(
         "Rules of thumb: what each multiplies, and which part of which footprint it speaks of. Published with their errors.",
         "rule_id",
         "rule_id rule_rank name says against phase_id dtype_id context_tokens sequences checkpointing? basis multiplier "
-        "compared_with why source",
+        "compared_with example_parameter_count? example_bytes? why source",
     ),
     _table(
         "correction",
@@ -594,7 +594,7 @@ PUBLISHED = _tables(
         "Published speeds of serving beside the bound and what we say is likely: predicted against reported.",
         "serving_run_id",
         "serving_run_id model_name model_id gpu_id gpu_count tensor_parallel program dtype_id users context_tokens has_experts layer_count "
-        "read_bytes cache_token_bytes multiplied_count decode_tokens_per_second? decode_tokens_per_second_most? decode_share? "
+        "read_bytes cache_token_bytes is_cache_divided multiplied_count decode_tokens_per_second? decode_tokens_per_second_most? decode_share? "
         "decode_tokens_per_second_likely? prefill_tokens_per_second? prefill_tokens_per_second_most? prefill_share? source locator",
     ),
     _table(
@@ -602,7 +602,7 @@ PUBLISHED = _tables(
         "Rules of thumb as people say them, each with its error over all models that have the scenario it speaks of. A view in almanac.duckdb.",
         "rule_id",
         "rule_id rule_rank name says against phase_id dtype_id context_tokens sequences checkpointing? basis multiplier "
-        "compared_with why model_count median_error? near_share? under_share? worst_under? lowest_model_id? worst_over? "
+        "compared_with example_parameter_count? example_bytes? why model_count median_error? near_share? under_share? worst_under? lowest_model_id? worst_over? "
         "highest_model_id? source",
     ),
     _table(
@@ -641,6 +641,7 @@ MACROS = (
     "plan_for",
     "plan_training_for",
     "techniques_for",
+    "drafted_on",
     "layers_that_fit",
     "fits_together",
     "speculative_of",

@@ -226,6 +226,11 @@ async function work(s) {
   } else if (s.ask === "users") {
     out.found = r.most(of.own, wanted, bytes);
     out.row = r.ask(of.own, { ...wanted, sequences: Math.max(out.found.at, 1) });
+  } else if (asksTime(s) && phase !== "inference" && cardOf(s)) {
+    // the ways that the tables search: what nobody chose is not held to
+    const { checkpointing, ...rest } = wanted, told = plan.planned(of.own, { ...rest, phase_id: phase, ...(s.checkpointing && { checkpointing }) }, cardOf(s).id, bytes, workOf(s));
+    out.found = { at: told.cards ?? 0, told };
+    if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {
     const row = r.fewest(of.own, wanted, bytes);
     out.found = { at: row?.gpu_count ?? 0 };
@@ -256,6 +261,7 @@ function toldOf(out) {
   if (ANSWERED[s.ask] && bytes == null) return `Choose a card, or type how much memory is free: then this says ${ASKS.find(([id]) => id === s.ask)[1]}. As it stands: ${amount(row)}.`;
   if (s.ask === "context" || s.ask === "users") return backwards(out);
   if (s.ask === "cards") {
+    if (found.told) return planSaid(out);
     if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `No number of them up to ${r.COUNTS.at(-1).toLocaleString("en")} holds it: one would have to hold ${amount(row)}, and there are ${gib(bytes)} GiB.`;
     return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${found.at} × ${gpu?.short ?? `${gib(bytes)} GiB`}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
   }
@@ -290,10 +296,24 @@ function speedSaid({ s, of, row }) {
   return `At most ${r.rate(decode)} tokens/s${users} with the cache full${usual}${prefill ? `; a prompt is read with at most ${r.rate(prefill)} tokens/s` : ""}.${plan.likelySaid(of.own, row, gpu.id)}`;
 }
 // How long a training of so much text takes, where it is asked.
+const asksTime = (s) => workOf(s).data_bytes != null || workOf(s).data_tokens != null;
+function workOf(s) {
+  const given = (key) => (s[key] !== "" && !faultOf(s, key) ? +s[key] : null), times = (key, by) => (given(key) == null ? null : given(key) * by);
+  return { data_bytes: times("data_mb", 1e6), data_tokens: times("data_millions", 1e6), days: given("days") ?? 1, price: given("price") };
+}
 function timeSaid({ s, of, row }) {
-  const gpu = cardOf(s), given = (key) => (s[key] !== "" && !faultOf(s, key) ? +s[key] : null);
-  if (row.total_bytes == null || !isTraining(row) || given("data_mb") == null) return "";
-  return gpu ? plan.trainingSaid(of.own, row, gpu.id, { data_bytes: given("data_mb") * 1e6, days: given("days") ?? 1, price: given("price") }) : "Choose a card: then this says how long it takes.";
+  const gpu = cardOf(s);
+  if (row.total_bytes == null || !isTraining(row) || !asksTime(s)) return "";
+  return gpu ? plan.trainingSaid(of.own, row, gpu.id, workOf(s)) : "Choose a card: then this says how long it takes.";
+}
+// The fewest cards that hold it and finish in time, and how they share it.
+function planSaid({ s, row, found: { at, told }, bytes }) {
+  if (!at) return `Unknown: ${plain(told.why)}.`;
+  const days = workOf(s).days, time = `${days.toLocaleString("en")} ${days === 1 ? "day" : "days"}`, all = `${at} × ${cardOf(s).short}`;
+  const degrees = [["tensor_parallel", "tensors by"], ["pipeline_parallel", "stages by"], ["context_parallel", "context by"], ["expert_parallel", "experts by"]].flatMap(([key, words]) => (row[key] > 1 ? [`${words} ${row[key]}`] : []));
+  const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, checkpointing ${row.checkpointing}, ${told.micro_batches} micro-batches on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
+  const lead = told.verdict === "no" ? `No number of them that is searched holds it; ${all} come closest.` : { yes: at === 1 ? `One ${named(s)} holds it and finishes in ${time}: ${amount(row)} of ${gib(bytes)}.` : `${all} are the fewest that hold it and finish in ${time}.`, likely: `${all} ${at === 1 ? "is" : "are"} the fewest that hold it and likely finish in ${time}.`, no: `Nothing that is searched finishes in ${time}: ${all} ${at === 1 ? "is" : "are"} the quickest.` }[told.finishes];
+  return lead + how;
 }
 
 let turn = 0;

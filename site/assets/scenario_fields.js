@@ -2,6 +2,7 @@
 // shown only where the formulas of the release take its argument. To add one is to add a line here.
 const trains = (s) => s.phase_id !== "inference";
 const serves = (s) => !trains(s);
+const works = (s) => trains(s) && Boolean(s.data_mb || s.data_millions);
 const adapts = (s) => ["lora", "qlora"].includes(s.phase_id);
 const shares = (s) => +s.gpu_count > 1;
 // a model of text alone is asked about neither images nor sound, one that only hears about no tokens
@@ -49,9 +50,10 @@ export const GROUPS = [
     lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts attention-experts"), when: adapts },
   }],
   ["How long", {
-    data_mb: { label: "Text to train on, MB", step: "any", least: 0, when: trains, work: true },
-    days: { label: "Days there are", step: "any", least: 0, when: (s) => trains(s) && s.data_mb !== "", start: "1", work: true },
-    price: { label: "An hour of a card costs", step: "any", least: 0, when: (s) => trains(s) && s.data_mb !== "", work: true },
+    data_mb: { label: "Text to train on, MB", step: "any", least: 0, when: (s) => trains(s) && !s.data_millions, work: true },
+    data_millions: { label: "Or tokens to train on, millions", step: "any", least: 0, when: (s) => trains(s) && !s.data_mb, work: true },
+    days: { label: "Days there are", step: "any", least: 0, when: works, start: "1", work: true },
+    price: { label: "An hour of a card costs", step: "any", least: 0, when: works, work: true },
   }],
   ["Picture or film", {
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },

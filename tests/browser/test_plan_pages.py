@@ -28,6 +28,15 @@ TRAINED = (
     ("a100-sxm-80gb", MODELS[1], "full-finetune", 1e10),
     ("l40s", MODELS[3], "lora", 1e3),
 )
+# one card where one suffices; many, whose copies share the data; experts; layers that are divided; nothing that finishes; pre-training on tokens
+PLANNED = (
+    ("h100-sxm", MODELS[0], "lora", {"data_bytes": 1e9}),
+    ("h100-sxm", MODELS[0], "full-finetune", {"data_bytes": 1e10, "days": 2}),
+    ("h100-sxm", MODELS[1], "full-finetune", {"data_bytes": 1e9}),
+    ("rtx-4090", MODELS[3], "full-finetune", {"data_bytes": 1e8}),
+    ("rtx-3060-12gb", MODELS[0], "qlora", {"data_bytes": 1e12}),
+    ("h100-sxm", MODELS[0], "pretrain", {"data_tokens": 3e11, "days": 30}),
+)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +112,34 @@ def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
             assert told[mine] == (None if plan[theirs] is None else pytest.approx(plan[theirs])), (gpu, model, theirs)
 
 
+def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked):
+    """Of all ways that the tables search; the card's memory is what the table judges by."""
+    names = (
+        "gpu_count",
+        "finishes",
+        "sharding",
+        "tensor_parallel",
+        "pipeline_parallel",
+        "expert_parallel",
+        "checkpointing",
+        "hours",
+        "gradient_accumulation",
+    )
+    code = """const [id, bytes, wanted, asked] = more, told = plan.planned(own, wanted, id, bytes, asked), row = told.row;
+        return [told.cards, told.finishes, row.sharding, row.tensor_parallel, row.pipeline_parallel, row.expert_parallel, row.checkpointing, told.hours, told.micro_batches];"""
+    for gpu, model, phase, work in PLANNED:
+        named = "".join(f", {name} := {value}" for name, value in work.items())
+        query = f"SELECT {', '.join(names)} FROM plan_training_for($1, $2, phase_id := $3{named}) LIMIT 1"
+        expected = book.execute(query, [gpu, model, phase]).fetchall()[0]
+        ((capacity,),) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [gpu]).fetchall()
+        told = asked(code, model, gpu, capacity, {"model_id": model, "phase_id": phase}, work)
+        assert told == [pytest.approx(value) if isinstance(value, float) else value for value in expected], (
+            gpu,
+            model,
+            work,
+        )
+
+
 def test_a_bad_question_has_a_reason_and_no_hours(asked):
     code = "const [id, asked] = more; return plan.training(own, r.ask(own, { model_id: 'Qwen/Qwen3-8B', phase_id: 'lora' }), id, asked);"
     for gpu, question, why in (
@@ -122,6 +159,14 @@ def test_techniques_are_those_of_techniques_for(book, asked):
     for mine, theirs in zip(told, book.execute(query, [MODELS[0]]).fetchall(), strict=True):
         assert mine[:2] == list(theirs[:2])
         assert mine[2:] == [None if value is None else pytest.approx(value) for value in theirs[2:]]
+
+
+def test_a_draft_is_that_of_drafted_on(book, asked):
+    """The draft's rows are those of another model: here the model itself stands for it, which is too large."""
+    code = "const [id, wanted] = more; return plan.drafted(own, own, wanted, id);"
+    told = asked(code, MODELS[0], "h100-sxm", {"dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 8192})
+    query = "SELECT draft_bytes, unknown_reason FROM drafted_on('h100-sxm', $1, $1, engine_id := 'vllm')"
+    assert book.execute(query, [MODELS[0]]).fetchall() == [(told["bytes"], told["why"])]
 
 
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])

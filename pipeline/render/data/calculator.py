@@ -39,6 +39,8 @@ SCALARS = (
     "decode_likely",
     "prefill_likely",
     "likely_reason",
+    "is_speed_of",
+    "share_tflops",
     "multiplied_elements",
     "attended_elements",
     "training_operations",
@@ -50,17 +52,27 @@ SCALARS = (
     "micro_batches_of",
     "ideal_hours_of",
     "hours_of",
+    # the ways that plans search, and which of them is taken
+    "way_gpu_counts",
+    "way_degrees",
+    "is_way",
+    "training_gpu_counts",
+    "is_grown_way",
+    "is_batch_enough",
+    "finishes_in",
     "training_cpu_count",
     "serving_cpu_count",
     "training_memory_bytes",
     "training_disk_bytes",
     "network_gb_s",
     "link_gb_s",
+    "drafting_reason",
+    "draft_round_seconds",
     "update_seconds",
     "token_seconds",
 )
 # which rules of these ask beside what the formulas do
-ASKED_BESIDE = ("engine_speed", "training_share", "technique")
+ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 

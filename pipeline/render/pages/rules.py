@@ -46,6 +46,7 @@ class Rules:
             "under": _share(rule["under_share"]),
             "low": self._extreme(rule["lowest_model_id"], rule["worst_under"]),
             "high": self._extreme(rule["highest_model_id"], rule["worst_over"]),
+            "asked": _asked(rule),
             "example": self._extreme(example, shown[0]["error"]) | shown[0] if shown else None,
             "plot": plot.histogram(
                 f"rule-{rule['rule_id']}", title, description, list(zip(LABELS, counts, strict=True)), 4
@@ -54,6 +55,12 @@ class Rules:
 
     def _extreme(self, model_id: str, error: float) -> dict:
         return {"name": model_id, "path": self.pages.paths[model_id], "percent": _percent(error)}
+
+
+def _asked(rule: dict) -> str | None:
+    """What the rule gives for the model that people name with it."""
+    count, size = rule["example_parameter_count"], rule["example_bytes"]
+    return count and f"It gives {size / 1e9:,.4g} GB for {count / 1e9:g} billion parameters."
 
 
 def _share(part: float) -> str:

@@ -91,8 +91,8 @@ serving_judged AS (
     LEFT JOIN shape AS model ON model.model_id = told.model_id
     LEFT JOIN weight ON weight.model_id = told.model_id AND weight.dtype_id = told.dtype_id
     LEFT JOIN dtype ON dtype.dtype_id = told.dtype_id
-    LEFT JOIN engine_speed AS speed ON speed.engine_id = told.engine_id AND speed.vendor = told.card.vendor
-        AND speed.has_experts = coalesce(model.expert_count_max > 0, false)
+    LEFT JOIN engine_speed AS speed
+        ON is_speed_of(speed, told.engine_id, told.card, coalesce(model.expert_count_max > 0, false))
     CROSS JOIN constants_row
 ),
 serving_best AS (

@@ -112,6 +112,22 @@ CREATE OR REPLACE MACRO ideal_hours_of(tokens, operations, gpu_count, card) AS
 CREATE OR REPLACE MACRO hours_of(ideal_hours, share, scale, whole_run_factor) AS
     ideal_hours / share * iif(scale = 'many', whole_run_factor, 1);
 
+-- numbers of cards that are tried: more than the fewest of a way where copies share the data
+CREATE OR REPLACE MACRO training_gpu_counts() AS [1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
+    512, 768, 1024, 2048, 4096, 8192, 16384];
+CREATE OR REPLACE MACRO is_grown_way(cards, way) AS cards = way.gpu_count OR cards > way.gpu_count
+    AND cards % way.gpu_count = 0
+    AND (starts_with(way.sharding, 'zero') OR way.sharding = 'ddp' OR way.engine_id = 'megatron');
+-- each copy has its micro-batches, and a pipeline as many as stages; what the fewest cards of a way need is as it is
+CREATE OR REPLACE MACRO is_batch_enough(cards, way, data_parallel, micro_tokens, batch_most, tokens) AS
+    cards = way.gpu_count OR data_parallel * micro_tokens * way.pipeline_parallel <= least(batch_most, tokens);
+CREATE OR REPLACE MACRO finishes_in(verdict, hours, hours_most, days) AS CASE
+    WHEN verdict = 'no' THEN 'no'
+    WHEN hours_most <= days * 24 THEN 'yes'
+    WHEN hours <= days * 24 THEN 'likely'
+    ELSE 'no'
+END;
+
 -- questions: a relation with the columns of training_said below; ways: what plans_for answers to each
 CREATE OR REPLACE MACRO training_plans_in(questions, ways) AS TABLE
 WITH training_asked AS MATERIALIZED (
@@ -141,9 +157,7 @@ training_tried AS (
         share, cards_scale(cards, constants) AS scale
     FROM training_way AS way
     JOIN training_asked AS asked ON asked.question = way.question CROSS JOIN constants
-    JOIN unnest([1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192,
-        16384]) AS count(cards) ON cards = way.gpu_count OR cards > way.gpu_count AND cards % way.gpu_count = 0
-            AND (starts_with(way.sharding, 'zero') OR way.sharding = 'ddp' OR way.engine_id = 'megatron')
+    JOIN unnest(training_gpu_counts()) AS count(cards) ON is_grown_way(cards, way)
     JOIN training_share AS share ON share.scale = cards_scale(cards, constants)
         AND share.architecture = asked.card.architecture AND share.segment = asked.card.segment
         AND share.is_adapter = (way.phase_id IN ('lora', 'qlora'))
@@ -151,11 +165,8 @@ training_tried AS (
 ),
 -- a step: so many micro-batches of each copy that the batch is reached, and a pipeline is filled
 training_step AS (
-    SELECT tried.*,
-        micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS micro_batches,
-        -- what the fewest cards of a way need is taken as it is
-        cards = gpu_count OR (data_parallel * micro_tokens * tried.pipeline_parallel <= least(batch_most, tokens))
-            AS is_sensible
+    SELECT tried.*, micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS micro_batches,
+        is_batch_enough(cards, tried, data_parallel, micro_tokens, batch_most, tokens) AS is_sensible
     FROM training_tried AS tried
 ),
 -- on many cards whole trainings took longer than their shares say, by what was published of some
@@ -168,13 +179,7 @@ training_timed AS (
     FROM training_step AS step CROSS JOIN constants WHERE is_sensible
 ),
 training_judged AS (
-    SELECT timed.*, CASE
-        WHEN verdict = 'no' THEN 'no'
-        WHEN hours_most <= timed.days * 24 THEN 'yes'
-        WHEN hours <= timed.days * 24 THEN 'likely'
-        ELSE 'no'
-    END AS finishes
-    FROM training_timed AS timed
+    SELECT timed.*, finishes_in(verdict, hours, hours_most, timed.days) AS finishes FROM training_timed AS timed
 ),
 -- of each number of cards the quickest way
 training_best AS (

@@ -16,6 +16,33 @@
 -- the error band, `tight` without. Source: footprints, gpu, runs_on. Not covered: speed, stages of uneven size, cards
 -- of several kinds.
 
+-- the ways; divides: nothing, layers alone, or layers, stages, contexts and experts as they come. Without a word for the
+-- sharding it is the engine's own
+CREATE OR REPLACE TABLE plan_way AS
+FROM (VALUES ('transformers', 'zero3', 'nothing'), ('transformers', 'zero2', 'nothing'),
+    ('transformers', 'zero1', 'nothing'), ('transformers', 'ddp', 'nothing'), ('transformers', 'tp', 'layers'),
+    ('megatron', NULL, 'any')) AS ways(engine, sharding, divides);
+
+CREATE OR REPLACE MACRO way_gpu_counts() AS [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+CREATE OR REPLACE MACRO way_degrees() AS
+    {'tensor': [1, 2, 4, 8], 'pipeline': [1, 2, 4, 8, 16], 'context': [1, 4, 8], 'expert': [1, 8]};
+
+-- degree: tensor, pipeline, context, expert; asked: context_tokens, engine_id, phase_id
+CREATE OR REPLACE MACRO is_way(way, gpus, degree, asked, has_experts) AS
+    degree.tensor * degree.pipeline * degree.context <= gpus
+    AND (degree.context = 1 OR coalesce(asked.context_tokens, 0) >= 16384 * degree.context)
+    AND (degree.expert = 1 OR has_experts AND gpus >= degree.tensor * degree.pipeline * degree.expert)
+    AND CASE way.divides
+        WHEN 'nothing' THEN degree.tensor * degree.pipeline * degree.context * degree.expert = 1
+            AND (gpus > 1 OR way.sharding = 'zero3')
+        WHEN 'layers' THEN degree.tensor > 1 AND degree.tensor = gpus AND degree.pipeline * degree.context
+            * degree.expert = 1 AND asked.phase_id <> 'qlora'
+        ELSE degree.tensor * degree.pipeline * degree.context * degree.expert > 1
+            AND (asked.engine_id IS NULL OR degree.tensor < gpus)
+            AND (degree.tensor = 1 OR asked.phase_id <> 'qlora')
+    END;
+
 CREATE OR REPLACE MACRO plans_for(
     gpu_id, model_id, phase_id := 'full-finetune', dtype_id := NULL, context_tokens := NULL, sequences := 1,
     optimizer_id := NULL,
@@ -40,28 +67,16 @@ plan_asked AS (
         NULL AS image_height, NULL AS audio_seconds, lora_dropout AS lora_dropout,
         NULL AS reduce_bucket_elements, NULL AS expandable_segments, NULL AS program,
         NULL AS program_version
-    FROM (SELECT unnest([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]) AS number) AS gpus
-    JOIN (SELECT unnest([1, 2, 4, 8]) AS number) AS tensor ON tensor.number <= gpus.number
-    JOIN (SELECT unnest([1, 2, 4, 8, 16]) AS number) AS pipeline ON tensor.number * pipeline.number <= gpus.number
-    JOIN (SELECT unnest([1, 4, 8]) AS number) AS context
-        ON tensor.number * pipeline.number * context.number <= gpus.number
-            AND (context.number = 1 OR coalesce(context_tokens, 0) >= 16384 * context.number)
-    JOIN (SELECT unnest([1, 8]) AS number) AS expert
-        ON expert.number = 1 OR gpus.number >= tensor.number * pipeline.number * 8
-            AND EXISTS (SELECT 1 FROM shape AS model WHERE model.model_id = (SELECT known_id FROM plan_card)
-                AND model.expert_count_max > 0)
-    -- by degrees: none; layers divided alone; any. Without a word for the sharding it is the engine's own
-    JOIN (SELECT * FROM (VALUES ('transformers', 'zero3', 1), ('transformers', 'zero2', 1),
-        ('transformers', 'zero1', 1), ('transformers', 'ddp', 1),
-            ('transformers', 'tp', 2), ('megatron', NULL, 3)) AS ways(engine, sharding, kind)) AS way
-        ON CASE way.kind
-            WHEN 1 THEN tensor.number * pipeline.number * context.number * expert.number = 1
-                AND (gpus.number > 1 OR way.sharding = 'zero3')
-            WHEN 2 THEN tensor.number > 1 AND tensor.number = gpus.number AND phase_id <> 'qlora'
-            ELSE tensor.number * pipeline.number * context.number * expert.number > 1
-                AND (engine_id IS NULL OR tensor.number < gpus.number)
-                AND (tensor.number = 1 OR phase_id <> 'qlora')
-        END
+    FROM plan_way AS way
+    JOIN (SELECT unnest(way_gpu_counts()) AS number) AS gpus ON true
+    JOIN (SELECT unnest(way_degrees().tensor) AS number) AS tensor ON true
+    JOIN (SELECT unnest(way_degrees().pipeline) AS number) AS pipeline ON true
+    JOIN (SELECT unnest(way_degrees().context) AS number) AS context ON true
+    JOIN (SELECT unnest(way_degrees().expert) AS number) AS expert
+        ON is_way(way, gpus.number, {'tensor': tensor.number, 'pipeline': pipeline.number, 'context': context.number,
+            'expert': expert.number}, {'context_tokens': context_tokens, 'engine_id': engine_id, 'phase_id': phase_id},
+            EXISTS (SELECT 1 FROM shape AS model WHERE model.model_id = (SELECT known_id FROM plan_card)
+                AND model.expert_count_max > 0))
     JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved
         ON true
 ),

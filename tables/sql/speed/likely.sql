@@ -6,13 +6,15 @@
 --   prefill_likely = cards × rate × product_share ÷ (2 × token_elements)
 --
 -- The three shares are of a kind of program on cards of one maker (serving_speed): fitted to the runs of serving_run by
--- least squares of step ÷ reported − 1. A step ends between quicker_ratio and slower_ratio times what they say: so far
--- lie nine tenths less one tenth of the runs of a program (or a card) whose own runs were left out of the fit. Small
--- models on fast cards stay far below the bound because each layer takes its time, whatever it reads.
+-- least squares of the logarithm of step ÷ reported. A step ends between quicker_ratio and slower_ratio times what
+-- they say: so far lie nine tenths less one tenth of the runs of a program (or a model, a card, a source) whose own
+-- runs were left out of the fit. Small models on fast cards stay far below the bound because each layer takes its
+-- time, whatever it reads.
 -- Of experts so many are read as users are likely sent to, each at random: experts × (1 − (1 − share)^users).
 -- Units: bytes, seconds, tokens a second. Source: serving_run, row by row; the tests fit the shares anew.
--- Not covered (null, with a reason): programs and makers of which no run is read; several users of llama.cpp; experts
--- in llama.cpp. Prompts that are read while others write; speculative decoding.
+-- Not covered (null, with a reason): programs and makers of which no run is read; several users where none is
+-- (users_most), or where no rate of products is known, which one user hardly needs. Prompts that are read while others
+-- write; speculative decoding.
 
 CREATE OR REPLACE MACRO experts_read_share(share, users) AS 1 - pow(1 - share, users);
 
@@ -33,23 +35,38 @@ CREATE OR REPLACE MACRO step_seconds(read_bytes, cache_bytes, multiplied, layer_
     + iif(multiplied = 0 OR speed.product_share IS NULL, 0, 2.0 * multiplied / (at_once * rate * 1e12
         * speed.product_share)) + layer_count * speed.layer_microseconds / 1e6 / stages;
 
--- speed: the row of serving_speed for a program on a card, null where there is none
-CREATE OR REPLACE MACRO likely_reason(speed, footprint) AS CASE
+-- the row of serving_speed for an engine on a card
+CREATE OR REPLACE MACRO is_speed_of(speed, engine_id, card, has_experts) AS speed.engine_id = engine_id
+    AND speed.vendor = card.vendor AND coalesce(speed.segment, card.segment) = card.segment
+    AND speed.has_experts = has_experts;
+
+-- speed: the row of serving_speed for a program on a card, null where there is none. rate: of the products, null where
+-- none is known
+CREATE OR REPLACE MACRO likely_reason(speed, footprint, rate) AS CASE
     WHEN speed.serving_speed_id IS NULL
-        THEN 'no published run of this program on cards of this maker is read for such a model'
-    WHEN footprint.sequences > 1 AND footprint.engine_id = 'llama.cpp'
+        THEN 'no published run of this program on such cards is read for such a model'
+    WHEN footprint.sequences > coalesce(speed.users_most, footprint.sequences)
         THEN 'no published run of this program with several users is read'
+    WHEN footprint.sequences > 1 AND rate IS NULL
+        THEN 'no rate of products is known for this card, which several users need'
 END;
 
+-- what one user multiplies is next to nothing beside what he reads
+CREATE OR REPLACE MACRO multiplied_at_once(users, token_elements, rate) AS
+    iif(users = 1 AND rate IS NULL, 0, users * token_elements);
+
 CREATE OR REPLACE MACRO decode_likely(model, weight, dtype, footprint, card, speed) AS
-    iif(decode_reason(model, weight, footprint, card) IS NULL AND likely_reason(speed, footprint) IS NULL,
+    iif(decode_reason(model, weight, footprint, card) IS NULL
+        AND likely_reason(speed, footprint, share_tflops(card, dtype.product_bits, speed)) IS NULL,
         footprint.sequences / step_seconds(likely_read_bytes(model, weight, footprint.sequences),
-            cache_read_bytes(model, footprint), footprint.sequences * model.token_elements, model.layer_count,
+            cache_read_bytes(model, footprint), multiplied_at_once(footprint.sequences, model.token_elements,
+                share_tflops(card, dtype.product_bits, speed)), model.layer_count,
             cards_at_once(footprint), cards_at_once(footprint) / footprint.tensor_parallel, card,
             share_tflops(card, dtype.product_bits, speed), speed), NULL);
 
+-- where no published prompt was read (product_share_least), there is none
 CREATE OR REPLACE MACRO prefill_likely(model, dtype, footprint, card, speed) AS
-    iif(speed.serving_speed_id IS NULL OR footprint.phase_id <> 'inference', NULL, footprint.gpu_count
+    iif(speed.product_share_least IS NULL OR footprint.phase_id <> 'inference', NULL, footprint.gpu_count
         * share_tflops(card, dtype.product_bits, speed) * 1e12 * speed.product_share / (2.0 * model.token_elements));
 
 -- the row for an engine and a card: each engine of the table by itself
@@ -59,26 +76,29 @@ SELECT unnest(string_split(engine_ids, ' ')) AS engine_id, serving_speed.* EXCLU
 -- predicted against reported
 CREATE OR REPLACE TABLE serving_run AS
 WITH step AS (
-    SELECT run.*, gpu AS card, dtype.product_bits, speed,
-        run.users * run.context_tokens * run.cache_token_bytes / run.tensor_parallel AS cache_bytes
+    SELECT run.*, gpu AS card, dtype.product_bits, speed, share_tflops(gpu, dtype.product_bits, speed) AS rate,
+        run.users * run.context_tokens * run.cache_token_bytes / iif(run.is_cache_divided, run.tensor_parallel, 1)
+            AS cache_bytes
     FROM serving_run_fact AS run
     JOIN gpu ON gpu.gpu_id = run.gpu_id
     JOIN dtype ON dtype.dtype_id = run.dtype_id
     LEFT JOIN serving_speed AS speed ON list_contains(string_split(speed.programs, ' '), run.program)
-        AND speed.vendor = gpu.vendor AND speed.has_experts = run.has_experts
+        AND speed.vendor = gpu.vendor AND coalesce(speed.segment, gpu.segment) = gpu.segment
+        AND speed.has_experts = run.has_experts
 ),
 bound AS (
     SELECT step.*, iif(decode_tokens_per_second IS NULL, NULL, users * card.memory_bandwidth_gb_s * 1e9
             / (read_bytes / tensor_parallel + cache_bytes)) AS decode_most,
-        iif(decode_tokens_per_second IS NULL, NULL, users / step_seconds(read_bytes, cache_bytes,
-            users * multiplied_count, layer_count, tensor_parallel, 1, card, share_tflops(card, product_bits,
-            speed), speed)) AS likely,
+        iif(decode_tokens_per_second IS NULL OR users > coalesce(speed.users_most, users), NULL,
+            users / step_seconds(read_bytes, cache_bytes, multiplied_at_once(users, multiplied_count, rate),
+                layer_count, tensor_parallel, 1, card, rate, speed)) AS likely,
         iif(prefill_tokens_per_second IS NULL, NULL, gpu_count * product_tflops(card, product_bits) * 1e12
             / (2.0 * multiplied_count)) AS prefill_most
     FROM step
 )
 SELECT serving_run_id, model_name, model_id, gpu_id, gpu_count, tensor_parallel, program, dtype_id, users,
-    context_tokens, has_experts, layer_count, read_bytes, cache_token_bytes, multiplied_count, decode_tokens_per_second,
+    context_tokens, has_experts, layer_count, read_bytes, cache_token_bytes, is_cache_divided, multiplied_count,
+    decode_tokens_per_second,
     decode_most AS decode_tokens_per_second_most, decode_tokens_per_second / decode_most AS decode_share,
     likely AS decode_tokens_per_second_likely, prefill_tokens_per_second,
     prefill_most AS prefill_tokens_per_second_most, prefill_tokens_per_second / prefill_most AS prefill_share, source,

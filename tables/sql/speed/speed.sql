@@ -72,8 +72,8 @@ told AS (
 timed AS (
     SELECT told.*, speed, iif(reason IS NULL, decode_likely(model, weight, dtype, told, card, speed), NULL) AS likely
     FROM told
-    LEFT JOIN engine_speed AS speed ON speed.engine_id = told.engine_id AND speed.vendor = card.vendor
-        AND speed.has_experts = coalesce(model.expert_count_max > 0, false)
+    LEFT JOIN engine_speed AS speed
+        ON is_speed_of(speed, told.engine_id, card, coalesce(model.expert_count_max > 0, false))
 )
 SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.engine_id, told.context_tokens,
     told.sequences, told.gpu_count, weight.read_bytes, cache_read_bytes(model, told) AS cache_bytes,
