@@ -107,7 +107,7 @@ class ModelPages:
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
         bars = self._bars(number, inference) if known else []
-        caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
+        caption = f"{words.tokens(context)} tokens, one user" if context else ""
         recipe = _recipe(training)
         return self.page.render(
             model=model,
