@@ -391,7 +391,7 @@ function nearest(name, most = 5) {
   const places = shared.map((_, i) => i).filter((i) => shared[i]).sort((x, y) => shared[y] - shared[x] || x - y);
   return places.slice(0, most).map((i) => models.id[i]);
 }
-const asSql = shown.querySelectorAll("#as-sql, #as-sql ~ *");
+const asSql = shown.querySelector("#as-sql");
 // A reason of the formulas in a reader's words, as pipeline/render/pages/plain.py has it.
 const rules = (shared.words ?? []).map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
 const grouped = new RegExp("(?<![\\d.])\\d{5,}(?![\\d.]*\\d)", "g");
@@ -422,7 +422,7 @@ function say(out, said, near = [], other = null) {
   const time = known && !out.together ? timeSaid(out) : "", box = shown.querySelector('[data-part="time"]');
   box.hidden = !time;
   box.replaceChildren(time, ...(time ? [" ", a.h("a", { href: a.address("method/plans/") }, "How we know.")] : []));
-  for (const part of asSql) part.hidden = !out.wanted || Boolean(said && !row);
+  asSql.hidden = !out.wanted || Boolean(said && !row);
   if (out.wanted) shown.querySelector("pre code").textContent = sql(out);
   const apart = !said && out.together;
   if (apart) answer.replaceChildren(...together.said(apart, out.cards, plain));
@@ -433,6 +433,7 @@ function say(out, said, near = [], other = null) {
   else drawParts(known ? out : null, other);
   drawBeside(known ? out : null, other);
   drawCards(known && s.ask === "card" ? out : null);
+  drawWays(known && !apart ? out : null);
 }
 // The parts of the total, and beside them those of the other scenario.
 function drawParts(out, other) {
@@ -458,6 +459,20 @@ function drawBeside(out, other) {
   const { s, of, row } = other;
   const text = !of.own ? "not known here" : `${row.phase_id === "inference" ? row.dtype_id : `${row.phase_id}, ${row.dtype_id}`}, ${row.context_tokens.toLocaleString("en")} tokens, ${row.sequences} at once: ${sentence(other)}`;
   box.replaceChildren(a.h("b", {}, "Beside it: "), of.number >= 0 ? pageOf(of, s) : a.shown(s.model), ` ${text} `, a.h("a", { href: `?${s.raw}&${new URLSearchParams({ beside: addressOf(state, false) })}` }, "Swap"), " ", drop);
+}
+// What does not fit: each way in which it still does, with its number, and what to paste.
+let waysTurn = 0;
+async function drawWays(out) {
+  const box = shown.querySelector('[data-part="ways"]'), mine = ++waysTurn, { s, of, row, bytes, wanted: asked } = out ?? {};
+  const isNo = out && bytes != null && !["cards", "card"].includes(s.ask) && !(out.found?.at > 0) && !r.holds(row, bytes);
+  if (!isNo) { box.hidden = true; return; }
+  const { ways } = await import(`./ways.js${search}`), gpu = cardOf(s), held = models.format.values[models.format.of[of.number]];
+  if (mine !== waysTurn) return;
+  const to = (values) => { const address = addressOf(s); for (const [key, text] of Object.entries(values)) if (text === "") address.delete(key); else address.set(key, text); return address; };
+  const found = ways({ own: of.own, row, asked, bytes, to, card: gpu?.short ?? `${gib(bytes)} GiB`, runs: (other) => !gpu || !r.refusal(world, other, held, gpu) });
+  box.hidden = false;
+  box.replaceChildren(a.h("p", {}, found.length ? "How it still does:" : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
+    a.h("p", { class: "fine" }, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
 }
 // Which cards hold it, the smallest first; the page of its own has prices and speeds.
 function drawCards(out) {

@@ -274,7 +274,7 @@ function manyCards(work, c) {
     const own = await r.ofModel(data.paths[work] ?? data.id[work]);
     const row = r.fewest(own, { ...r.shared.opening?.[phase_id], model_id: data.id[work], phase_id, dtype_id, engine_id, context_tokens, sequences: 1 }, gpu.bytes, several.counts.at(-1));
     if (row) place.append(a.h("b", {}, `Fits on ${row.gpu_count.toLocaleString("en")} × ${gpu.short}`), `, shared by ${r.SHARED[row.sharding] ?? row.sharding ?? "all of them"}.`);
-    else place.append(`Not even ${r.COUNTS.at(-1).toLocaleString("en")} of this card hold it.`);
+    else place.append(`Not even ${r.COUNTS.at(-1).toLocaleString("en")} of this card hold it, shared by ZeRO-3: what each of them needs by itself is too much.`);
   });
   return place;
 }
@@ -298,6 +298,7 @@ function sentence() {
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
   if (!rows.length) {
+    if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
     const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
     if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
     return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown()];

@@ -13,7 +13,7 @@ const base = a.address("");
 
 // ---- state: what the address says, then what is remembered, then the opening scenario
 // (Material takes `q` for its own search)
-const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure", "engine"];
+const KEYS = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "find", "cards", "task", "licence", "family", "size", "only", "sort", "pins", "figure", "engine", "system"];
 const asked = new URLSearchParams(location.search);
 // the tables, the calculator and the JSON name some columns longer
 for (const key of [...asked.keys()]) {
@@ -25,7 +25,7 @@ const slice = (name) => slices.get(name) ?? slices.set(name, a.load(`data/slices
 if (!location.search) slice(wrap.dataset.opening); // what most people come for is under way before anything else is known
 const [world, models, spoken] = await Promise.all([a.world(), a.models(), a.load("data/words.json")]);
 const defaults = {
-  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full",
+  ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full", system: a.SYSTEMS[0][0],
 };
 const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "", figure: a.memory.get("figure") ?? "full" };
 const pins = () => state.pins.split(",").filter(Boolean);
@@ -38,6 +38,7 @@ const lower = models.id.map((id) => id.toLowerCase());
 const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
 const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
 const path = (i) => models.paths[i] ?? models.id[i];
+const SYSTEMS = a.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves nobody can say for so many cards
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
 const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
@@ -46,7 +47,7 @@ const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs s
 const first = (pairs) => pairs.flatMap((o) => (o.group ? o.options : [o])).map(([id]) => id);
 const CHOICES = {
   gpu: world.gpus.map((g) => g.id), phase: first(world.phases), cards: first(a.sets(world)), task: models.task.values, licence: models.licence.values, family: models.family.values,
-  size: first(SIZES), only: first(ONLY), figure: first(a.FIGURES), sort: ORDER.flatMap(([key]) => ["", " up", " down"].map((way) => key + way)),
+  size: first(SIZES), only: first(ONLY), figure: first(a.FIGURES), system: first(SYSTEMS), sort: ORDER.flatMap(([key]) => ["", " up", " down"].map((way) => key + way)),
 };
 let refused = a.foreign(asked, KEYS);
 const refuse = (key) => refused.push(`${key}=${asked.get(key)}`);
@@ -69,6 +70,13 @@ if (!CHOICES.gpu.includes(state.gpu)) state.gpu = ""; // a card that was remembe
 if (!CHOICES.cards.includes(state.cards)) state.cards = defaults.cards;
 if (!first(a.FIGURES).includes(state.figure)) state.figure = defaults.figure;
 if (!asked.get("context")) state.context = opening().context ?? state.context;
+
+// What every card gives under the system that is chosen: each verdict is of that.
+for (const g of world.gpus) g.alone = g.capacity;
+function use() {
+  for (const g of world.gpus) g.capacity = state.system === defaults.system ? g.alone : a.under(world, state.system, g) / 1024;
+}
+use();
 
 // ---- the scenario: of what the chosen phase is published for, the nearest to what was asked
 let scenario, totals;
@@ -148,9 +156,9 @@ function controls() {
     const options = [...n].sort((x, y) => y[1] - x[1]).map(([k, many]) => [models[column].values[k], `${a.shown(models[column].values[k])} (${many})`]);
     return choose(key, label, [["", "any"], ...options], filtered);
   };
-  const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size", "only"].some((k) => state[k]) || form.querySelector("details.more")?.open },
+  const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size", "only"].some((k) => state[k]) || state.system !== defaults.system || form.querySelector("details.more")?.open },
     a.h("summary", {}, "More filters"),
-    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered),
+    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered), choose("system", "System", SYSTEMS, () => { use(); refresh({ rebuild: true }); }),
       choose("figure", "Figure in a cell", a.FIGURES, () => { a.memory.set("figure", state.figure); refresh({ rebuild: true }); })));
   const myCard = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
     state.gpu = value;
@@ -420,7 +428,7 @@ async function refresh({ slice, rebuild }) {
   telling = setTimeout(tell, 60); // not at every key: the browser takes its time to change an address
 }
 // A model's page opens with the card and the scenario that were chosen here.
-const CARRIED = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "cards", "figure"];
+const CARRIED = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "cards", "figure", "system"];
 function carried() {
   const isOwn = (key) => state[key] !== defaults[key] || (key === "context" && state.phase !== "inference"); // training begins elsewhere
   const given = CARRIED.filter((key) => state[key] != null && state[key] !== "" && isOwn(key)).map((key) => [key, state[key]]);
@@ -438,7 +446,8 @@ function sql() {
   const asked = { dtype_id: scenario.dtypeId, phase_id: scenario.phase, engine_id: scenario.engine, context_tokens: scenario.context, sequences: scenario.sequences, optimizer_id: scenario.optimizer, checkpointing: scenario.checkpointing };
   const where = Object.entries(asked).filter(([, value]) => value != null).map(([name, value]) => `${name} = ${text(value)}`);
   if (state.gpu) where.unshift(`gpu_id = ${text(state.gpu)}`);
-  return `SELECT model_id, gpu_id, verdict, gpu_count_needed, total_bytes\nFROM compatibility\nWHERE ${where.join("\n  AND ")}\nORDER BY model_id, gpu_id;`;
+  const system = state.system === defaults.system ? "" : "-- as the cards give under Linux: the rule for others is on the page of capacities\n";
+  return `${system}SELECT model_id, gpu_id, verdict, gpu_count_needed, total_bytes\nFROM compatibility\nWHERE ${where.join("\n  AND ")}\nORDER BY model_id, gpu_id;`;
 }
 ask();
 await refresh({ slice: true, rebuild: true });

@@ -27,12 +27,13 @@ export class Mine {
       } else if (runs.length) {
         const [cards, sibling, shared] = await Promise.all([this.cards(g, runs), this.sibling(g), this.shared(g, runs)]);
         if (cards) {
-          show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it in ${tables.formatName(cards.dtypeId)} at ${a.tokens(this.byCard.context)} tokens.`);
-          const no = this.byCard.table.querySelector("tr.mine td.v-no");
-          if (no && turn === this.turn) { no.textContent = `${cards.count} cards, in ${tables.formatName(cards.dtypeId)}`; no.className = "v-multi-gpu"; }
+          const format = cards.dtypeId === "stored" ? tables.formatName("stored") : `in ${tables.formatName(cards.dtypeId)}`;
+          show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it ${format} at ${a.tokens(this.byCard.context)} tokens, and up to ${cards.longest.toLocaleString("en")}.`);
+          const cell = this.byCard.table.querySelector("tr.mine td:is(.v-no, .v-multi-gpu)");
+          if (cell && turn === this.turn) { cell.textContent = `${cards.count} cards, ${format}: ${a.roundedTokens(cards.longest)}`; cell.className = "v-multi-gpu"; }
         }
         if (shared) show(...shared);
-        if (sibling) show("A smaller sibling fits: ", a.h("a", { href: a.address(`models/${sibling.path}/${location.search}`) }, a.shown(sibling.name)), ` (${sibling.size}) in ${sibling.format}, up to ${sibling.longest.toLocaleString("en")} tokens.`);
+        if (sibling) show("A smaller sibling fits: ", a.h("a", { href: a.address(`models/${sibling.path}/${location.search}`) }, a.shown(sibling.name)), ` (${sibling.size}) in ${sibling.format}${sibling.longest ? `, up to ${sibling.longest.toLocaleString("en")} tokens` : ""}.`);
         else if (this.smaller.length) show(`No smaller sibling fits either, down to ${this.smaller.at(-1)[1]} (${this.smaller.at(-1)[2]}).`);
       }
     }
@@ -95,9 +96,11 @@ export class Mine {
     let found = null;
     for (const { dtypeId, engine } of runs) {
       const row = r.fewest(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtypeId, engine_id: engine, context_tokens: this.byCard.context, sequences: 1 }, g.bytes);
-      if (row && row.gpu_count <= CARDS && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId };
+      if (row && row.gpu_count <= CARDS && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId, engine };
     }
-    return found;
+    if (!found) return null;
+    const wanted = { model_id: this.page.model, phase_id: "inference", dtype_id: found.dtypeId, engine_id: found.engine, sequences: 1, gpu_count: found.count };
+    return { ...found, longest: r.longest(own, wanted, g.bytes).at };
   }
 
   // How much of it lies beside the CPU where llama.cpp shares it.
@@ -118,7 +121,8 @@ export class Mine {
       const points = limits.rows((await a.shape(told.shape)).points);
       const runs = this.byCard.formats.map(([dtypeId, engine]) => points.find((row) => row.phase === "inference" && row.dtypeId === dtypeId && row.engine === engine)).filter((row) => row && !a.refusal(this.page.world, row, told.model.stored_format ?? "", g));
       const best = tables.bestOf(this.page.world, runs, g.bytes, Math.min(this.byCard.context, told.model.max_context_tokens ?? Infinity));
-      if (best) return { path, name, size, format: tables.formatName(best[0].dtypeId), longest: best[1] };
+      // how far a model reads that does not say it nobody promises
+      if (best) return { path, name, size, format: tables.formatName(best[0].dtypeId), longest: told.model.max_context_tokens ? best[1] : 0 };
     }
     return null;
   }

@@ -43,8 +43,8 @@ export class Run {
     const row = r.ask(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtype, context_tokens: this.page.start.inference?.context ?? 8192, sequences: 1 });
     const split = r.split(own, row, gpu.bytes), flags = split && r.flagsOf(split);
     if (!flags) return found;
-    const bytes = (split.experts ?? split.layers).host_bytes;
-    return { ...found, dtype, context: row.context_tokens, cards: 1, flags, never: false, told: `Does not fit on one ${gpu.short}${found.cards > 1 ? ` (${found.cards} of them hold it)` : ""}: shared with the CPU, which needs ${a.gib(bytes / 1024)} GiB of the computer’s memory and is slower.` };
+    const bytes = (split.experts ?? split.layers).host_bytes, many = r.fewest(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtype, context_tokens: row.context_tokens, sequences: 1 }, gpu.bytes)?.gpu_count;
+    return { ...found, dtype, context: row.context_tokens, cards: 1, flags, never: false, told: `Does not fit on one ${gpu.short}${many > 1 ? ` (${many} of them hold it)` : ""}: shared with the CPU, which needs ${a.gib(bytes / 1024)} GiB of the computer’s memory and is slower.` };
   }
 
   choose({ item, formats }, gpu, context) {

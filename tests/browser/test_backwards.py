@@ -59,6 +59,20 @@ def test_memory_that_is_free_is_typed(page):
     expect(answer(page)).to_contain_text("Not even one user fits on RTX 3060 12GB, 0.50 GiB free")
 
 
+def test_what_does_not_fit_says_how_it_does_and_each_way_leads_there(open_page):
+    """Ways with their numbers: another format, a shorter context, more cards; each is the address of a scenario that fits."""
+    page = open_page("calculator/?model=acme/Beta-MoE-30B-A3B&dtype_id=gguf-q6_k&gpu=rtx-4090&context_tokens=32768")
+    expect(answer(page)).to_contain_text("does not fit on RTX 4090")
+    ways = page.locator('#calc [data-part="ways"] li')
+    expect(ways.filter(has_text="2 × RTX 4090")).to_contain_text("GiB on each")
+    told, links = ways.all_inner_texts(), [link.get_attribute("href") for link in ways.locator("a").all()]
+    assert any(re.match(r"In Q\d_K", text) for text in told) and len(links) >= 2
+    for link in links:
+        page.goto(page.url.partition("?")[0] + link)
+        expect(answer(page)).to_contain_text(re.compile("fits on (2 × )?RTX 4090"))
+        assert not page.locator('#calc [data-part="ways"]').is_visible()
+
+
 def test_the_fewest_cards(page):
     page.get_by_label("My card").select_option("rtx-3060-12gb")
     page.get_by_label("I want to know").select_option("cards")

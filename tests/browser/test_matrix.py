@@ -245,3 +245,25 @@ def test_the_matrix_is_a_query_too(open_page):
     expect(page.locator("#as-sql code")).to_contain_text("l40s")
     text = page.locator("#as-sql code").inner_text()
     assert "phase_id = 'lora'" in text and "context_tokens = 512" in text and "optimizer_id = 'adamw'" in text
+
+
+def test_a_system_changes_every_verdict_and_goes_along(open_page):
+    """What a card gives under Windows is 81 % of what it is sold with; cards of servers give the same."""
+    page = open_page("matrix/?gpu=rtx-3060-12gb&dtype=gguf-q8_0")
+    row = page.locator("#matrix tbody:not([aria-hidden]) tr", has_text="Alpha-7B").first
+    before, count = row.locator("td.v").all_inner_texts(), page.locator("#count").inner_text()
+    page.locator("summary", has_text="More filters").click()
+    page.locator("#ask select[name=system]").select_option("windows")
+    page.wait_for_url("**system=windows**")
+    expect(page.locator("#matrix thead th.g").first).to_contain_text("9.7")
+    after = row.locator("td.v").all_inner_texts()
+    assert after[0] != before[0] and after[-1] == before[-1] and "on one RTX 3060 12GB" in count
+    assert "system=windows" in row.locator("a").get_attribute("href")
+    expect(page.locator("#as-sql code")).to_contain_text("-- as the cards give under Linux")
+    again = open_page(page.url.partition("/deep/")[2])
+    assert (
+        again.locator("#matrix tbody:not([aria-hidden]) tr", has_text="Alpha-7B")
+        .first.locator("td.v")
+        .all_inner_texts()
+        == after
+    )

@@ -186,7 +186,7 @@ class GpuPages:
 
     def render(self, gpu: dict) -> str:
         first = self.inference[0] if self.inference else None
-        at = f"at {words.tokens(first.context_tokens)} tokens, one sequence" if first else ""
+        at = f"at {words.tokens(first.context_tokens)} tokens, one user" if first else ""
         shown, far = self._shown(gpu), self._far(gpu)
         training = next((s for s, _place in shown if s.phase_id != "inference"), None)
         then = f"; training at {words.tokens(training.context_tokens)} tokens, micro-batch 1" if training else ""

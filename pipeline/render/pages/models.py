@@ -30,6 +30,7 @@ from pipeline.render.pages.reach import Reach
 
 LISTED = 3  # models that make a page of their organisation
 SMALLER, SIBLINGS = 0.85, 4  # a sibling has at most such a share of the parameters; so many are offered
+OLDER = 12  # months that a sibling of a model's own time may be older
 
 
 class ModelPages:
@@ -106,7 +107,7 @@ class ModelPages:
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
         bars = self._bars(number, inference) if known else []
-        caption = f"{words.tokens(context)} tokens, one sequence" if context else ""
+        caption = f"{words.tokens(context)} tokens, one user" if context else ""
         recipe = _recipe(training)
         return self.page.render(
             model=model,
@@ -179,20 +180,33 @@ class ModelPages:
 
     def smaller(self, number: int) -> list[list[str]]:
         """What is offered where a model does not fit: smaller ones of the same maker, family and task, the largest first; of about one size the
-        most downloaded. Address, name and size of each."""
+        most downloaded; where some are of its own time, these alone. Address, name and size of each."""
         leader = self.book.models[self.leaders[number]]
         limit, chosen = (leader["parameter_count"] or 0) * SMALLER, []
-        for i in self._siblings.get(self._kin(leader), ()):
+        siblings = [i for i in self._siblings.get(self._kin(leader), ()) if self._size(i) <= limit]
+        near_in_time = [i for i in siblings if self._months_older(i, leader) <= OLDER]
+        for i in near_in_time or siblings:
             count = self.book.models[i]["parameter_count"]
             near = chosen and count > SMALLER * self.book.models[chosen[-1]]["parameter_count"]
-            if count <= limit and near and i < chosen[-1]:
+            if near and i < chosen[-1]:
                 chosen[-1] = i
-            elif count <= limit and not near:
+            elif not near:
                 chosen.append(i)
         return [
             [self.paths[m["model_id"]], m["model_id"].rpartition("/")[2], words.count(m["parameter_count"])]
             for m in (self.book.models[i] for i in chosen[:SIBLINGS])
         ]
+
+    def _size(self, number: int) -> int:
+        return self.book.models[number]["parameter_count"]
+
+    def _months_older(self, number: int, than: dict) -> float:
+        """By how many months a model was made before another; endless where nobody says when."""
+        dates = than["created_at"], self.book.models[number]["created_at"]
+        if not all(dates):
+            return float("inf")
+        newer, older = (12 * int(date[:4]) + int(date[5:7]) for date in dates)
+        return newer - older
 
     def _points(self, number: int) -> dict[tuple, list]:
         return self.held["points"].get(self.book.models[number]["model_id"], {})

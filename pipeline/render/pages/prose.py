@@ -76,7 +76,7 @@ class Prose:
             row = self.pages.row(number, scenario, "") if scenario else {"cells": [], "reason": "nothing is published"}
             rows.append(row | self.pages.entry(book.models[number]))
         name = book.formats[scenario] if scenario else ""
-        caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one sequence" if scenario else ""
+        caption = f"inference, {name}, {words.tokens(scenario.context_tokens)} tokens, one user" if scenario else ""
         return self._render(
             "matrix.html",
             rows=rows,

@@ -1,0 +1,37 @@
+// What does not fit: how it still runs, or is trained, each way with its number and the address that asks for it. By the formulas themselves.
+const search = new URL(import.meta.url).search;
+const [a, r] = await Promise.all([import(`./almanac.js${search}`), import(`./reckon.js${search}`)]);
+const PACKED = ["gguf-mxfp4", "gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-q4_k_m", "gguf-q3_k_m"]; // the best quality first
+const SMALL_CACHE = { "llama.cpp": "q8_0", vllm: "fp8", sglang: "fp8" };
+const gib = (bytes) => `${a.gib(bytes / 1024)}\u00a0GiB`;
+const each = (row) => `${gib(row.total_bytes)}${row.gpu_count > 1 ? " on each" : ""}`;
+
+// `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values.
+export function ways({ own, row, asked, bytes, runs, to, card }) {
+  const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
+  const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
+  const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences };
+  if (row.phase_id === "inference") {
+    const kv_dtype_id = row.kv_dtype_id !== SMALL_CACHE[row.engine_id] && SMALL_CACHE[row.engine_id], small = kv_dtype_id && held({ ...asked, kv_dtype_id });
+    if (small) way({ kv_dtype_id }, "A cache of 8 bits", `: ${each(small)}.`);
+    const packed = row.gpu_count === 1 ? PACKED.map((dtype_id) => held({ ...plain, dtype_id })).find((other) => other && other.total_bytes < row.total_bytes) : null;
+    if (packed) way({ dtype_id: packed.dtype_id, engine_id: "", attention: "", kv_dtype_id: "" }, `In ${a.formatName(packed.dtype_id)}`, ` (llama.cpp, Ollama): ${each(packed)}.`);
+    else if (row.gpu_count === 1 && row.engine_id !== "llama.cpp") { // there the answer itself says it
+      const least = PACKED.slice(0, -1).reverse().map((dtype_id) => r.ask(own, { ...plain, dtype_id })).find((other) => other?.total_bytes != null && runs(other));
+      const beside = least && row.dtype_id !== least.dtype_id ? r.splitSaid(r.split(own, least, bytes), a.formatName(least.dtype_id)) : null;
+      if (beside) found.push(beside);
+    }
+  } else {
+    if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With full checkpointing", `: ${each(less)}; it is slower.`); }
+    for (const [phase_id, dtype_id, name] of [["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
+      if (phase_id === row.phase_id || (phase_id === "lora" && row.phase_id === "qlora")) continue;
+      const { sequences, context_tokens, model_id } = plain, other = held({ ...r.shared.opening?.[phase_id], model_id, phase_id, dtype_id, context_tokens, sequences });
+      if (other) { way({ phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" }, name, `: ${each(other)}.`); break; }
+    }
+  }
+  const far = r.longest(own, asked, bytes).at;
+  if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` in ${a.formatName(row.dtype_id)} are the most that fit.`);
+  const many = r.fewest(own, asked, bytes, row.gpu_count);
+  if (many && runs(many)) way({ gpu_count: many.gpu_count }, `${many.gpu_count.toLocaleString("en")} × ${card}`, `, shared by ${r.SHARED[many.sharding] ?? many.sharding ?? "all of them"}: ${each(many)}.`);
+  return found;
+}
