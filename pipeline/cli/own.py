@@ -85,6 +85,8 @@ def _config(path: Path) -> dict:
         raise OwnModelError(str(problem)) from None
     if not isinstance(config, dict):
         raise OwnModelError(f"{path.name} is no config: a JSON object was expected")
+    if not config:
+        raise OwnModelError(f"{path.name} is no config: it is empty")
     return config
 
 

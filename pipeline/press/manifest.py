@@ -33,6 +33,8 @@ def write(tables: Path, snapshot: Snapshot, row_counts: Mapping[str, int], finge
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": "vram-almanac",
         "title": "VRAM Almanac",
+        "description": "Tables as Parquet, and all of them with the formulas as macros in almanac.duckdb, to be saved and asked. Over a network "
+        "remote.duckdb, beside the tables of a site, has each as a view over its Parquet file: of these a reader fetches what it needs.",
         "version": SCHEMA_VERSION,
         "licenses": [{"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/"}],
         "resources": [_resource(PUBLISHED[name]) for name in row_counts],

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from pipeline.base.caches import cache_folder
-from pipeline.press import blank, formulas, same_bytes
+from pipeline.press import blank, formulas, remote, same_bytes
 from tests.press import elsewhere
 from tests.render.tiny_tables import rendered
 
@@ -45,6 +45,25 @@ def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
     with duckdb.connect(str(tmp_path / "ASC.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT count(*), min(i) FROM internal.apart").fetchall() == [(9000, 0)]
         assert connection.execute("SELECT count(*) > 100 FROM source").fetchall() == [(True,)]
+
+
+def test_a_file_of_views_is_the_same_bytes_and_names_nothing_of_this_machine(tmp_path):
+    written = []
+    for name in ("one", "another"):
+        folder = tmp_path / name
+        folder.mkdir()
+        near = {table: folder / f"{table}.parquet" for table in ("gpu", "model")}
+        for file in near.values():
+            duckdb.execute(f"COPY (SELECT 1 AS a, 'b' AS b) TO '{file}' (FORMAT parquet)")
+        path = folder / remote.FILE
+        roots = {"gpu": "https://a.example/it's", "model": "https://b.example/deep"}
+        same_bytes.write_remote(path, {table: (near[table], f"{roots[table]}/{table}.parquet") for table in near})
+        with duckdb.connect(str(path), read_only=True) as connection:
+            told = connection.execute("SELECT file_of('gpu'), file_of('model')").fetchall()
+        assert told == [("https://a.example/it's/gpu.parquet", "https://b.example/deep/model.parquet")]
+        written.append(path.read_bytes())
+    assert str(tmp_path).encode() not in written[0]
+    assert written[0] == written[1] or sys.platform != "linux"
 
 
 def test_a_file_that_cannot_be_written_says_why(tmp_path):

@@ -153,6 +153,7 @@ def test_who_joins_tables_over_a_network_is_led_to_where_each_of_them_lies(hoste
     assert {"footprint.parquet", "gpu.parquet"} <= {*files} and "footprint.parquet" in beside
     page = (hosted / "downloads" / "index.html").read_text(encoding="utf-8")
     assert f"{here}{remote.FILE}" in page and f"../tables/{remote.FILE}" in Page(page).links
+    assert "It leaves out" not in page
     # without an address there is nothing to lead to
     assert not (nowhere / "tables" / remote.FILE).exists()
     assert "SITE_URL" in (nowhere / "downloads" / "index.html").read_text(encoding="utf-8")

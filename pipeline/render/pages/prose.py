@@ -198,9 +198,11 @@ class Prose:
         return told + self._dataset([f["name"] for f in files])
 
     def slot_remote(self, _argument) -> str:
-        """Where the file of views is, or why there is none."""
-        site = self.where.site
-        return self._render("remote.html", address=f"{site}tables/{remote.FILE}" if site else "", name=remote.FILE)
+        """Where the file of views is and what it lacks, or why there is none."""
+        site, files = self.where.site, [self.book.folder / f"{name}.parquet" for name in PUBLISHED]
+        lacks = [file.stem for file in files if file.exists() and self.where.whole_of_table(file) is None]
+        address = f"{site}tables/{remote.FILE}" if site else ""
+        return self._render("remote.html", address=address, name=remote.FILE, lacks=lacks)
 
     def table_link(self, name: str, text: str = "") -> Markup:
         """A table's file as a link from a page below the root; one that has no address is a name alone."""
