@@ -277,6 +277,7 @@ def test_what_does_not_fit_is_told_how_it_does(open_page):
     expect(more).to_contain_text(re.compile(r"one lacks \d+ GiB"))
     smaller = open_page("models/acme/Beta-MoE-30B-A3B/?gpu=rtx-4090#now-what")
     expect(smaller.locator("[data-help] li", has_text="A cache of 8 bits")).to_contain_text("-ctk q8_0 -ctv q8_0")
+    expect(smaller.locator("[data-help] li", has_text="In Q5_K_M")).to_contain_text("it fits at 8k tokens; in Q8_0")
 
 
 def sheets(pdf: bytes) -> list[int]:
