@@ -472,7 +472,7 @@ async function drawWays(out) {
   const found = ways({ own: of.own, row, asked, bytes, to, card: gpu?.short ?? `${gib(bytes)} GiB`, runs: (other) => !gpu || !r.refusal(world, other, held, gpu) });
   box.hidden = false;
   box.replaceChildren(a.h("p", {}, found.length ? "How it still does:" : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
-    a.h("p", { class: "fine" }, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
+    a.h("p", {}, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
 }
 // Which cards hold it, the smallest first; the page of its own has prices and speeds.
 function drawCards(out) {

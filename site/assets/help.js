@@ -16,14 +16,17 @@ export class Help {
     if (!this.box.closest("details").open || this.drawn === asked) return;
     this.drawn = asked;
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
-    this.reckoning ??= import(`./reckon.js${search}`);
-    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
+    this.reckoning ??= Promise.all([import(`./reckon.js${search}`), import(`./ways.js${search}`), a.load("data/support.json")]);
+    const [r, { frugal }, support] = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
     const ask = (wanted) => r.ask(own, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
     const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(row.dtype_id));
-    this.box.replaceChildren(...this.ways(gpu, ask, r.shared.opening ?? {}, split).map((way) => a.h("li", {}, ...way)));
+    // support is of every program, not only of what is published
+    const runs = (row) => row && !r.refusal({ ...this.page.world, support }, row, this.article.dataset.held ?? "", gpu);
+    const least = (wanted) => frugal(wanted, Infinity, (asked) => { const row = ask(asked); return r.holds(row, gpu.bytes) && runs(row) ? row : null; });
+    this.box.replaceChildren(...this.ways(gpu, ask, r.shared.opening ?? {}, split, least, runs).map((way) => a.h("li", {}, ...way)));
   }
 
-  ways(gpu, ask, opening, split) {
+  ways(gpu, ask, opening, split, frugal, runs) {
     const holds = (row) => row?.total_bytes != null && a.takes(row.total_bytes, row.error_band, gpu.bytes);
     const context = +this.article.dataset.context, most = +this.article.dataset.limit || context;
     const formats = this.article.dataset.held === "mxfp4" ? ["gguf-mxfp4"] : GGUF;
@@ -44,6 +47,10 @@ export class Help {
       if (small > plain) ways.push([a.h("b", {}, "A cache of 8 bits"), ` (-fa on -ctk q8_0 -ctv q8_0): ${a.formatName(dtype_id)} holds ${say(small)} tokens, ${plain ? `with one of 16 bits ${say(plain)}` : "with one of 16 bits none"}.`]);
       break;
     }
+    const held = formats.find((dtype_id) => holds(ask({ dtype_id, context_tokens: context })));
+    if (held && held !== formats[0]) ways.push([a.h("b", {}, `In ${a.formatName(held)}`), ` it fits at ${a.tokens(context)} tokens; in ${a.formatName(formats[0])} it does not.`]);
+    const [far, tokens] = held ? [] : formats.map((dtype_id) => [dtype_id, longest({ dtype_id })]).reduce((x, y) => (y[1] > x[1] ? y : x));
+    if (tokens) ways.push([a.h("b", {}, "A shorter context"), `: ${a.formatName(far)} holds ${say(tokens)} tokens.`]);
     for (const dtype_id of [...formats].reverse().filter((d) => ["gguf-q4_k_m", "gguf-mxfp4"].includes(d))) {
       if (holds(ask({ dtype_id, context_tokens: context }))) continue;
       const n = CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
@@ -56,6 +63,12 @@ export class Help {
       if (!this.article.querySelector("[data-matrix=training]")) break;
       const wanted = { ...opening[phase_id], phase_id, dtype_id, context_tokens: +this.article.dataset.length };
       if (holds(ask(wanted))) continue;
+      const { context_tokens } = wanted, least = frugal({ phase_id, dtype_id, context_tokens });
+      if (least) {
+        ways.push([a.h("b", {}, `${what} with ${least.name}`), ` fits one ${gpu.short} with ${a.tokens(context_tokens)} tokens: ${a.gib(least.row.total_bytes / 1024)} GiB.`]);
+        continue;
+      }
+      if (!runs(ask(wanted))) continue; // however many there are
       const n = MANY.find((gpu_count) => holds(ask({ ...wanted, gpu_count, sharding: "zero3" })));
       if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${wanted.optimizer_id}, checkpointing ${wanted.checkpointing}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
     }

@@ -6,6 +6,13 @@ const SMALL_CACHE = { "llama.cpp": "q8_0", vllm: "fp8", sglang: "fp8" };
 const gib = (bytes) => `${a.gib(bytes / 1024)}\u00a0GiB`;
 const each = (row) => `${gib(row.total_bytes)}${row.gpu_count > 1 ? " on each" : ""}`;
 
+// Of the programs that train so, the one that takes least, where it is less than so many bytes.
+export function frugal(wanted, below, held) {
+  const programs = new Map((r.shared.program_row ?? []).filter((each) => each.phase_id === wanted.phase_id && each.engine_id).map((each) => [each.program_id, each.name]));
+  return [...programs].map(([program, name]) => ({ program, name, row: held({ ...wanted, program }) })).filter((each) => each.row && each.row.total_bytes < below)
+    .sort((x, y) => x.row.total_bytes - y.row.total_bytes)[0];
+}
+
 // `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values.
 export function ways({ own, row, asked, bytes, runs, to, card }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
@@ -23,10 +30,13 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
     }
   } else {
     if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With full checkpointing", `: ${each(less)}; it is slower.`); }
-    for (const [phase_id, dtype_id, name] of [["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
-      if (phase_id === row.phase_id || (phase_id === "lora" && row.phase_id === "qlora")) continue;
-      const { sequences, context_tokens, model_id } = plain, other = held({ ...r.shared.opening?.[phase_id], model_id, phase_id, dtype_id, context_tokens, sequences });
-      if (other) { way({ phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" }, name, `: ${each(other)}.`); break; }
+    for (const [phase_id, dtype_id, name] of [[row.phase_id, row.dtype_id, ""], ["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
+      if (name && (phase_id === row.phase_id || row.phase_id === "qlora")) continue;
+      const kept = { phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" };
+      const other = name && held({ ...r.shared.opening?.[phase_id], ...plain, phase_id, dtype_id }), least = other ? null : frugal({ ...plain, phase_id, dtype_id }, row.total_bytes, held);
+      if (other) way(kept, name, `: ${each(other)}.`);
+      if (least) way({ ...kept, program: least.program }, `${name}${name ? " with" : "With"} ${least.name}`, `: ${each(least.row)}.`);
+      if (other || least) break;
     }
   }
   const far = r.longest(own, asked, bytes).at;

@@ -200,7 +200,7 @@ def test_what_scripts_say_of_each_card_is_what_the_page_says(open_page):
     for path in (MODEL, LARGE, "models/tiny-lab/embed-small/", "models/acme/Beta-MoE-30B-A3B/"):
         plain = by_card(open_page(path, java_script_enabled=False))
         drawn = by_card(
-            open_page(f"{path}?gpu=rtx-4090")
+            open_page(f"{path}?gpu=mi300x")
         )  # of one's own that holds none scripts say more (test_mine.py)
         assert plain == drawn and len(plain) == 6, path
     assert {text for cells in by_card(open_page(LARGE)).values() for text in cells if "cards" in text}
@@ -279,6 +279,7 @@ def test_what_does_not_fit_is_told_how_it_does(open_page):
     expect(more).to_contain_text(re.compile(r"one lacks \d+ GiB"))
     smaller = open_page("models/acme/Beta-MoE-30B-A3B/?gpu=rtx-4090#now-what")
     expect(smaller.locator("[data-help] li", has_text="A cache of 8 bits")).to_contain_text("-ctk q8_0 -ctv q8_0")
+    expect(smaller.locator("[data-help] li", has_text="In Q5_K_M")).to_contain_text("it fits at 8k tokens; in Q8_0")
 
 
 def sheets(pdf: bytes) -> list[int]:

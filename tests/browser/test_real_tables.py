@@ -483,3 +483,24 @@ def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, fold
     page.goto(f"{site_url}calculator/?model=Qwen/Qwen3-8B&gpu=gtx-1660-ti&with=no-such-card")
     expect(page.locator("#calc form > .told")).to_contain_text("with=no-such-card")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_training_that_does_not_fit_is_told_the_program_that_makes_it_fit(open_page, folder):
+    """QLoRA of Qwen3-8B is beyond 12 GB in Transformers and within them in the program that takes least, page and calculator alike."""
+    with released(folder) as connection:
+        asked = "phase_id := 'qlora', dtype_id := 'nf4', context_tokens := 2048"
+        least = connection.execute(
+            f"SELECT total_bytes FROM footprint_of($1, {asked}, program := 'unsloth')", [MODELS[0]]
+        )
+        gib = words.gib(least.fetchone()[0])
+    page = open_page(f"models/{MODELS[0]}/?gpu=rtx-3060-12gb#now-what")
+    expect(page.locator("[data-help] li", has_text="QLoRA with Unsloth")).to_contain_text(f"2k tokens: {gib} GiB")
+    page = open_page(f"calculator/?model={MODELS[0]}&phase_id=qlora&gpu=rtx-3060-12gb")
+    way = page.locator('#calc [data-part="ways"] li', has_text="With Unsloth")
+    expect(way).to_contain_text(f"{gib}\u00a0GiB")
+    way.locator("a").click()
+    expect(page.locator("#calc .answer")).to_contain_text("fits on RTX 3060 12GB")
+    # nobody trains nf4 on a Mac, on however many
+    help_ = open_page(f"models/{MODELS[0]}/?gpu=m4-16gb#now-what").locator("[data-help]")
+    expect(help_.locator("li").first).to_be_visible()
+    assert "LoRA" not in help_.inner_text()
