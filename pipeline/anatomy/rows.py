@@ -217,6 +217,9 @@ class Anatomy:
     # Elements that a checkpoint may hold beyond the loaded parameters, by cause: "tied head stored again",
     # "multi-token prediction layers", "position ids", "router bias buffers". Grades explain published totals by them.
     stored_extra: dict[str, int] = field(default_factory=dict)
+    apart: tuple[
+        Tensor, ...
+    ] = ()  # what is loaded beside it from files of their own, which no published total counts (a codec)
     predicting: tuple[Tensor, ...] = ()  # of the prediction layers among them, where they differ from the last layer
 
     @property

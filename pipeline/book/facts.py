@@ -39,7 +39,7 @@ _SHOWN_ERRORS = 50
 # Ids are words of addresses, file names and SQL. Constants are columns besides, which formulas name as they stand.
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*"), "is no id (small letters, digits, '.', '_', '-')"
 _SQL_NAME = re.compile(r"[a-z][a-z0-9_]*"), "is no name (small letters, digits, '_', a letter first)"
-_OF_OTHERS = ("model_id",)  # ids that the Hub gives
+_OF_OTHERS = ("model_id", "of_model_id")  # ids that the Hub gives
 
 
 class FactError(ValueError):

@@ -30,6 +30,7 @@ from pipeline.confirm.stored_parts import Part, main_format, parts
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
+APART = "What makes sound of its codes lies in files of its own: no total counts it, and we do"
 IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
 COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
@@ -77,6 +78,16 @@ class Graded:
 def grade(
     record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True, is_tie_known: bool = False
 ) -> Graded:
+    """The grade by what the total speaks of, and then all that is loaded."""
+    found = _of_total(record, anatomy, may_be_packed=may_be_packed, is_tie_known=is_tie_known)
+    held = found.anatomy
+    if held is None or not held.apart:
+        return found
+    whole = replace(held, tensors=(*held.tensors, *held.apart), apart=())
+    return replace(found, anatomy=whole, note=f"{found.note}. {APART}", stored_note=APART)
+
+
+def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool, is_tie_known: bool) -> Graded:
     """The grade of a record whose config gave this anatomy, or the reason why it gave none.
 
     Without `may_be_packed` the total has to come out with no arithmetic of packed formats. A tied head that a sibling's total holds

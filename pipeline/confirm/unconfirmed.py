@@ -79,7 +79,10 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
         how = f"is a copy for {kind_of(record.library).program}, where other programs load the original"
         yield lenders.lent(record, lender), f"As {lender.model_id}, of which it {how}; {NOT_CONFIRMED}"
     elif record.config is None and (lender := lenders.known.get((parts_of(record.model_id) or "").lower())):
-        yield lenders.lent(record, lender), f"As {lender.model_id}, whose parts it holds as single files; {NOT_CONFIRMED}"
+        yield (
+            lenders.lent(record, lender),
+            f"As {lender.model_id}, whose parts it holds as single files; {NOT_CONFIRMED}",
+        )
     elif record.config is None and (lender := _tuned(lenders, record)):
         yield lenders.lent(record, lender), f"As {lender.model_id}, which it was fine-tuned from; {NOT_CONFIRMED}"
 

@@ -20,7 +20,9 @@ def read_krea2(fields: Fields) -> Anatomy:
     hidden, heads, _ = width_of(fields)
     layers, pixels, part = fields.repeats("num_layers", default=28), fields.count("in_channels", default=64), denoiser()
     text = fields.count("text_hidden_dim", default=2560)
-    fused = fields.repeats("num_layerwise_text_blocks", default=2) + fields.repeats("num_refiner_text_blocks", default=2)
+    fused = fields.repeats("num_layerwise_text_blocks", default=2) + fields.repeats(
+        "num_refiner_text_blocks", default=2
+    )
     part.linear("patch_embedding", pixels, hidden)
     embed(part, fields.count("timestep_embed_dim", default=256), hidden)
     part.linear("modulation", hidden, SETS * hidden)

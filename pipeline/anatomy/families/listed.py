@@ -64,12 +64,7 @@ def _by_row(fields: Fields, row: Mapping[str, Any]) -> Anatomy:
         if not _at(fields, place, row["aliases"])[0]:
             raise UnknownAnatomy(f"{fields.where} has no {place}")
     values = {place: _held(fields, place, row) for place in row["fields"]}
-    parts: dict[tuple[str, str | None], Part] = {}
-    for component, role, operator, count, *sides in row["tensors"]:
-        kind = None if role == "head" else TOWERS.get(component)
-        part = parts.setdefault((component, kind), Part(component, kind))
-        number, *sides = (_size(fields, term, values) for term in (count, *sides))
-        part.add(role, operator, *sides, count=number)
+    parts = _parts(fields, row, values)
     anatomy = Anatomy(
         model_type=fields.text("model_type"),
         architecture=row["class_name"],
@@ -78,7 +73,7 @@ def _by_row(fields: Fields, row: Mapping[str, Any]) -> Anatomy:
         vocab_size=None,
         is_head_tied=None,
         norm_kind=None,
-        tensors=tuple(tensor for part in parts.values() for tensor in part.tensors),
+        tensors=tuple(tensor for part in parts for tensor in part.tensors),
         is_block_parallel=None,
         has_flash_attention=None,
         hidden_dropout=None,
@@ -87,6 +82,22 @@ def _by_row(fields: Fields, row: Mapping[str, Any]) -> Anatomy:
     if anatomy.parameter_count > LARGEST_TOTAL:
         raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
     return anatomy
+
+
+def listed_parts(model_type: str) -> list[Part]:
+    """The parts of a class of one shape, for a model that loads it beside its own."""
+    (row,) = next(iter(listed()[model_type].values()))
+    return _parts(Fields({}), row, row["fields"])
+
+
+def _parts(fields: Fields, row: Mapping[str, Any], values: Mapping[str, Any]) -> list[Part]:
+    parts: dict[tuple[str, str | None], Part] = {}
+    for component, role, operator, count, *sides in row["tensors"]:
+        kind = None if role == "head" else TOWERS.get(component)
+        part = parts.setdefault((component, kind), Part(component, kind))
+        number, *sides = (_size(fields, term, values) for term in (count, *sides))
+        part.add(role, operator, *sides, count=number)
+    return list(parts.values())
 
 
 def _held(fields: Fields, place: str, row: Mapping[str, Any]) -> Any:
