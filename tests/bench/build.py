@@ -50,7 +50,7 @@ class Stages:
     def __init__(self) -> None:
         self.taken: dict[str, tuple[float, float, int]] = {}
         self.began = time.perf_counter(), cpu_seconds()
-        _forget_peak()
+        forget_peak()
 
     def __call__(self, rows: Iterable[Any], *, desc: str, total: int | None = None, **_how: Any) -> Iterator[Any]:
         for row in rows:
@@ -64,7 +64,7 @@ class Stages:
         now = time.perf_counter(), cpu_seconds()
         self.taken[name] = now[0] - self.began[0], now[1] - self.began[1], peak_mib()
         self.began = now
-        _forget_peak()
+        forget_peak()
 
 
 def cpu_seconds() -> float:
@@ -73,7 +73,7 @@ def cpu_seconds() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """On Linux the peak of a process can be begun anew (man 5 proc, clear_refs); elsewhere it is that of the whole run."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
