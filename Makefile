@@ -26,7 +26,7 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space cluster spread licences sbom audit bench-build
+.PHONY: help install publish crawl test check check-full accuracy mutants lint serve bench lock clean browser release hosting gates last-release diff promise assets to-folder to-hub-dataset to-space cluster spread licences sbom audit bench-build peers
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ bench: $(READY) ## Measure how long readers of the tables wait, as ratios of one
 bench-build: $(READY) ## Measure what the tables of a build take, cold and after one model changed, by stage (EVERY=10: every tenth model)
 	@$(BIN)/python -m tests.bench.build $(EVERY)
 
+peers: $(READY) ## Ask other estimators the same questions, beside us: their error and speed (needs a package registry; installs them into .build-peers)
+	@$(BIN)/python -m tests.peers.run
+
 mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="overhead state" for some)
 	@$(BIN)/python -m tests.golden.mutants $(FILES)
 
@@ -124,7 +127,7 @@ lock: ## Resolve requirements.lock anew (needs uv); it names versions and hashes
 	printf "cyclonedx-bom>=7.5,<8\npip-audit>=2.10,<3\n" | uv pip compile - -c requirements.lock --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o supply.lock
 
 clean: ## Remove what was built
-	rm -rf build .build-next .build-previous build-sbom.json
+	rm -rf build .build-next .build-previous build-sbom.json .build-peers
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'

@@ -1,8 +1,5 @@
 """The one big product, scenario × GPU, as a Parquet file: the rows of the view `compatibility`, a block of models at a time.
 
-A block is a group of rows of the file, so that memory stays flat, and it is kept by what it is made of: one of which nothing changed is copied
-as it is. Where blocks end is told by the ids of models alone: a model that comes or goes changes its own block, not those after it.
-
 polars writes a block several times faster than COPY. The verdicts are by the same text as the view's, translated to columns of
 polars; a test holds file and view equal. Cards that give the same, or that do not run it for the same reason, are judged once: a card that is only
 another chip with the same memory costs a line and no verdict.
@@ -10,33 +7,30 @@ another chip with the same memory costs a line and no verdict.
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
 from pipeline.book.schema import ENUMS, PUBLISHED
-from pipeline.press.lookup import content_of
-from pipeline.press.packs import Packs, fingerprint
-from pipeline.press.splice import Spliced
+from pipeline.press import blocks
+from pipeline.press.blocks import Block, Cut
+from pipeline.press.packs import Packs
 from pipeline.render.data.column_words import chain
 from pipeline.render.data.rules import in_columns
 
-# models of a block: of the ten or so that most have, nearly a million rows are made
-_LEAST_MODELS, _MOST_MODELS, _ENDS_OF = 5, 15, 8
-# blocks whose scenarios are gathered in one question: that is planned anew each time
-_BLOCKS_PER_STEP = 16
-KEPT = "compatibility.parquet"  # the file of a block among what is kept
+# ten or so models have nearly a million rows
+CUT = Cut(least=5, most=15, one_of=8, together=16)
 # different on every row: they would be nine tenths of the bytes
 DERIVED = ("max_context_tokens", "max_sequences")
 _COLUMNS = [name for name in PUBLISHED["compatibility"].column_names if name not in DERIVED]
 _MADE = ("gpu_id", "total_bytes", "gpu_count_needed", "sharding", "verdict", "unknown_reason")
 _SCENARIO = [name for name in _COLUMNS if name not in _MADE]
 _TEXTS = [c.name for c in PUBLISHED["compatibility"].columns if c.type == "string" and c.name in _COLUMNS]
+_AS_TEXT = ("model_id", "sharding", "verdict")  # to readers that know categories, which the others are
 FIELDS = ("gpu_count", "sharding", "total", "need")  # of a row of `totals`
 # What decides whether a card runs a scenario, as one word: engine, format as it runs, phase, kind of attention.
 _RUNS = ("engine_id", "running_id", "phase_id", "attention")
@@ -54,61 +48,16 @@ FROM judged GROUP BY ALL ORDER BY running, capacity_bytes NULLS LAST, card_reaso
 """
 
 
-@dataclass(frozen=True)
-class Block:
-    """Models that follow one another, and a hash of all that their rows are made of."""
-
-    models: tuple[str, ...]
-    key: str = ""
-
-
 def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> int:
     """Writes the file, sorted by scenario and then by what the card gives: rows that say the same stand together. Returns its rows. What
     `packs` hold is copied from there."""
-    blocks = _blocks(connection, packs)
-    known = packs.places([block.key for block in blocks]) if packs else {}
-    with Spliced(path, _pattern()) as file:
-        for start in range(0, len(blocks), _BLOCKS_PER_STEP):
-            step = blocks[start : start + _BLOCKS_PER_STEP]
-            kept = [packs.content(known[b.key], KEPT) if b.key in known else None for b in step]
-            left = [block for block, content in zip(step, kept, strict=True) if content is None]
-            made = iter(_worked_out(connection, left))
-            for block, content in zip(step, kept, strict=True):
-                if content is None:
-                    content = next(made)
-                    if packs:
-                        packs.put_files([block.key], {KEPT: content})
-                file.append(content, {"model_id": (block.models[0], block.models[-1])})
-    return file.rows
-
-
-def _blocks(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> list[Block]:
-    models = [model for (model,) in connection.execute("SELECT DISTINCT model_id FROM footprint ORDER BY 1").fetchall()]
-    found: list[Block] = []
-    begun: list[str] = []
-    for model in models:
-        begun.append(model)
-        ends = not hashlib.sha256(model.encode()).digest()[0] % _ENDS_OF
-        if len(begun) >= _MOST_MODELS or (ends and len(begun) >= _LEAST_MODELS):
-            found.append(Block(tuple(begun)))
-            begun = []
-    if begun:
-        found.append(Block(tuple(begun)))
-    if packs is None:
-        return found
-    content = dict(connection.execute(content_of(connection)).fetchall())
-    made_of = f"{KEPT} {fingerprint()} {pl.__version__}"
-    return [Block(b.models, _hash(made_of, *(f"{model} {content[model]}" for model in b.models))) for b in found]
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return blocks.write(connection, path, CUT, _pattern(), partial(_worked_out, connection), packs)
 
 
 def _pattern() -> bytes:
     """A file without rows. Readers that know categories are told of them."""
     kinds = {
-        c.name: pl.Categorical if c.name in _TEXTS else pl.Int64
+        c.name: pl.Int64 if c.name not in _TEXTS else pl.String if c.name in _AS_TEXT else pl.Categorical
         for c in PUBLISHED["compatibility"].columns
         if c.name in _COLUMNS
     }
@@ -122,13 +71,11 @@ def _file(rows: pl.DataFrame) -> bytes:
     return file.getvalue()
 
 
-def _worked_out(connection: duckdb.DuckDBPyConnection, blocks: Sequence[Block]) -> Iterator[bytes]:
+def _worked_out(connection: duckdb.DuckDBPyConnection, some: Sequence[Block]) -> Iterator[bytes]:
     """The file of each of some blocks."""
-    if not blocks:
-        return
-    scenarios, slots = _scenarios(connection, [model for block in blocks for model in block.models])
+    scenarios, slots = _scenarios(connection, [model for block in some for model in block.models])
     cards = _cards(connection, scenarios)
-    for block in blocks:
+    for block in some:
         rows = scenarios.filter(pl.col("model_id").is_in(block.models))
         judged = cards.join(rows.select("running").unique(), on="running", how="semi", maintain_order="left")
         yield _file(_verdict_rows(*_as_few(rows, judged), slots).explode("gpu_id"))

@@ -1,12 +1,22 @@
 """What the tables of a build take: cold, after one model changed, and unchanged (`make bench-build`, `EVERY=10` for every tenth model).
 
-Writes tests/bench/build.csv: for each stage seconds and seconds of CPU of this process, on one machine and in one run, so that the columns
-can be compared with each other, and in its first line what machine and how many models. The model that changes has one layer fewer.
+Writes three tables, each of one machine and one run, so that its columns can be compared with each other; the first line of each says what machine:
+
+    build.csv   by stage: seconds, seconds of CPU (with those of other processes), the most memory that this process held (MiB)
+    floor.csv   the two large files: rows a second of CPU worked out and written, beside a plain write of the same rows and a
+                fill of as much memory
+    pages.csv   the site of these tables: pages a second of CPU, and what it took by stage
+    sizes.csv   cold builds of fewer models, drawn as they come: seconds of CPU and memory by the number of models, and the exponent that
+                either grows with
+
+The model that changes has one layer fewer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import math
 import os
 import platform
 import resource
@@ -19,30 +29,61 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.press import build
 from pipeline.press.packs import Packs
+from pipeline.render import render
 
 TABLE = Path(__file__).with_suffix(".csv")
+FLOOR, PAGES, SIZES = (TABLE.with_name(f"{name}.csv") for name in ("floor", "pages", "sizes"))
 MODEL, FIELD = "Qwen/Qwen3-0.6B", "num_hidden_layers"
+WRITTEN = {"compatibility": "tables: compatibility", "footprint": "tables: footprint"}
+PLAIN_ROWS = 10_000_000  # as many as are written plainly: a part of the larger file, at the same rate
+FEWER = (30, 10, 3)  # every so many models
 
 
 class Stages:
-    """A progress that keeps what each step took."""
+    """A progress that keeps what each step took: seconds, seconds of CPU, MiB."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, tuple[float, float]] = {}
-        self.began = time.perf_counter(), time.process_time()
+        self.taken: dict[str, tuple[float, float, int]] = {}
+        self.began = time.perf_counter(), cpu_seconds()
+        forget_peak()
 
     def __call__(self, rows: Iterable[Any], *, desc: str, total: int | None = None, **_how: Any) -> Iterator[Any]:
-        yield from rows
+        for row in rows:
+            yield row
+            if desc == "tables" and row[0] in WRITTEN:
+                self.end(WRITTEN[row[0]])
         self.end(desc)
 
     def end(self, name: str) -> None:
         """All since the last stage belongs to this one."""
-        now = time.perf_counter(), time.process_time()
-        self.seconds[name] = now[0] - self.began[0], now[1] - self.began[1]
+        now = time.perf_counter(), cpu_seconds()
+        self.taken[name] = now[0] - self.began[0], now[1] - self.began[1], peak_mib()
         self.began = now
+        forget_peak()
+
+
+def cpu_seconds() -> float:
+    """Of this process and those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def forget_peak() -> None:
+    """On Linux the peak of a process can be begun anew (man 5 proc, clear_refs); elsewhere it is that of the whole run."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> int:
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) // 1024 for line in status.read_text().splitlines() if "VmHWM" in line)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**20
 
 
 def changed(snapshot: Snapshot) -> Snapshot:
@@ -54,33 +95,103 @@ def changed(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, records=(*snapshot.records[:place], other, *snapshot.records[place + 1 :]))
 
 
+def of_every(whole: Snapshot, every: int) -> Snapshot:
+    """Every so many models; the one that changes is among them."""
+    start = next(i for i, record in enumerate(whole.records) if record.model_id == MODEL) % every
+    return replace(whole, records=whole.records[start::every])
+
+
+def built(folder: Path, snapshot: Snapshot, packs: Packs | None) -> dict[str, tuple[float, float, int]]:
+    folder.mkdir()
+    stages = Stages()
+    build.build_tables(folder, snapshot, stages, packs)
+    stages.end("the rest")
+    taken = stages.taken
+    whole = [sum(one[i] for one in taken.values()) for i in (0, 1)]
+    return taken | {"all": (whole[0], whole[1], max(one[2] for one in taken.values()))}
+
+
+def floors(folder: Path, stages: dict[str, tuple[float, float, int]]) -> Iterator[list[object]]:
+    """Each large file beside a plain write of its rows, as a reader has them, and a fill of as many bytes of memory."""
+    for name, stage in WRITTEN.items():
+        path = folder / f"{name}.parquet"
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+        plain = pl.scan_parquet(path).head(PLAIN_ROWS).collect()
+        began = time.process_time()
+        plain.write_parquet(folder / "plain.parquet", row_group_size=1_000_000)
+        wrote = time.process_time()
+        filled = bytearray(plain.estimated_size())
+        filled[:] = b"\x01" * len(filled)
+        fill = time.process_time() - wrote
+        share = rows / plain.height
+        seconds, plain_seconds = stages[stage][1], (wrote - began) * share
+        yield [
+            name,
+            rows,
+            *(f"{s:.1f}" for s in (seconds, plain_seconds, fill * share)),
+            *(round(rows / s) for s in (seconds, plain_seconds)),
+            f"{seconds / plain_seconds:.2f}",
+        ]
+
+
+def exponent(points: list[tuple[int, float]]) -> str:
+    """The slope of a line through logarithms."""
+    x, y = ([math.log(point[i]) for point in points] for i in (0, 1))
+    middle, height = sum(x) / len(x), sum(y) / len(y)
+    slope = sum((a - middle) * (b - height) for a, b in zip(x, y, strict=True)) / sum((a - middle) ** 2 for a in x)
+    return f"{slope:.2f}"
+
+
+def write(path: Path, header: list[str], rows: Iterable[list[object]], models: int) -> None:
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pyarrow"))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        where = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}, {libraries}"
+        file.write(f"# {models:,} models on {where}\n")
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(header)
+        out.writerows(rows)
+
+
+def say(name: str, taken: dict[str, tuple[float, float, int]]) -> None:
+    seconds, cpu, mib = taken["all"]
+    print(f"{name}: {seconds:.0f} s, {cpu:.0f} s of CPU, {mib:,} MiB at most", file=sys.stderr, flush=True)
+
+
 def main(every: int = 1) -> None:
     whole = newest_snapshot()
-    # the one that changes is among them
-    start = next(i for i, record in enumerate(whole.records) if record.model_id == MODEL) % every
-    snapshot = replace(whole, records=whole.records[start::every])
-    found: dict[str, dict[str, tuple[float, float]]] = {}
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:
+    snapshot = of_every(whole, every)
+    models = len(snapshot.records)
+    found: dict[str, dict[str, tuple[float, float, int]]] = {}
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".build-bench-") as scratch:
         for name, asked in (("cold", snapshot), ("changed", changed(snapshot)), ("unchanged", snapshot)):
-            folder, stages = Path(scratch, name), Stages()
-            folder.mkdir()
-            build.build_tables(folder, asked, stages, Packs(Path(scratch, "packs")))
-            stages.end("the rest")
-            found[name] = stages.seconds
-            total = [sum(taken[i] for taken in stages.seconds.values()) for i in (0, 1)]
-            found[name]["all"] = total[0], total[1]
-            print(f"{name}: {total[0]:.0f} s, {total[1]:.0f} s of CPU", file=sys.stderr, flush=True)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pyarrow"))
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        file.write(
-            f"# {len(snapshot.records):,} models on {os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}, {libraries}; "
-            f"at most {memory:,} MiB\n"
-        )
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["stage", *(f"{name}_{what}" for name in found for what in ("seconds", "cpu_seconds"))])
-        for stage in found["cold"]:
-            out.writerow([stage, *(f"{number:.1f}" for name in found for number in found[name].get(stage, (0, 0)))])
+            found[name] = built(Path(scratch, name), asked, Packs(Path(scratch, "packs")))
+            say(name, found[name])
+        measures = ("seconds", "cpu_seconds", "mib")
+        lines = [[s, *(f"{n:.1f}" for name in found for n in found[name].get(s, (0, 0, 0)))] for s in found["cold"]]
+        write(TABLE, ["stage", *(f"{name}_{what}" for name in found for what in measures)], lines, models)
+        columns = ["table", "rows", "cpu_seconds", "plain_write_cpu_seconds", "memory_fill_cpu_seconds"]
+        columns += ["rows_a_cpu_second", "plain_rows_a_cpu_second", "times_plain_write"]
+        write(FLOOR, columns, floors(Path(scratch, "cold"), found["cold"]), models)
+        stages = Stages()
+        pages = render(Path(scratch, "cold"), Path(scratch, "site"), stages)["pages"]
+        stages.end("the rest")
+        whole_cpu = sum(one[1] for one in stages.taken.values())
+        lines = [[name, *(f"{n:.1f}" for n in one)] for name, one in stages.taken.items()]
+        lines.append([f"all, {pages} pages: {pages / whole_cpu:.1f} a second of CPU", "", f"{whole_cpu:.1f}", ""])
+        write(PAGES, ["stage", "seconds", "cpu_seconds", "mib"], lines, models)
+        sizes = {models: found["cold"]}
+        for more in FEWER:
+            fewer = of_every(whole, every * more)
+            sizes[len(fewer.records)] = built(Path(scratch, f"every-{more}"), fewer, None)
+            say(f"{len(fewer.records)} models", sizes[len(fewer.records)])
+    stages, numbers = list(found["cold"]), sorted(sizes)
+    lines = []
+    for stage in stages:
+        for place, what in ((1, "cpu_seconds"), (2, "mib")):
+            points = [(number, sizes[number][stage][place]) for number in numbers if stage in sizes[number]]
+            grows = exponent(points) if len(points) > 1 and all(value > 0 for _, value in points) else ""
+            lines.append([stage, what, *(f"{value:.1f}" for _, value in points), grows])
+    write(SIZES, ["stage", "what", *(f"models_{number}" for number in numbers), "exponent"], lines, models)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from pipeline.book.facts import read_facts
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import compatibility
+from pipeline.press.blocks import Cut
 from pipeline.press.compatibility import DERIVED, write_compatibility
 from pipeline.press.lookup import fill_footprints
 from pipeline.press.packs import Packs
@@ -70,8 +71,7 @@ def edits(count: int, seed: int) -> list[dict[str, str]]:
 
 def test_blocks_that_are_kept_make_the_same_file(small, tmp_path, monkeypatch):
     """Over edits of a snapshot, and where what is kept is damaged; and only what changed is worked out."""
-    monkeypatch.setattr(compatibility, "_LEAST_MODELS", 2)
-    monkeypatch.setattr(compatibility, "_MOST_MODELS", 2)
+    monkeypatch.setattr(compatibility, "CUT", Cut(least=2, most=2, one_of=1, together=2))
     work_out, worked_out = compatibility._worked_out, []
     monkeypatch.setattr(
         compatibility,
@@ -103,7 +103,7 @@ def test_blocks_that_are_kept_make_the_same_file(small, tmp_path, monkeypatch):
             assert kept == file_of(contents, None)
         assert file_of(contents, Packs(tmp_path / "packs")) == kept and not worked_out
         for pack in (tmp_path / "packs").iterdir():
-            file = pack / compatibility.KEPT
+            file = pack / path.name
             file.write_bytes(file.read_bytes()[:-20] + bytes(20))
         assert file_of(contents, Packs(tmp_path / "packs")) == kept and worked_out
     finally:

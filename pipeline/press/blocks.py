@@ -1,0 +1,87 @@
+"""A large table as a Parquet file, a block of models at a time: memory stays flat, and one of which nothing changed is copied as it is.
+
+A block is a group of rows of the file, and is kept by what it is made of: the rows of its models that formulas read, and formulas, facts and
+code. Where blocks end is told by the ids of models alone: a model that comes or goes changes its own block, not those after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from pipeline.press.lookup import content_of
+from pipeline.press.packs import Packs, fingerprint
+from pipeline.press.splice import Spliced
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many models a block has: between two numbers, and there it ends after one model of so many."""
+
+    least: int
+    most: int
+    one_of: int
+    together: int  # blocks that are worked out in one question: that is planned anew each time it is asked
+
+
+@dataclass(frozen=True)
+class Block:
+    """Models that follow one another, and a hash of all that their rows are made of."""
+
+    models: tuple[str, ...]
+    key: str = ""
+
+
+# gives the file of each of some blocks, in their order
+WorkOut = Callable[[Sequence[Block]], Iterator[bytes]]
+
+
+def write(
+    connection: duckdb.DuckDBPyConnection, path: Path, cut: Cut, pattern: bytes, work_out: WorkOut, packs: Packs | None
+) -> int:
+    """Writes the file, whose columns are those of `pattern`. Returns its rows. What `packs` hold is copied from there."""
+    blocks = blocks_of(connection, path.name, cut, packs)
+    known = packs.places([block.key for block in blocks]) if packs else {}
+    with Spliced(path, pattern) as file:
+        for start in range(0, len(blocks), cut.together):
+            some = blocks[start : start + cut.together]
+            kept = [packs.content(known[b.key], path.name) if b.key in known else None for b in some]
+            left = [block for block, content in zip(some, kept, strict=True) if content is None]
+            made = work_out(left) if left else iter(())
+            for block, content in zip(some, kept, strict=True):
+                if content is None:
+                    content = next(made)
+                    if packs:
+                        packs.put_files([block.key], {path.name: content})
+                file.append(content, {"model_id": (block.models[0], block.models[-1])})
+    return file.rows
+
+
+def blocks_of(connection: duckdb.DuckDBPyConnection, name: str, cut: Cut, packs: Packs | None) -> list[Block]:
+    """The blocks of all models that have footprints; they have keys where there is something to keep them in."""
+    models = [model for (model,) in connection.execute("SELECT DISTINCT model_id FROM footprint ORDER BY 1").fetchall()]
+    found: list[Block] = []
+    begun: list[str] = []
+    for model in models:
+        begun.append(model)
+        ends = not hashlib.sha256(model.encode()).digest()[0] % cut.one_of
+        if len(begun) >= cut.most or (ends and len(begun) >= cut.least):
+            found.append(Block(tuple(begun)))
+            begun = []
+    if begun:
+        found.append(Block(tuple(begun)))
+    if packs is None:
+        return found
+    content = dict(connection.execute(content_of(connection)).fetchall())
+    made_of = f"{name} {fingerprint()} polars {pl.__version__} pyarrow {pa.__version__}"
+    return [Block(b.models, _hash(made_of, *(f"{model} {content[model]}" for model in b.models))) for b in found]
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
