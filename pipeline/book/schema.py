@@ -569,7 +569,7 @@ PUBLISHED = _tables(
         "Published speeds of trainings, and the share of their cards' rates that they reached.",
         "run_id",
         "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? logit_element_count? attention_width? "
-        "tokens_per_second_gpu? tflops_gpu? hardware_share source locator",
+        "tokens_per_second_gpu? tflops_gpu? hardware_share hardware_share_likely? hardware_share_low? hardware_share_high? source locator",
     ),
     _table(
         "serving_run",

@@ -57,18 +57,18 @@ function ways(own, { gpu_count: _any, ...wanted }, bytes) {
   const asked = { context_tokens: wanted.context_tokens ?? null, engine_id: wanted.engine_id ?? null, phase_id: wanted.phase_id };
   for (const checkpointing of wanted.checkpointing ? [wanted.checkpointing] : ["none", "full"]) for (const way of shared.plan_way)
     for (const tensor of degrees.tensor) for (const pipeline of degrees.pipeline) for (const context of degrees.context) for (const expert of degrees.expert) {
-      const degree = { tensor, pipeline, context, expert }, tried = [];
+      const degree = { tensor, pipeline, context, expert }, tried = new Map();
       const split = { ...(way.sharding && { sharding: way.sharding }), tensor_parallel: tensor, pipeline_parallel: pipeline, context_parallel: context, expert_parallel: expert };
       if (CHOSEN.some((key) => wanted[key] != null && wanted[key] !== split[key])) continue;
       for (const gpu_count of m.way_gpu_counts()) {
         if (!m.is_way({ sharding: null, ...way }, gpu_count, degree, asked, has_experts)) continue;
         const row = r.ask(own, { ...wanted, engine_id: wanted.engine_id ?? way.engine, checkpointing, ...split, gpu_count }), verdict = r.verdict(row, bytes);
-        tried.push({ row, verdict });
-        if (verdict === "fits" || verdict === "multi-gpu") break;
+        // one card is a way of its own: nothing is shared
+        tried.set(row?.sharding, [...(tried.get(row?.sharding) ?? []), { row, verdict }]);
+        if (gpu_count > 1 && (verdict === "fits" || verdict === "multi-gpu")) break;
       }
       const place = ({ row, verdict }) => [rank(verdict), verdict === "no" ? row.total_bytes : row?.gpu_count ?? 0];
-      tried.sort((x, y) => ahead(place(x), place(y)));
-      if (tried.length) found.push(tried[0]);
+      for (const alike of tried.values()) found.push(alike.sort((x, y) => ahead(place(x), place(y)))[0]);
     }
   const order = ({ row, verdict }) => [Math.max(rank(verdict), 2), verdict === "no" ? row.total_bytes : row?.gpu_count ?? 0, (row?.tensor_parallel ?? 1) * (row?.pipeline_parallel ?? 1) * (row?.context_parallel ?? 1) * (row?.expert_parallel ?? 1),
     verdict === "no" ? 0 : ["none", "selective", "full"].indexOf(row?.checkpointing), row?.total_bytes ?? 0, row?.gpu_count ?? 0, row?.engine_id ?? "", row?.sharding ?? ""];

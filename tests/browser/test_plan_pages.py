@@ -178,3 +178,16 @@ def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, wi
     page.wait_for_url("**/calculator/?model=acme**")
     assert page.locator("select[name=gpu]").input_value() == "rtx-4090"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_published_speeds_are_told_row_by_row(open_page, width):
+    """What was reported beside what is said; where nothing is said there is no number, and what a source says is text."""
+    page = open_page("runs/", width=width, height=900)
+    served, trained = page.locator("#served-table tbody tr"), page.locator("#trained-table tbody tr")
+    expect(served).to_have_count(2)
+    assert served.nth(0).locator("td.n").all_inner_texts() == ["1", "512", "100", "120", "1.20", "50 %"]
+    assert served.nth(1).locator("td.n").all_inner_texts() == ["4", "512", "400", "–", "–", "50 %"]
+    expect(served.nth(0)).to_contain_text("<b>a table</b>")
+    expect(trained).to_contain_text("30 to 60 %")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
