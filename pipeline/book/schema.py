@@ -323,7 +323,7 @@ FACTS = _tables(
         "How near programs come to the bounds of speed: three shares for each kind of program, fitted to the runs of serving_run, and how far "
         "runs lie from them that were not fitted.",
         "serving_speed_id",
-        "serving_speed_id engine_ids programs vendor segment? has_experts users_most? bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
+        "serving_speed_id engine_ids programs vendor segment? has_experts users_most? sends_parts bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
         "product_share_most? quicker_ratio slower_ratio note?",
     ),
     _table(

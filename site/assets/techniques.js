@@ -89,7 +89,7 @@ async function drawDraft() {
   if (mine !== draftTurn) return;
   if (!own || !draftOwn) return said("Unknown: nothing is published of one of them.");
   const on = r.card(gpu.id), engine_id = r.macros.serving_engine(dtype_id, on.vendor, r.shared.dtype.find((d) => d.dtype_id === dtype_id)?.engine_id ?? null);
-  const told = plan.drafted(own, draftOwn, { dtype_id, engine_id, context_tokens: state.context, sequences: state.users }, gpu.id);
+  const told = plan.drafted(own, draftOwn, { model_id: state.model, draft_id: name, dtype_id, engine_id, context_tokens: state.context, sequences: state.users }, gpu.id);
   const held = told.row?.total_bytes != null && told.bytes != null ? `${a.shown(name.split("/").at(-1))} takes ${gib(told.bytes)} GiB beside the ${gib(told.row.total_bytes)} of ${a.shown(state.model.split("/").at(-1))}: ${gib(told.bytes + told.row.total_bytes)} of ${gib(gpu.bytes)} on ${gpu.short}.` : "";
   const rate = (n) => r.rate(n), fits = held && told.bytes + told.row.total_bytes <= gpu.bytes;
   said(held + (held && !fits ? " That does not fit." : ""), told.why ? ` What it gives is not known: ${told.why}.` : ` Likely ${rate(told.low)} to ${rate(told.high)} tokens a second${state.users > 1 ? ` for all ${state.users} users` : ""}, where without it ${rate(told.alone)} are: ${(told.low / told.alone).toFixed(1)} to ${(told.high / told.alone).toFixed(1)} times.`);

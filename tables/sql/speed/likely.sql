@@ -58,19 +58,19 @@ END;
 CREATE OR REPLACE MACRO multiplied_at_once(users, token_elements, rate) AS
     iif(users = 1 AND rate IS NULL, 0, users * token_elements);
 
--- a server sends requests through its stages in as many parts as there are stages, each of which reads the experts of
--- its own; llama.cpp all at once
-CREATE OR REPLACE MACRO parts_of(footprint) AS
-    iif(is_serving_engine(footprint.engine_id), least(footprint.pipeline_parallel, footprint.sequences), 1);
+-- a server sends requests through its stages in as many parts as there are stages (sends_parts), each of which reads the
+-- experts of its own; llama.cpp all at once
+CREATE OR REPLACE MACRO parts_of(footprint, speed) AS
+    iif(speed.sends_parts, least(footprint.pipeline_parallel, footprint.sequences), 1);
 
 CREATE OR REPLACE MACRO decode_likely(model, weight, dtype, footprint, card, speed) AS
     iif(decode_reason(model, weight, footprint, card) IS NULL
         AND likely_reason(speed, footprint, share_tflops(card, dtype.product_bits, speed)) IS NULL,
         footprint.sequences / step_seconds(likely_read_bytes(model, weight, footprint.sequences
-                / parts_of(footprint)) / footprint.tensor_parallel,
-            cache_read_bytes(model, footprint) * footprint.pipeline_parallel / parts_of(footprint),
+                / parts_of(footprint, speed)) / footprint.tensor_parallel,
+            cache_read_bytes(model, footprint) * footprint.pipeline_parallel / parts_of(footprint, speed),
             multiplied_at_once(footprint.sequences, model.token_elements, share_tflops(card, dtype.product_bits, speed))
-                / footprint.tensor_parallel / parts_of(footprint),
+                / footprint.tensor_parallel / parts_of(footprint, speed),
             model.layer_count, card, share_tflops(card, dtype.product_bits, speed), speed), NULL);
 
 -- where no published prompt was read (product_share_least), there is none
