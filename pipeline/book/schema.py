@@ -339,7 +339,7 @@ FACTS = _tables(
         "How near programs come to the bounds of speed: three shares for each kind of program, fitted to the runs of serving_run, and how far "
         "runs lie from them that were not fitted.",
         "serving_speed_id",
-        "serving_speed_id engine_ids programs vendor segment? has_experts users_most? bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
+        "serving_speed_id engine_ids programs vendor segment? has_experts users_most? sends_parts bandwidth_share layer_microseconds product_bits? product_share? product_share_least? "
         "product_share_most? quicker_ratio slower_ratio note?",
     ),
     _table(
@@ -587,7 +587,7 @@ PUBLISHED = _tables(
         "Published speeds of trainings, and the share of their cards' rates that they reached.",
         "run_id",
         "run_id model_name gpu_id gpu_count phase_id context_tokens checkpointing multiplied_count? logit_element_count? attention_width? "
-        "tokens_per_second_gpu? tflops_gpu? hardware_share source locator",
+        "tokens_per_second_gpu? tflops_gpu? hardware_share hardware_share_likely? hardware_share_low? hardware_share_high? source locator",
     ),
     _table(
         "serving_run",

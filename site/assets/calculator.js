@@ -228,7 +228,7 @@ async function work(s) {
     out.row = r.ask(of.own, { ...wanted, sequences: Math.max(out.found.at, 1) });
   } else if (asksTime(s) && phase !== "inference" && cardOf(s)) {
     // the ways that the tables search: what nobody chose is not held to
-    const { checkpointing, ...rest } = wanted, told = plan.planned(of.own, { ...rest, phase_id: phase, ...(s.checkpointing && { checkpointing }) }, cardOf(s).id, bytes, workOf(s));
+    const { checkpointing, ...rest } = wanted, told = plan.planned(of.own, { ...rest, phase_id: phase, ...(s.checkpointing && { checkpointing }) }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, models.format.values[models.format.of[of.number]], cardOf(s)));
     out.found = { at: told.cards ?? 0, told };
     if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {

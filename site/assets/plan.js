@@ -52,23 +52,23 @@ export function training(own, row, id, { data_bytes = null, data_tokens = null, 
 const CHOSEN = ["sharding", "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel"];
 const VERDICTS = ["fits", "multi-gpu", "tight", "no"];
 const rank = (verdict) => VERDICTS.indexOf(verdict) + 1 || 5;
-function ways(own, { gpu_count: _any, ...wanted }, bytes) {
+function ways(own, { gpu_count: _any, ...wanted }, bytes, isRun) {
   const has_experts = own.shape?.[0]?.expert_count_max > 0, degrees = m.way_degrees(), found = [];
   const asked = { context_tokens: wanted.context_tokens ?? null, engine_id: wanted.engine_id ?? null, phase_id: wanted.phase_id };
   for (const checkpointing of wanted.checkpointing ? [wanted.checkpointing] : ["none", "full"]) for (const way of shared.plan_way)
     for (const tensor of degrees.tensor) for (const pipeline of degrees.pipeline) for (const context of degrees.context) for (const expert of degrees.expert) {
-      const degree = { tensor, pipeline, context, expert }, tried = [];
+      const degree = { tensor, pipeline, context, expert }, tried = new Map();
       const split = { ...(way.sharding && { sharding: way.sharding }), tensor_parallel: tensor, pipeline_parallel: pipeline, context_parallel: context, expert_parallel: expert };
       if (CHOSEN.some((key) => wanted[key] != null && wanted[key] !== split[key])) continue;
       for (const gpu_count of m.way_gpu_counts()) {
         if (!m.is_way({ sharding: null, ...way }, gpu_count, degree, asked, has_experts)) continue;
-        const row = r.ask(own, { ...wanted, engine_id: wanted.engine_id ?? way.engine, checkpointing, ...split, gpu_count }), verdict = r.verdict(row, bytes);
-        tried.push({ row, verdict });
-        if (verdict === "fits" || verdict === "multi-gpu") break;
+        const row = r.ask(own, { ...wanted, engine_id: wanted.engine_id ?? way.engine, checkpointing, ...split, gpu_count }), verdict = isRun(row) ? r.verdict(row, bytes) : null;
+        // one card is a way of its own: nothing is shared
+        tried.set(row?.sharding, [...(tried.get(row?.sharding) ?? []), { row, verdict }]);
+        if (gpu_count > 1 && (verdict === "fits" || verdict === "multi-gpu")) break;
       }
       const place = ({ row, verdict }) => [rank(verdict), verdict === "no" ? row.total_bytes : row?.gpu_count ?? 0];
-      tried.sort((x, y) => ahead(place(x), place(y)));
-      if (tried.length) found.push(tried[0]);
+      for (const alike of tried.values()) found.push(alike.sort((x, y) => ahead(place(x), place(y)))[0]);
     }
   const order = ({ row, verdict }) => [Math.max(rank(verdict), 2), verdict === "no" ? row.total_bytes : row?.gpu_count ?? 0, (row?.tensor_parallel ?? 1) * (row?.pipeline_parallel ?? 1) * (row?.context_parallel ?? 1) * (row?.expert_parallel ?? 1),
     verdict === "no" ? 0 : ["none", "selective", "full"].indexOf(row?.checkpointing), row?.total_bytes ?? 0, row?.gpu_count ?? 0, row?.engine_id ?? "", row?.sharding ?? ""];
@@ -80,9 +80,9 @@ function ahead(x, y) {
   return i < 0 ? 0 : x[i] < y[i] ? -1 : 1;
 }
 // The fewest cards that hold a training and finish it in time, and how they share it, as plan_training_for has it: its first row, with how long
-// it takes; where none finishes the quickest. Or why nobody can say.
-export function planned(own, wanted, id, bytes, asked) {
-  const days = asked.days ?? 1, tried = ways(own, wanted, bytes), best = new Map();
+// it takes; where none finishes the quickest. Or why nobody can say. isRun: whether the card is known to run a row's engine and format.
+export function planned(own, wanted, id, bytes, asked, isRun = () => true) {
+  const days = asked.days ?? 1, tried = ways(own, wanted, bytes, isRun), best = new Map();
   let why = tried[0]?.row?.unknown_reason ?? "no way to share it is known";
   tried.forEach(({ row, verdict }, place) => {
     if (!verdict) return;
@@ -113,8 +113,8 @@ export function techniques(own, model_id, id, { context_tokens, sequences }) {
 }
 
 // What a draft takes on one card beside a model, and what both likely write together, as drafted_on has it; or why nobody says.
-export function drafted(own, draftOwn, wanted, id) {
-  const on = r.card(id), [row, small] = [own, draftOwn].map((of) => r.ask(of, { ...wanted, model_id: undefined, phase_id: "inference" }));
+export function drafted(own, draftOwn, { model_id, draft_id, ...wanted }, id) {
+  const on = r.card(id), [row, small] = [[own, model_id], [draftOwn, draft_id]].map(([of, name]) => r.ask(of, { ...wanted, model_id: name, phase_id: "inference" }));
   const model = own.shape?.[0], draft = draftOwn.shape?.[0], weightOf = (of) => of.weight?.find((w) => w.dtype_id === row.dtype_id), dtype = shared.dtype.find((d) => d.dtype_id === row.dtype_id);
   const speed = speedOf(row.engine_id, on, model), draftSpeed = speedOf(small.engine_id, on, draft), rate = dtype ? m.share_tflops(on, dtype.product_bits, speed) : null, tokens = constants.draft_tokens;
   const why = m.drafting_reason(model, weightOf(own), row, draft, weightOf(draftOwn), small, tokens, on, rate, speed, draftSpeed, constants);

@@ -34,7 +34,7 @@ PLANNED = (
     ("h100-sxm", MODELS[0], "full-finetune", {"data_bytes": 1e10, "days": 2}),
     ("h100-sxm", MODELS[1], "full-finetune", {"data_bytes": 1e9}),
     ("rtx-4090", MODELS[3], "full-finetune", {"data_bytes": 1e8}),
-    ("rtx-3060-12gb", MODELS[0], "qlora", {"data_bytes": 1e12}),
+    ("rtx-3060-12gb", MODELS[0], "lora", {"data_bytes": 1e12}),
     ("h100-sxm", MODELS[0], "pretrain", {"data_tokens": 3e11, "days": 30}),
 )
 
@@ -164,7 +164,7 @@ def test_techniques_are_those_of_techniques_for(book, asked):
 def test_a_draft_is_that_of_drafted_on(book, asked):
     """The draft's rows are those of another model: here the model itself stands for it, which is too large."""
     code = "const [id, wanted] = more; return plan.drafted(own, own, wanted, id);"
-    told = asked(code, MODELS[0], "h100-sxm", {"dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 8192})
+    told = asked(code, MODELS[0], "h100-sxm", {"model_id": MODELS[0], "draft_id": MODELS[0], "dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 8192})
     query = "SELECT draft_bytes, unknown_reason FROM drafted_on('h100-sxm', $1, $1, engine_id := 'vllm')"
     assert book.execute(query, [MODELS[0]]).fetchall() == [(told["bytes"], told["why"])]
 
@@ -177,4 +177,17 @@ def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, wi
     cell.locator("a").click()
     page.wait_for_url("**/calculator/?model=acme**")
     assert page.locator("select[name=gpu]").input_value() == "rtx-4090"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_published_speeds_are_told_row_by_row(open_page, width):
+    """What was reported beside what is said; where nothing is said there is no number, and what a source says is text."""
+    page = open_page("runs/", width=width, height=900)
+    served, trained = page.locator("#served-table tbody tr"), page.locator("#trained-table tbody tr")
+    expect(served).to_have_count(2)
+    assert served.nth(0).locator("td.n").all_inner_texts() == ["1", "512", "100", "120", "1.20", "50 %"]
+    assert served.nth(1).locator("td.n").all_inner_texts() == ["4", "512", "400", "–", "–", "50 %"]
+    expect(served.nth(0)).to_contain_text("<b>a table</b>")
+    expect(trained).to_contain_text("30 to 60 %")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

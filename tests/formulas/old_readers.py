@@ -39,6 +39,7 @@ QUERIES = {
     "plan_training_for": f"SELECT finishes = 'yes' FROM plan_training_for('h100-sxm', '{TEXT}', data_bytes := 1000000)",
     "training_plans_in": "WITH way AS (FROM plans_for('h100-sxm', 'Qwen/Qwen3-8B', phase_id := 'lora')) SELECT hours > 0 "
     "FROM internal.training_plans_in('one_training', 'way') ORDER BY plan_rank",
+    "drafted_on": f"SELECT draft_bytes > 0 FROM drafted_on('h100-sxm', '{TEXT}', '{TEXT}')",
     "techniques_for": f"SELECT total_bytes > 0 FROM techniques_for('h100-sxm', '{TEXT}')",
     "on_several_gpus": f"SELECT count(verdict) = 4 FROM on_several_gpus('rtx-4090', '{TEXT}')",
     "limits_on": f"SELECT max_context_tokens > 0 FROM limits_on('rtx-4090', '{TEXT}')",

@@ -103,6 +103,20 @@ def test_what_is_likely_lies_below_the_bound_with_its_band(plans):
             assert None in first or first[0] < first[1]
 
 
+def test_stages_make_room_and_no_token_quicker(book):
+    """Two servers hold half the layers each: one after another they read what eight cards read that hold all of them."""
+    query = """
+        SELECT decode_most(model, weight, shared, gpu), decode_likely(model, weight, dtype, shared, gpu, speed)
+        FROM footprint_of('Qwen/Qwen3-32B', dtype_id := 'bf16', engine_id := 'vllm', sequences := 8, tensor_parallel := 8, pipeline_parallel := $stages,
+            gpu_count := 8 * $stages) AS shared
+        JOIN gpu ON gpu_id = 'h100-sxm' JOIN shape AS model ON model.model_id = shared.model_id JOIN dtype ON dtype.dtype_id = 'bf16'
+        JOIN weight ON weight.model_id = shared.model_id AND weight.dtype_id = 'bf16'
+        JOIN engine_speed AS speed ON is_speed_of(speed, 'vllm', gpu, false)
+    """
+    (one,), (two,) = (book.execute(query, {"stages": stages}).fetchall() for stages in (1, 2))
+    assert one[0] < two[0] < 1.2 * one[0] and one[1] < two[1] < 1.2 * one[1]
+
+
 def test_the_machine_around_the_cards(plans):
     """A core for each process of vLLM, the weights once in memory and on disk, cards at the limit of their power."""
     rows = {plan["gpu_count"]: plan for plan in plans["rtx-4090", MIDDLE, "bf16", 8]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 TEXT = "Qwen/Qwen3-8B"
@@ -91,6 +93,9 @@ def test_a_published_run_with_a_draft_and_without(book):
     )  # fmt: skip
     assert told["decode_tokens_per_second_likely"] == pytest.approx(32.49, rel=0.15)
     assert 1 < told["drafted_tokens_per_second_low"] / 55.47 < 1.5
+    page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")
+    alone, both = told["decode_tokens_per_second_likely"], told["drafted_tokens_per_second_low"]
+    assert f"where we say {alone:.1f} and, with what it kept of five\ndrafted, {both:.0f}: " in page
 
 
 @pytest.mark.parametrize(

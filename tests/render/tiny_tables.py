@@ -109,6 +109,9 @@ SQL, RULES = (
         *("words.sql", "speed/speed.sql", "speed/likely.sql", "plans/machine.sql", "plans/training.sql"),
         *(
             "plans/techniques.sql",
+            "sharding/plans.sql",
+            "plans/serving.sql",
+            "plans/drafts.sql",
             "pipelines/pipelines.sql",
             "capacity/verdict.sql",
             "capacity/cpu_split.sql",
@@ -118,7 +121,7 @@ SQL, RULES = (
 )
 # what the real formulas work out as tables, from more than there is here
 WORKED_OUT = re.compile(
-    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_share|serving_run|engine_speed|cpu_split)\b"
+    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_rate|training_share|serving_run|engine_speed|cpu_split)\b"
 )
 
 
@@ -413,6 +416,43 @@ def _rows():
                 (10**9, 4, "likely", 18.0),
                 (10**11, 1024, "no", 99.0),
             )
+        ],
+        "serving_run": [
+            {
+                "serving_run_id": f"run-{users}",
+                "model_name": "Alpha 7B",
+                "model_id": "acme/Alpha-7B-Instruct",
+                "gpu_id": "rtx-4090",
+                "gpu_count": 1,
+                "program": "vllm",
+                "dtype_id": "gguf-q4_k_m",
+                "users": users,
+                "context_tokens": 512,
+                "decode_tokens_per_second": 100.0 * users,
+                "decode_tokens_per_second_likely": likely,
+                "decode_share": 0.5,
+                "prefill_tokens_per_second": None,
+                "source": "formats",
+                "locator": "<b>a table</b>",
+            }
+            for users, likely in ((1, 120.0), (4, None))
+        ],
+        "training_run": [
+            {
+                "run_id": "a-lora",
+                "model_name": "Alpha 7B",
+                "gpu_id": "h100-sxm",
+                "gpu_count": 8,
+                "phase_id": "lora",
+                "context_tokens": 2048,
+                "tokens_per_second_gpu": 2000.0,
+                "hardware_share": 0.4,
+                "hardware_share_likely": 0.5,
+                "hardware_share_low": 0.3,
+                "hardware_share_high": 0.6,
+                "source": "formats",
+                "locator": "row 1",
+            }
         ],
         "rule_of_thumb": rules,
         "rule_error": rule_errors,

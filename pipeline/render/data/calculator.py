@@ -66,6 +66,7 @@ SCALARS = (
     "training_disk_bytes",
     "network_gb_s",
     "link_gb_s",
+    "serving_engine",
     "drafting_reason",
     "draft_round_seconds",
     "update_seconds",

@@ -27,6 +27,7 @@ from pipeline.render.pages.gpus import GpuPages
 from pipeline.render.pages.models import LISTED, ModelPages
 from pipeline.render.pages.plans import Plans
 from pipeline.render.pages.rules import Rules
+from pipeline.render.pages.runs import Runs
 from pipeline.render.shell import SLOT
 
 SQL = ROOT / "tables" / "sql"
@@ -124,6 +125,9 @@ class Prose:
     def slot_techniques(self, _argument) -> str:
         return self._render("techniques.html", has_formulas=bool(self.pages.calculator.module))
 
+    def slot_drafts(self, _argument) -> str:
+        return self._render("drafts.html", has_formulas=bool(self.pages.calculator.module))
+
     def slot_compare(self, _argument) -> str:
         return self.compare.body()
 
@@ -154,6 +158,12 @@ class Prose:
             macros=promise.macros(),
             tables=list(PUBLISHED.values()),
             values=ENUMS,
+        )
+
+    def slot_runs(self, _argument) -> str:
+        runs = Runs(self.book, self.pages.paths)
+        return self._render(
+            "runs.html", served=runs.served(), trained=runs.trained(self.pages.phases), within=runs.within()
         )
 
     def slot_rules(self, _argument) -> str:

@@ -18,10 +18,10 @@ CREATE OR REPLACE MACRO draft_round_seconds(model, weight, footprint, draft, dra
     draft_tokens, card, rate, speed, draft_speed) AS
     step_seconds(likely_read_bytes(model, weight, footprint.sequences * (draft_tokens + 1)),
         cache_read_bytes(model, footprint), footprint.sequences * (draft_tokens + 1) * model.token_elements,
-        model.layer_count, 1, 1, card, rate, speed)
+        model.layer_count, card, rate, speed)
     + draft_tokens * step_seconds(likely_read_bytes(draft, draft_weight, draft_footprint.sequences),
         cache_read_bytes(draft, draft_footprint), draft_footprint.sequences * draft.token_elements, draft.layer_count,
-        1, 1, card, rate, draft_speed);
+        card, rate, draft_speed);
 
 CREATE OR REPLACE MACRO drafting_reason(model, weight, footprint, draft, draft_weight, draft_footprint, draft_tokens, card,
     rate, speed, draft_speed, constants) AS CASE
@@ -31,6 +31,8 @@ CREATE OR REPLACE MACRO drafting_reason(model, weight, footprint, draft, draft_w
         THEN 'a draft has to have the vocabulary of the model'
     WHEN draft.token_elements >= model.token_elements THEN 'a draft has to be smaller than the model'
     WHEN coalesce(draft_tokens, 0) < 1 THEN 'draft_tokens starts at 1'
+    WHEN footprint.sequences * (draft_tokens + 1) > speed.users_most
+        THEN 'how quickly this program reads several tokens at once on such a card nobody has published'
     ELSE coalesce(decode_reason(model, weight, footprint, card), decode_reason(draft, draft_weight, draft_footprint,
         card), likely_reason(speed, {'sequences': footprint.sequences * (draft_tokens + 1)}, rate),
         likely_reason(draft_speed, draft_footprint, rate))
@@ -42,12 +44,14 @@ CREATE OR REPLACE MACRO drafted_on(
 ) AS TABLE
 WITH draft_said AS (
     SELECT known_model(model_id) AS large_id, known_model(draft_id) AS small_id, lower(dtype_id::VARCHAR) AS dtype_id,
-        lower(engine_id::VARCHAR) AS engine_id, context_tokens AS context_tokens, sequences AS sequences,
+        coalesce(lower(engine_id::VARCHAR), serving_engine(lower(dtype_id::VARCHAR), card.vendor, dtype.engine_id))
+            AS engine_id, context_tokens AS context_tokens, sequences AS sequences,
         coalesce(try_cast(draft_tokens AS BIGINT), constants.draft_tokens::BIGINT) AS draft_tokens,
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_least) AS kept_least,
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_most) AS kept_most, card,
         gpu_id::VARCHAR AS named_id
     FROM constants LEFT JOIN gpu AS card ON card.gpu_id = lower(gpu_id::VARCHAR)
+    LEFT JOIN dtype ON dtype.dtype_id = lower(dtype_id::VARCHAR)
 ),
 draft_scenario AS (
     SELECT DISTINCT unnest([said.large_id, said.small_id]) AS model_id, said.dtype_id, 'inference' AS phase_id,

@@ -22,12 +22,16 @@
 -- Not covered: users who share the beginning of their prompts, which vLLM holds once; users who wait; copies on cards
 -- of several kinds; expert parallelism and data-parallel attention.
 
+-- who serves a format where nobody says: 16 bits vLLM, but not on Apple's chips
+CREATE OR REPLACE MACRO serving_engine(dtype_id, vendor, format_engine_id) AS
+    iif(dtype_id IN ('bf16', 'fp16') AND vendor IS DISTINCT FROM 'apple', 'vllm', format_engine_id);
+
 CREATE OR REPLACE MACRO serving_plans_in(relation) AS TABLE
 WITH serving_said AS MATERIALIZED (
     SELECT known_model(asked.model_id) AS model_id, lower(asked.dtype_id) AS dtype_id,
         lower(asked.kv_dtype_id::VARCHAR) AS kv_dtype_id, asked.gpu_id AS named_id, card,
-        coalesce(lower(asked.engine_id::VARCHAR), iif(lower(asked.dtype_id) IN ('bf16', 'fp16')
-            AND card.vendor IS DISTINCT FROM 'apple', 'vllm', dtype.engine_id)) AS engine_id,
+        coalesce(lower(asked.engine_id::VARCHAR), serving_engine(lower(asked.dtype_id), card.vendor, dtype.engine_id))
+            AS engine_id,
         asked_number(asked.users) AS users, asked_number(asked.context_tokens) AS context_tokens,
         CASE
             WHEN asked.users IS NULL OR asked_number(asked.users) < 1 THEN 'users starts at 1'

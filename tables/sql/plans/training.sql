@@ -40,7 +40,7 @@ CREATE OR REPLACE MACRO cards_scale(gpu_count, constants) AS CASE
     ELSE 'many'
 END;
 
-CREATE OR REPLACE TABLE training_run AS
+CREATE OR REPLACE TABLE training_rate AS
 SELECT run.*, coalesce(run.tflops_gpu * 1e12, run.tokens_per_second_gpu * training_operations(run.multiplied_count,
     run.multiplied_count - run.logit_element_count, 2 * run.attention_width * run.context_tokens, run.phase_id,
     run.checkpointing))
@@ -58,7 +58,7 @@ near AS (
         known.architecture = kind.architecture AND known.segment = kind.segment AS is_generation,
         known.segment = kind.segment AS is_segment
     FROM kind CROSS JOIN constants
-    JOIN training_run AS run ON (run.phase_id IN ('lora', 'qlora')) = kind.is_adapter
+    JOIN training_rate AS run ON (run.phase_id IN ('lora', 'qlora')) = kind.is_adapter
     JOIN gpu AS known ON known.gpu_id = run.gpu_id
 ),
 -- the first of these that has four
@@ -80,6 +80,14 @@ SELECT * EXCLUDE (rank, quarters), quarters[3] AS likely, quarters[iif(run_count
     quarters[iif(run_count < 8, 5, 4)] AS high
 FROM known
 QUALIFY row_number() OVER (PARTITION BY architecture, segment, is_adapter, scale ORDER BY rank) = 1;
+
+-- predicted against reported: each run beside the share that is taken for trainings like it, it among them
+CREATE OR REPLACE TABLE training_run AS
+SELECT rate.*, share.likely AS hardware_share_likely, share.low AS hardware_share_low, share.high AS hardware_share_high
+FROM training_rate AS rate CROSS JOIN constants
+JOIN gpu ON gpu.gpu_id = rate.gpu_id
+LEFT JOIN training_share AS share ON share.architecture = gpu.architecture AND share.segment = gpu.segment
+    AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora')) AND share.scale = cards_scale(rate.gpu_count, constants);
 
 -- elements that each token of a training is multiplied with: the loss reads the head of every token
 CREATE OR REPLACE MACRO multiplied_elements(model) AS

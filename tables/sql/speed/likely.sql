@@ -1,9 +1,12 @@
 -- How fast a card likely is: the bounds of speed.sql, less what published runs lost of them.
 --
---   step = (read_bytes ÷ cards that read at once + cache) ÷ (bandwidth × bandwidth_share)
---       + 2 × multiplied × users ÷ (cards at once × rate × product_share) + layers × layer_microseconds
+--   step = (read_bytes ÷ cards that divide layers + cache) ÷ (bandwidth × bandwidth_share)
+--       + 2 × multiplied × users ÷ (cards × rate × product_share) + layers × layer_microseconds
 --   decode_likely = users ÷ step   tokens a second of all users
---   prefill_likely = cards × rate × product_share ÷ (2 × token_elements)
+--   prefill_likely = cards that divide layers × rate × product_share ÷ (2 × token_elements)   of one prompt
+--
+-- Stages of a pipeline run one after another: they make room, and no token quicker. Each reads its weights for every
+-- part of the requests that is on its way, so that a step takes what all layers take.
 --
 -- The three shares are of a kind of program on cards of one maker (serving_speed): fitted to the runs of serving_run by
 -- least squares of the logarithm of step ÷ reported. A step ends between quicker_ratio and slower_ratio times what
@@ -29,11 +32,11 @@ CREATE OR REPLACE MACRO likely_read_bytes(model, weight, users) AS weight.read_b
 CREATE OR REPLACE MACRO share_tflops(card, product_bits, speed) AS
     product_tflops(card, coalesce(speed.product_bits, product_bits, 16));
 
-CREATE OR REPLACE MACRO step_seconds(read_bytes, cache_bytes, multiplied, layer_count, at_once, stages, card, rate,
-    speed) AS
-    (read_bytes / at_once + cache_bytes) / (card.memory_bandwidth_gb_s * 1e9 * speed.bandwidth_share)
-    + iif(multiplied = 0 OR speed.product_share IS NULL, 0, 2.0 * multiplied / (at_once * rate * 1e12
-        * speed.product_share)) + layer_count * speed.layer_microseconds / 1e6 / stages;
+-- read_bytes, cache_bytes: of what is read one after another; multiplied: on one card
+CREATE OR REPLACE MACRO step_seconds(read_bytes, cache_bytes, multiplied, layer_count, card, rate, speed) AS
+    (read_bytes + cache_bytes) / (card.memory_bandwidth_gb_s * 1e9 * speed.bandwidth_share)
+    + iif(multiplied = 0 OR speed.product_share IS NULL, 0, 2.0 * multiplied / (rate * 1e12 * speed.product_share))
+    + layer_count * speed.layer_microseconds / 1e6;
 
 -- the row of serving_speed for an engine on a card
 CREATE OR REPLACE MACRO is_speed_of(speed, engine_id, card, has_experts) AS speed.engine_id = engine_id
@@ -55,18 +58,24 @@ END;
 CREATE OR REPLACE MACRO multiplied_at_once(users, token_elements, rate) AS
     iif(users = 1 AND rate IS NULL, 0, users * token_elements);
 
+-- a server sends requests through its stages in as many parts as there are stages (sends_parts), each of which reads the
+-- experts of its own; llama.cpp all at once
+CREATE OR REPLACE MACRO parts_of(footprint, speed) AS
+    iif(speed.sends_parts, least(footprint.pipeline_parallel, footprint.sequences), 1);
+
 CREATE OR REPLACE MACRO decode_likely(model, weight, dtype, footprint, card, speed) AS
     iif(decode_reason(model, weight, footprint, card) IS NULL
         AND likely_reason(speed, footprint, share_tflops(card, dtype.product_bits, speed)) IS NULL,
-        footprint.sequences / step_seconds(likely_read_bytes(model, weight, footprint.sequences),
-            cache_read_bytes(model, footprint), multiplied_at_once(footprint.sequences, model.token_elements,
-                share_tflops(card, dtype.product_bits, speed)), model.layer_count,
-            cards_at_once(footprint), cards_at_once(footprint) / footprint.tensor_parallel, card,
-            share_tflops(card, dtype.product_bits, speed), speed), NULL);
+        footprint.sequences / step_seconds(likely_read_bytes(model, weight, footprint.sequences
+                / parts_of(footprint, speed)) / footprint.tensor_parallel,
+            cache_read_bytes(model, footprint) * footprint.pipeline_parallel / parts_of(footprint, speed),
+            multiplied_at_once(footprint.sequences, model.token_elements, share_tflops(card, dtype.product_bits, speed))
+                / footprint.tensor_parallel / parts_of(footprint, speed),
+            model.layer_count, card, share_tflops(card, dtype.product_bits, speed), speed), NULL);
 
 -- where no published prompt was read (product_share_least), there is none
 CREATE OR REPLACE MACRO prefill_likely(model, dtype, footprint, card, speed) AS
-    iif(speed.product_share_least IS NULL OR footprint.phase_id <> 'inference', NULL, footprint.gpu_count
+    iif(speed.product_share_least IS NULL OR footprint.phase_id <> 'inference', NULL, footprint.tensor_parallel
         * share_tflops(card, dtype.product_bits, speed) * 1e12 * speed.product_share / (2.0 * model.token_elements));
 
 -- the row for an engine and a card: each engine of the table by itself
@@ -90,8 +99,9 @@ bound AS (
     SELECT step.*, iif(decode_tokens_per_second IS NULL, NULL, users * card.memory_bandwidth_gb_s * 1e9
             / (read_bytes / tensor_parallel + cache_bytes)) AS decode_most,
         iif(decode_tokens_per_second IS NULL OR users > coalesce(speed.users_most, users), NULL,
-            users / step_seconds(read_bytes, cache_bytes, multiplied_at_once(users, multiplied_count, rate),
-                layer_count, tensor_parallel, 1, card, rate, speed)) AS likely,
+            users / step_seconds(read_bytes / tensor_parallel, cache_bytes,
+                multiplied_at_once(users, multiplied_count, rate) / tensor_parallel, layer_count, card, rate, speed))
+            AS likely,
         iif(prefill_tokens_per_second IS NULL, NULL, gpu_count * product_tflops(card, product_bits) * 1e12
             / (2.0 * multiplied_count)) AS prefill_most
     FROM step

@@ -1,11 +1,11 @@
 -- How fast a card can be at most: bounds, not predictions.
 --
---   decode_most  = sequences × bandwidth ÷ (read_bytes ÷ cards that read at once + cache)   tokens a second of all
+--   decode_most  = sequences × bandwidth ÷ (read_bytes ÷ cards that divide layers + cache)   tokens a second of all
 --   prefill_most = cards × rate ÷ (2 × token_elements)   tokens a second of one prompt
 --
 -- To write a token, every weight that it passes and the whole cache is read once from the card's memory: no card is
 -- faster than that. With several sequences the weights are read once for all of them, of routed experts no fewer than
--- one token's. Tensor parallel reads on all cards at once, layers that are split run one after another. A prompt is
+-- one token's. Tensor parallel reads on all cards at once, layers that are split run one after another, whoever waits. A prompt is
 -- multiplied with every weight that its tokens pass, two operations for each; the rate is that of the narrowest numbers
 -- that the format's kernels multiply (dtype.product_bits).
 --
@@ -20,8 +20,10 @@
 CREATE OR REPLACE MACRO cache_read_bytes(model, footprint) AS
     iif(model.is_sparsely_read, 0, footprint.kv_cache_bytes + footprint.state_bytes);
 
-CREATE OR REPLACE MACRO cards_at_once(footprint) AS
-    footprint.tensor_parallel * least(footprint.pipeline_parallel, footprint.sequences);
+-- a stage reads its weights for each part of the requests, and its caches once: stages wait for one another where there
+-- are fewer requests than stages
+CREATE OR REPLACE MACRO stages_waiting(footprint) AS
+    footprint.pipeline_parallel / least(footprint.pipeline_parallel, footprint.sequences);
 
 -- model: its row of shape; weight: its row in the format; footprint: of inference; card: a row of gpu
 CREATE OR REPLACE MACRO decode_reason(model, weight, footprint, card) AS CASE
@@ -34,7 +36,8 @@ END;
 
 CREATE OR REPLACE MACRO decode_most(model, weight, footprint, card) AS
     iif(decode_reason(model, weight, footprint, card) IS NULL, footprint.sequences * card.memory_bandwidth_gb_s * 1e9
-        / (weight.read_bytes / cards_at_once(footprint) + cache_read_bytes(model, footprint)), NULL);
+        / (weight.read_bytes / footprint.tensor_parallel + cache_read_bytes(model, footprint)
+            * stages_waiting(footprint)), NULL);
 
 -- the fastest products that a card has for a format; null where no rate of them is known
 CREATE OR REPLACE MACRO product_tflops(card, product_bits) AS CASE
