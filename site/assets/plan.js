@@ -112,12 +112,13 @@ export function techniques(own, model_id, id, { context_tokens, sequences }) {
   });
 }
 
-// What a draft takes on one card beside a model, and what both likely write together, as drafted_on has it; or why nobody says.
+// What the weights and caches of a draft take beside a model, and what both likely write together, as drafted_on has it; or why nobody says.
 export function drafted(own, draftOwn, { model_id, draft_id, ...wanted }, id) {
   const on = r.card(id), [row, small] = [[own, model_id], [draftOwn, draft_id]].map(([of, name]) => r.ask(of, { ...wanted, model_id: name, phase_id: "inference" }));
   const model = own.shape?.[0], draft = draftOwn.shape?.[0], weightOf = (of) => of.weight?.find((w) => w.dtype_id === row.dtype_id), dtype = shared.dtype.find((d) => d.dtype_id === row.dtype_id);
   const speed = speedOf(row.engine_id, on, model), draftSpeed = speedOf(small.engine_id, on, draft), rate = dtype ? m.share_tflops(on, dtype.product_bits, speed) : null, tokens = constants.draft_tokens;
-  const why = m.drafting_reason(model, weightOf(own), row, draft, weightOf(draftOwn), small, tokens, on, rate, speed, draftSpeed, constants);
+  const rules = shared.draft_rule ?? [], rule = rules.find((each) => each.engine_id === row.engine_id) ?? null, known = rules.map((each) => each.engine_id).sort().join(", ");
+  const why = m.draft_reason(rule, row, small, model, draft, weightOf(draftOwn)?.embedding_bytes ?? null, known) ?? m.drafting_reason(model, weightOf(own), row, draft, weightOf(draftOwn), small, tokens, on, rate, speed, draftSpeed);
   const bytes = small.total_bytes == null ? null : small.weights_bytes + small.kv_cache_bytes + (small.kv_padding_bytes ?? 0) + (small.state_bytes ?? 0);
   if (why) return { row, bytes, tokens, why };
   const seconds = m.draft_round_seconds(model, weightOf(own), row, draft, weightOf(draftOwn), small, tokens, on, rate, speed, draftSpeed);

@@ -77,10 +77,11 @@ async function drawDraft() {
   if (!own || !draftOwn) return said("Unknown: nothing is published of one of them.");
   const on = r.card(gpu.id), engine_id = r.macros.serving_engine(dtype_id, on.vendor, r.shared.dtype.find((d) => d.dtype_id === dtype_id)?.engine_id ?? null);
   const told = plan.drafted(own, draftOwn, { model_id: state.model, draft_id: name, dtype_id, engine_id, context_tokens: state.context, sequences: state.users }, gpu.id);
-  const held = told.row?.total_bytes != null && told.bytes != null ? `${a.shown(name.split("/").at(-1))} takes ${gib(told.bytes)} GiB beside the ${gib(told.row.total_bytes)} of ${a.shown(state.model.split("/").at(-1))}: ${gib(told.bytes + told.row.total_bytes)} of ${gib(gpu.bytes)} on ${gpu.short}.` : "";
+  const held = told.row?.total_bytes != null && told.bytes != null ? `${a.shown(name.split("/").at(-1))} takes ${gib(told.bytes)} GiB for weights and cache beside the ${gib(told.row.total_bytes)} of ${a.shown(state.model.split("/").at(-1))}: at least ${gib(told.bytes + told.row.total_bytes)} of ${gib(gpu.bytes)} on ${gpu.short}.` : "";
   const rate = (n) => r.rate(n), fits = held && told.bytes + told.row.total_bytes <= gpu.bytes;
-  said(held + (held && !fits ? " That does not fit." : ""), told.why ? ` What it gives is not known: ${told.why}.` : ` Likely ${rate(told.low)} to ${rate(told.high)} tokens a second${state.users > 1 ? ` for all ${state.users} users` : ""}, where without it ${rate(told.alone)} are: ${(told.low / told.alone).toFixed(1)} to ${(told.high / told.alone).toFixed(1)} times.`);
-  within("sql").textContent = `FROM drafted_on('${state.gpu}', '${state.model.replaceAll("'", "''")}', '${name.replaceAll("'", "''")}', dtype_id := '${dtype_id}', context_tokens := ${state.context}, sequences := ${state.users});`;
+  said(held + (held && !fits ? " That does not fit." : ""), told.why ? ` What it gives is not known: ${told.why}.` : ` By what is read and multiplied ${rate(told.low)} to ${rate(told.high)} tokens a second${state.users > 1 ? ` for all ${state.users} users` : ""}, where ${rate(told.alone)} are likely without it: ${(told.low / told.alone).toFixed(1)} to ${(told.high / told.alone).toFixed(1)} times. The one published run with both speeds reached 0.7 of that.`);
+  const asked = `'${state.gpu}', '${state.model.replaceAll("'", "''")}', '${name.replaceAll("'", "''")}', dtype_id := '${dtype_id}', context_tokens := ${state.context}, sequences := ${state.users}`;
+  within("sql").textContent = `-- how quickly; and what both hold, with what the program sets aside\nFROM drafted_on(${asked});\nFROM speculative_fits_on(${asked}, draft_dtype_id := '${dtype_id}', engine_id := '${engine_id}');`;
 }
 const draftField = a.h("input", { type: "search", name: "draft", list: "model-names", autocomplete: "off", spellcheck: "false", value: state.draft });
 draftField.addEventListener("change", () => change("draft", draftField.value.trim()));

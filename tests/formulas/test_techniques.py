@@ -71,11 +71,10 @@ def drafted(book, gpu, model, draft, **more):
 
 def test_a_draft_takes_its_weights_and_caches_and_gains_for_one_user(book, footprint_of):
     small = "Qwen/Qwen3-0.6B"
-    alone = footprint_of("Qwen/Qwen3-32B", dtype_id="bf16", context_tokens=8192, engine_id="vllm")
     draft = footprint_of(small, dtype_id="bf16", context_tokens=8192, engine_id="vllm")
     held = draft["weights_bytes"] + draft["kv_cache_bytes"] + draft["kv_padding_bytes"]
     one = drafted(book, "h100-sxm", "Qwen/Qwen3-32B", small, engine_id="vllm")
-    assert (one["draft_bytes"], one["total_bytes"]) == (held, alone["total_bytes"] + held)
+    assert one["draft_bytes"] == held
     gain = one["drafted_tokens_per_second_low"] / one["decode_tokens_per_second_likely"]
     assert 1.5 < gain < 2.3 and one["drafted_tokens_per_second_high"] / one[
         "drafted_tokens_per_second_low"
@@ -101,7 +100,7 @@ def test_a_published_run_with_a_draft_and_without(book):
 @pytest.mark.parametrize(
     ("gpu", "model", "draft", "why"),
     [
-        ("h100-sxm", TEXT, "meta-llama/Llama-3.2-1B-Instruct", "a draft has to have the vocabulary"),
+        ("h100-sxm", TEXT, "meta-llama/Llama-3.2-1B-Instruct", "vllm refuses a draft of 128256 tokens"),
         ("h100-sxm", "Qwen/Qwen3-0.6B", TEXT, "a draft has to be smaller"),
         ("h100-sxm", TEXT, "Qwen/No-Such", "the draft: "),
         ("no-card", TEXT, "Qwen/Qwen3-0.6B", "no such GPU"),

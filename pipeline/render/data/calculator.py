@@ -67,13 +67,14 @@ SCALARS = (
     "network_gb_s",
     "link_gb_s",
     "serving_engine",
+    "draft_reason",
     "drafting_reason",
     "draft_round_seconds",
     "update_seconds",
     "token_seconds",
 )
 # which rules of these ask beside what the formulas do
-ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way")
+ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 

@@ -46,6 +46,9 @@ CREATE OR REPLACE MACRO draft_reason(rule, target, draft, model, draft_model, em
         || ' shares blocks between a latent cache and one of keys and values is not described'
 END;
 
+CREATE OR REPLACE VIEW draft_engines AS
+SELECT string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) AS engine_ids FROM draft_rule AS rule;
+
 CREATE OR REPLACE MACRO speculative_of(
     model_id, draft_model_id, dtype_id := NULL, draft_dtype_id := NULL, engine_id := NULL, context_tokens := NULL,
     sequences := 1, kv_dtype_id := NULL, draft_kv_dtype_id := NULL, gpu_count := 1
@@ -94,7 +97,6 @@ drafter_overhead AS (
     JOIN constant AS once ON list_contains(string_split(rule.overhead_constants, ' '), once.constant_id)
     GROUP BY rule.engine_id
 ),
-known AS (SELECT string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) AS engine_ids FROM draft_rule AS rule),
 paired AS (
     SELECT target, draft, rule, model.hidden_size AS model_width, drafter.hidden_size AS draft_width, model.vocab_size,
         draft_reason(rule, target, draft, model, drafter, weight.embedding_bytes, known.engine_ids)
@@ -102,7 +104,7 @@ paired AS (
         target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
         draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes AS draft_cache_bytes,
         coalesce(own.overhead_bytes, 0) AS overhead_bytes, constants
-    FROM target CROSS JOIN known CROSS JOIN constants_row
+    FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row
     LEFT JOIN draft ON true
     LEFT JOIN draft_rule AS rule ON rule.engine_id = target.engine_id
     LEFT JOIN drafter_overhead AS own ON own.engine_id = target.engine_id
