@@ -58,12 +58,21 @@ PLANS = {
     "deberta-v2": Plan("DebertaV2Model", has_pooler=False, classifies="dense"),
     "nomic_bert": Plan("NomicBertModel", has_pooler=False, has_positions=False, layers="gated"),
     "gte": Plan("GteModel", unties_bias=False, has_pooler=False, has_positions=False, layers="gated"),
+    "new": Plan(
+        "NewModel", unties_bias=False, has_pooler=False, has_positions=False, layers="gated"
+    ),  # GTE by its first code
 }
+
+# What code that travels with checkpoints can also build, and the value that is described.
+ONLY = {"new": {"position_embedding_type": "rope", "layer_norm_type": "layer_norm"}}
 
 
 @family(*PLANS)
 def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
+    for name, value in ONLY.get(fields.text("model_type"), {}).items():
+        if fields.raw(name) != value:
+            raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden = fields.count("hidden_size", "dim", "n_embd")
     layers = fields.repeats("num_hidden_layers", "n_layers", "n_layer")
@@ -166,7 +175,7 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
         part.norm(hidden, layers=layers, count=2)
         return
     if plan.layers == "gated":
-        has_bias = model_type == "gte"
+        has_bias = model_type in ("gte", "new")
         part.mixer(layers, hidden, heads, bias=has_bias)
         part.mlp(layers, hidden, width, gated=True, bias=False)
         part.vector(hidden if has_bias else 0, "bias", layers=layers)

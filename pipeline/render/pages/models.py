@@ -80,6 +80,7 @@ class ModelPages:
             "layers": _grouped(book["attention_layer"]),
             "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
+            "files": _grouped(book["repository_file"]),
         } | reach.read(book, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
@@ -92,6 +93,11 @@ class ModelPages:
         """From now on these are the models whose pages can be written."""
         self.book.first, self.book.array, self._shaped = numbers.start, array("f", totals), (-1, None)
         self.held = held
+
+    def _files(self, model_id: str) -> list[dict]:
+        """The single files of a repository, each with the page of the model that it is a copy of."""
+        held = self.held["files"].get(model_id, ())
+        return [f | {"of_path": self.paths.get(f["of_model_id"] or "")} for f in held]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -137,6 +143,7 @@ class ModelPages:
             base_path=self.paths.get(model["base_model_id"]),
             has_parts=bool(self.held["tensors"].get(model["model_id"]) or self.held["layers"].get(model["model_id"])),
             whole=self._of_pipeline(number),
+            files=self._files(model["model_id"]),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))

@@ -22,6 +22,7 @@ from pipeline.render.data.slices import file_of
 from pipeline.render.environment import environment
 from pipeline.render.pages import errors, method, news
 from pipeline.render.pages.compare import Compare
+from pipeline.render.pages.coverage import coverage
 from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import GpuPages
 from pipeline.render.pages.models import LISTED, ModelPages
@@ -147,6 +148,9 @@ class Prose:
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
         )
+
+    def slot_coverage(self, _argument) -> str:
+        return self._render("coverage.html", **coverage(self.book.folder, self.pages.paths))
 
     def slot_changes(self, _argument) -> str:
         return self._render("changes.html", **news.page(self.book, self.pages.paths))
