@@ -35,7 +35,7 @@ from pipeline.book.facts import TABLES
 
 FILE = "pack.json"
 _MAKING, _LEFT_SECONDS = ".making-", 24 * 3600
-MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take an eighth
+MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take a sixth
 # what formulas are made of, and what translates those of them that polars runs
 _MADE_OF = (
     TABLES / "facts",

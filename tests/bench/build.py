@@ -6,10 +6,8 @@ Writes three tables, each of one machine and one run, so that its columns can be
     floor.csv   the two large files: rows a second of CPU worked out and written, beside a plain write of the same rows and a
                 fill of as much memory
     pages.csv   the site of these tables: pages a second of CPU, and what it took by stage
-    sizes.csv   cold builds of fewer models, drawn as they come: seconds of CPU and memory by the number of models, and the exponent that
-                either grows with
 
-The model that changes has one layer fewer.
+How what streams grows with the number of models is measured by many.py. The model that changes has one layer fewer.
 """
 
 from __future__ import annotations
@@ -37,11 +35,10 @@ from pipeline.press.packs import Packs
 from pipeline.render import render
 
 TABLE = Path(__file__).with_suffix(".csv")
-FLOOR, PAGES, SIZES = (TABLE.with_name(f"{name}.csv") for name in ("floor", "pages", "sizes"))
+FLOOR, PAGES = (TABLE.with_name(f"{name}.csv") for name in ("floor", "pages"))
 MODEL, FIELD = "Qwen/Qwen3-0.6B", "num_hidden_layers"
 WRITTEN = {"compatibility": "tables: compatibility", "footprint": "tables: footprint"}
 PLAIN_ROWS = 10_000_000  # as many as are written plainly: a part of the larger file, at the same rate
-FEWER = (30, 10, 3)  # every so many models
 
 
 class Stages:
@@ -179,19 +176,6 @@ def main(every: int = 1) -> None:
         lines = [[name, *(f"{n:.1f}" for n in one)] for name, one in stages.taken.items()]
         lines.append([f"all, {pages} pages: {pages / whole_cpu:.1f} a second of CPU", "", f"{whole_cpu:.1f}", ""])
         write(PAGES, ["stage", "seconds", "cpu_seconds", "mib"], lines, models)
-        sizes = {models: found["cold"]}
-        for more in FEWER:
-            fewer = of_every(whole, every * more)
-            sizes[len(fewer.records)] = built(Path(scratch, f"every-{more}"), fewer, None)
-            say(f"{len(fewer.records)} models", sizes[len(fewer.records)])
-    stages, numbers = list(found["cold"]), sorted(sizes)
-    lines = []
-    for stage in stages:
-        for place, what in ((1, "cpu_seconds"), (2, "mib")):
-            points = [(number, sizes[number][stage][place]) for number in numbers if stage in sizes[number]]
-            grows = exponent(points) if len(points) > 1 and all(value > 0 for _, value in points) else ""
-            lines.append([stage, what, *(f"{value:.1f}" for _, value in points), grows])
-    write(SIZES, ["stage", "what", *(f"models_{number}" for number in numbers), "exponent"], lines, models)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ one model, which reads config and tensor headers from a Hub on loopback (hub.py)
               model)
     cache     bytes of the KV cache of one sequence in 16 bits (tests/golden/figures.csv)
 
-Who says nothing has no answer; what says a thing of another kind is told in the last columns of peers.csv and is left out there. Writes
-results.csv, and the tables of site/docs/method/peers.md from it.
+Who says nothing has no answer; a column that is empty in peers.csv is not asked. Writes results.csv, and the table of site/docs/peers.md from it.
 """
 
 from __future__ import annotations
