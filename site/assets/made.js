@@ -23,9 +23,10 @@ export function leastSaid(least, gpu, formatOf) {
   const known = (least ?? []).map((bytes, c) => bytes && [bytes, formatOf(c)]).filter(Boolean);
   if (!known.length) return [];
   const gib = (bytes) => a.gib(bytes / 1024);
-  const [low, where] = known.reduce((x, y) => (y[0] < x[0] ? y : x)), high = known[0], given = a.gib(gpu.bytes / 1024);
+  const [low, where] = known.reduce((x, y) => (y[0] < x[0] ? y : x)), given = a.gib(gpu.bytes / 1024);
   if (low > gpu.bytes) return [a.h("b", {}, "Does not fit"), `: at least ${gib(low)} of ${given} GiB, ${where}.`];
-  return [`At least ${gib(high[0])} of ${given} GiB ${high[1]}`, ...(high[1] === where ? ["."] : [`, ${gib(low)} ${where}.`])];
+  // the first two say enough: what one module needs at least is next to nothing
+  return [`At least ${known.slice(0, 2).map(([bytes, way], i) => `${gib(bytes)}${i ? "" : ` of ${given} GiB`} ${way}`).join(", ")}.`];
 }
 
 // The query that says the same, of what is not asked by tokens.
