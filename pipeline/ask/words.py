@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from pipeline.base.bounds import visible
@@ -382,7 +382,7 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     """A training with its time: the sentence, then hours by number of cards."""
     card, plans, work = each["card"], each["plans"], answer["work"]
     how, days = _PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
-    text = f"{answer['model']} can {how} on {_text(work['data_bytes'])} of text"
+    text = f"{answer['model']} can {how} on {_data(work)}"
     if each["verdict"] is None:
         page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
         return
@@ -439,6 +439,12 @@ def _hours(hours: float, unit: str = " hours") -> str:
 
 def _rate(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _data(work: Mapping[str, Any]) -> str:
+    if work["data_tokens"] is not None:
+        return f"{work['data_tokens']:,} tokens"
+    return f"{_text(work['data_bytes'])} of text"
 
 
 def _text(size: int) -> str:

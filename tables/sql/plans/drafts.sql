@@ -17,11 +17,11 @@
 CREATE OR REPLACE MACRO draft_round_seconds(model, weight, footprint, draft, draft_weight, draft_footprint,
     draft_tokens, card, rate, speed, draft_speed) AS
     step_seconds(likely_read_bytes(model, weight, footprint.sequences * (draft_tokens + 1)),
-        cache_read_bytes(model, footprint), footprint.sequences * (draft_tokens + 1) * model.token_elements,
+        cache_read_bytes(model, footprint), footprint.sequences::DOUBLE * (draft_tokens + 1) * model.token_elements,
         model.layer_count, card, rate, speed)
     + draft_tokens * step_seconds(likely_read_bytes(draft, draft_weight, draft_footprint.sequences),
-        cache_read_bytes(draft, draft_footprint), draft_footprint.sequences * draft.token_elements, draft.layer_count,
-        card, rate, draft_speed);
+        cache_read_bytes(draft, draft_footprint), draft_footprint.sequences::DOUBLE * draft.token_elements,
+        draft.layer_count, card, rate, draft_speed);
 
 CREATE OR REPLACE MACRO draft_reason(model, weight, footprint, draft, draft_weight, draft_footprint, draft_tokens, card,
     rate, speed, draft_speed, constants) AS CASE
@@ -55,8 +55,8 @@ WITH draft_said AS (
 ),
 draft_scenario AS (
     SELECT DISTINCT unnest([said.large_id, said.small_id]) AS model_id, said.dtype_id, 'inference' AS phase_id,
-        said.engine_id, said.context_tokens, said.sequences, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS optimizer_id,
-        NULL::VARCHAR AS checkpointing, NULL::VARCHAR AS attention, 1 AS gpu_count
+        said.engine_id, said.context_tokens, said.sequences, NULL::VARCHAR AS kv_dtype_id,
+        NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing, NULL::VARCHAR AS attention, 1 AS gpu_count
     FROM draft_said AS said
 ),
 draft_placed AS MATERIALIZED (FROM footprints_in('draft_scenario', 'inference', is_plain := true)),
@@ -79,9 +79,9 @@ draft_told AS (
 draft_judged AS (
     SELECT told.*, small.weights_bytes + small.kv_cache_bytes + small.kv_padding_bytes + small.state_bytes
             AS draft_bytes,
-        coalesce(no_verdict_reason(card.gpu_id, named_id, large.total_bytes, large.unknown_reason, large.model_id, NULL),
-            draft_reason(model, weight, large, draft, draft_weight, small, told.draft_tokens, card, rate, speed,
-                draft_speed, constants)) AS reason,
+        coalesce(no_verdict_reason(card.gpu_id, named_id, large.total_bytes, large.unknown_reason, large.model_id,
+            NULL), draft_reason(model, weight, large, draft, draft_weight, small, told.draft_tokens, card, rate,
+            speed, draft_speed, constants)) AS reason,
         draft_round_seconds(model, weight, large, draft, draft_weight, small, told.draft_tokens, card, rate, speed,
             draft_speed) AS round_seconds
     FROM draft_told AS told CROSS JOIN constants_row

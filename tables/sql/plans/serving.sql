@@ -66,7 +66,8 @@ serving_placed AS MATERIALIZED (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
 ),
 serving_told AS (
-    SELECT way.* EXCLUDE (wrong, context_tokens, engine_id), placed, placed.engine_id,
+    SELECT way.* EXCLUDE (wrong, context_tokens, engine_id), way.wrong IS NOT NULL AS is_wrong, placed,
+        placed.engine_id,
         coalesce(way.wrong, no_verdict_reason(card.gpu_id, named_id, placed.total_bytes, placed.unknown_reason,
             placed.model_id, coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability))))
             AS reason
@@ -112,11 +113,13 @@ SELECT row_number() OVER (
         ORDER BY iif(verdict IN ('fits', 'multi-gpu'), 1, verdict_rank), best.gpu_count) AS plan_rank,
     coalesce(card.gpu_id, named_id) AS gpu_id, best.model_id, best.dtype_id, best.engine_id, users,
     placed.context_tokens, best.gpu_count, verdict, copy_count, copy_gpu_count, copy_users, placed.tensor_parallel,
-    placed.pipeline_parallel, placed.weights_bytes,
-    placed.kv_cache_bytes + placed.kv_padding_bytes + placed.state_bytes AS caches_bytes, placed.total_bytes,
-    card.capacity_bytes, card.capacity_bytes - placed.total_bytes AS headroom_bytes,
-    (users * whole_bytes)::BIGINT AS weights_times_users_bytes,
-    ceil(users * whole_bytes / card.capacity_bytes)::BIGINT AS gpu_count_by_weights_times_users,
+    placed.pipeline_parallel, iif(is_wrong, NULL, placed.weights_bytes) AS weights_bytes,
+    iif(is_wrong, NULL, placed.kv_cache_bytes + placed.kv_padding_bytes + placed.state_bytes) AS caches_bytes,
+    iif(is_wrong, NULL, placed.total_bytes) AS total_bytes, card.capacity_bytes,
+    iif(is_wrong, NULL, card.capacity_bytes - placed.total_bytes) AS headroom_bytes,
+    try_cast(iif(is_wrong, NULL, users::DOUBLE * whole_bytes) AS BIGINT) AS weights_times_users_bytes,
+    try_cast(iif(is_wrong, NULL, ceil(users::DOUBLE * whole_bytes / card.capacity_bytes)) AS BIGINT)
+        AS gpu_count_by_weights_times_users,
     iif(reason IS NULL, decode_most, NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, decode_most / users, NULL) AS user_tokens_per_second_most,
     iif(reason IS NULL, user_likely, NULL) AS user_tokens_per_second_likely,

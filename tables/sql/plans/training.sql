@@ -87,7 +87,8 @@ SELECT rate.*, share.likely AS hardware_share_likely, share.low AS hardware_shar
 FROM training_rate AS rate CROSS JOIN constants
 JOIN gpu ON gpu.gpu_id = rate.gpu_id
 LEFT JOIN training_share AS share ON share.architecture = gpu.architecture AND share.segment = gpu.segment
-    AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora')) AND share.scale = cards_scale(rate.gpu_count, constants);
+    AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora'))
+    AND share.scale = cards_scale(rate.gpu_count, constants);
 
 -- elements that each token of a training is multiplied with: the loss reads the head of every token
 CREATE OR REPLACE MACRO multiplied_elements(model) AS
