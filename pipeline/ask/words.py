@@ -346,10 +346,11 @@ def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     if not rows:
         return
     first = rows[0]
+    count = first["gpu_count_by_weights_times_users"]
     page.gap()
     page.say(
         f"The {first['users']:,} users in {format_name(first['dtype_id'])}: weights once in each copy, a cache for each user. Weights × users "
-        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {first['gpu_count_by_weights_times_users']:,} cards: the usual mistake."
+        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {count:,} card{'s' * (count != 1)}: the usual mistake."
     )
     heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user", "at most")
     page.table(

@@ -91,6 +91,7 @@ serving_judged AS (
             * prefill_most(model, dtype, placed, card)) AS decode_most,
         prefill_most(model, dtype, placed, card) AS copy_prefill_most,
         decode_likely(model, weight, dtype, placed, card, speed) / copy_users AS user_likely,
+        likely_reason(speed, placed, share_tflops(card, dtype.product_bits, speed)) AS unlikely_reason,
         prefill_likely(model, dtype, placed, card, speed) AS copy_prefill_likely, speed
     FROM serving_told AS told
     LEFT JOIN shape AS model ON model.model_id = told.model_id
@@ -137,7 +138,7 @@ SELECT row_number() OVER (
     iif(reason IS NULL, best.gpu_count * card.tdp_w / 1000, NULL) AS power_kw_most,
     coalesce(reason, iif(copy_users > most_requests(best.engine_id, constants),
         'by default the engine takes no more than ' || most_requests(best.engine_id, constants)
-            || ' requests at once on each copy', slow_reason)) AS unknown_reason
+            || ' requests at once on each copy', slow_reason, unlikely_reason)) AS unknown_reason
 FROM serving_best AS best CROSS JOIN constants_row;
 
 CREATE OR REPLACE MACRO plan_for(

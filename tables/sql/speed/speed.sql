@@ -86,5 +86,6 @@ SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.
     iif(likely IS NULL, NULL, least(likely / speed.quicker_ratio, decode_most(model, weight, told, card)))
         AS decode_tokens_per_second_high,
     iif(reason IS NULL, prefill_likely(model, dtype, told, card, speed), NULL) AS prefill_tokens_per_second_likely,
-    coalesce(reason, decode_reason(model, weight, told, card)) AS unknown_reason
+    coalesce(reason, decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card,
+        dtype.product_bits, speed))) AS unknown_reason
 FROM timed AS told;
