@@ -207,6 +207,7 @@ def _timed(almanac: Almanac, model: Model, card: Card, use: Use, limit: int, wor
     given |= {
         "sequences": use.sequences,
         "data_bytes": work.data_bytes,
+        "data_tokens": work.data_tokens,
         "days": work.days,
         "price_per_gpu_hour": work.price,
     }

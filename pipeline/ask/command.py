@@ -116,7 +116,7 @@ def add(commands: Any) -> None:
         "--train-on",
         type=_data,
         metavar="SIZE",
-        help="of a training: how much text, for example 1GB; says how long it takes and what finishes in time",
+        help="of a training: how much text, for example 1GB or 2Btokens; says how long it takes and what finishes in time",
     )
     plan.add_argument(
         "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
@@ -213,12 +213,17 @@ def _count(name: str, most: int) -> Callable[[str], int]:
     return read
 
 
-def _data(text: str) -> int:
+def _data(text: str) -> tuple[int | None, int | None]:
+    """An amount of text: in bytes, or in tokens."""
+    if found := re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGBT]?) ?tokens?", text.strip()):
+        count = int(float(found[1]) * 1000 ** {"K": 1, "M": 2, "G": 3, "B": 3, "T": 4}.get(found[2].upper(), 0))
+        if 0 < count <= 10**15:
+            return None, count
     found = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGT]?)B?", text.strip())
     size = int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ")) if found else 0
     if not 0 < size <= 10**15:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB")
-    return size
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB, 2Btokens")
+    return size, None
 
 
 def _positive(text: str) -> float:
@@ -321,7 +326,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
                 raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
             if asked.train_on and not use.is_training:
                 raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
-            work = question.Work(asked.train_on, asked.days, asked.price) if asked.train_on else None
+            work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
             answer = answers.plan(almanac, model, cards, use, asked.limit, work)
             status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
             words.plan(answer, page)

@@ -88,9 +88,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Work:
-    """What a training has before it: text in bytes, the days that there are, and what an hour of a card costs."""
+    """What a training has before it: text in bytes or in tokens, the days that there are, and what an hour of a card costs."""
 
-    data_bytes: int
+    data_bytes: int | None
+    data_tokens: int | None
     days: float
     price: float | None = None
 

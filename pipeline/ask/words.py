@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from pipeline.base.bounds import visible
@@ -369,10 +369,11 @@ def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     if not rows:
         return
     first = rows[0]
+    count = first["gpu_count_by_weights_times_users"]
     page.gap()
     page.say(
         f"The {first['users']:,} users in {format_name(first['dtype_id'])}: weights once in each copy, a cache for each user. Weights × users "
-        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {first['gpu_count_by_weights_times_users']:,} cards: the usual mistake."
+        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {count:,} card{'s' * (count != 1)}: the usual mistake."
     )
     heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user", "at most")
     page.table(
@@ -405,7 +406,7 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     """A training with its time: the sentence, then hours by number of cards."""
     card, plans, work = each["card"], each["plans"], answer["work"]
     how, days = _PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
-    text = f"{answer['model']} can {how} on {_text(work['data_bytes'])} of text"
+    text = f"{answer['model']} can {how} on {_data(work)}"
     if each["verdict"] is None:
         page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
         return
@@ -462,6 +463,12 @@ def _hours(hours: float, unit: str = " hours") -> str:
 
 def _rate(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
+def _data(work: Mapping[str, Any]) -> str:
+    if work["data_tokens"] is not None:
+        return f"{work['data_tokens']:,} tokens"
+    return f"{_text(work['data_bytes'])} of text"
 
 
 def _text(size: int) -> str:

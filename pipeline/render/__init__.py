@@ -18,7 +18,6 @@ from markupsafe import escape
 from pipeline import ROOT
 from pipeline.base.progress import quiet, step
 from pipeline.book.schema import PUBLISHED
-from pipeline.press import remote, same_bytes
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import cards as card_facts
@@ -100,7 +99,6 @@ def render(
     shapes.gather(site_dir)
 
     _share(tables_dir, site_dir / "tables")
-    _far(tables_dir, site_dir / "tables" / remote.FILE, where)
     with step(progress, "search"):
         search.write_index(site_dir, book, pages.paths)
         search.replace_worker(
@@ -194,11 +192,3 @@ def _share(tables_dir: Path, target: Path) -> None:
                 os.link(file, target / file.name)
             except OSError:
                 shutil.copy2(file, target / file.name)
-
-
-def _far(tables_dir: Path, path: Path, where: addresses.Addresses) -> None:
-    """The file by which tables are joined over a network, of those whose address is known."""
-    files = {name: tables_dir / f"{name}.parquet" for name in PUBLISHED}
-    told = {name: (file, where.whole_of_table(file)) for name, file in files.items() if file.exists()}
-    if where.site:
-        same_bytes.write_remote(path, {name: (near, far) for name, (near, far) in told.items() if far})

@@ -28,7 +28,7 @@ export function work(own, row) {
 // why nobody can say.
 export function training(own, row, id, { data_bytes = null, data_tokens = null, days = 1, price = null }) {
   const on = r.card(id), model = own.shape?.[0], { multiplied, operations } = work(own, row);
-  const why = on && model ? m.training_reason({ phase_id: row.phase_id, data_bytes, data_tokens, days, epochs: 1, dtype_id: row.dtype_id }, { ...on, gpu_id: id }, multiplied) : "choose a card";
+  const why = on && model ? m.training_reason({ phase_id: row.phase_id, data_bytes, data_tokens, days, epochs: 1, dtype_id: row.dtype_id, bytes_per_token: null, global_batch_tokens: null, price_per_gpu_hour: price }, { ...on, gpu_id: id }, multiplied, constants) : "choose a card";
   if (why) return { why };
   const token_bytes = m.token_bytes_of(model.vocab_size, constants), tokens = data_tokens ?? Math.ceil(data_bytes / token_bytes), cards = row.gpu_count;
   const data_parallel = Math.floor(cards / (row.tensor_parallel * row.pipeline_parallel * (row.context_parallel ?? 1)));

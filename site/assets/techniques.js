@@ -70,7 +70,8 @@ async function drawDraft() {
   const name = state.draft || draftOf(number), small = models.id.indexOf(name), dtype_id = FORMATS.includes(state.dtype) ? state.dtype : usual(r.card(gpu.id));
   draftField.placeholder = name;
   formatField.querySelector("select").value = dtype_id;
-  const said = (...parts) => within("answer").replaceChildren(...parts);
+  const said = (...parts) => within("answer").replaceChildren(...parts), details = within("sql").closest("details");
+  details.hidden = true;
   if (!name || small < 0) return said(name ? `There is no model of the name ${a.shown(name)} here.` : "No smaller model of the same kind is known: name one.");
   const [own, draftOwn] = await Promise.all([number, small].map((i) => (models.reason.of[i] === null ? r.ofModel(models.paths[i] ?? models.id[i]) : null)));
   if (mine !== draftTurn) return;
@@ -80,6 +81,7 @@ async function drawDraft() {
   const held = told.row?.total_bytes != null && told.bytes != null ? `${a.shown(name.split("/").at(-1))} takes ${gib(told.bytes)} GiB for weights and cache beside the ${gib(told.row.total_bytes)} of ${a.shown(state.model.split("/").at(-1))}: at least ${gib(told.bytes + told.row.total_bytes)} of ${gib(gpu.bytes)} on ${gpu.short}.` : "";
   const rate = (n) => r.rate(n), fits = held && told.bytes + told.row.total_bytes <= gpu.bytes;
   said(held + (held && !fits ? " That does not fit." : ""), told.why ? ` What it gives is not known: ${told.why}.` : ` By what is read and multiplied ${rate(told.low)} to ${rate(told.high)} tokens a second${state.users > 1 ? ` for all ${state.users} users` : ""}, where ${rate(told.alone)} are likely without it: ${(told.low / told.alone).toFixed(1)} to ${(told.high / told.alone).toFixed(1)} times. The one published run with both speeds reached 0.7 of that.`);
+  details.hidden = false;
   const asked = `'${state.gpu}', '${state.model.replaceAll("'", "''")}', '${name.replaceAll("'", "''")}', dtype_id := '${dtype_id}', context_tokens := ${state.context}, sequences := ${state.users}`;
   within("sql").textContent = `-- how quickly; and what both hold, with what the program sets aside\nFROM drafted_on(${asked});\nFROM speculative_fits_on(${asked}, draft_dtype_id := '${dtype_id}', engine_id := '${engine_id}');`;
 }

@@ -164,7 +164,12 @@ def test_techniques_are_those_of_techniques_for(book, asked):
 def test_a_draft_is_that_of_drafted_on(book, asked):
     """The draft's rows are those of another model: here the model itself stands for it, which is too large."""
     code = "const [id, wanted] = more; return plan.drafted(own, own, wanted, id);"
-    told = asked(code, MODELS[0], "h100-sxm", {"model_id": MODELS[0], "draft_id": MODELS[0], "dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 8192})
+    told = asked(
+        code,
+        MODELS[0],
+        "h100-sxm",
+        {"model_id": MODELS[0], "draft_id": MODELS[0], "dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 8192},
+    )
     query = "SELECT draft_bytes, unknown_reason FROM drafted_on('h100-sxm', $1, $1, engine_id := 'vllm')"
     assert book.execute(query, [MODELS[0]]).fetchall() == [(told["bytes"], told["why"])]
 

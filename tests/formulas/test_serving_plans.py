@@ -17,6 +17,7 @@ QUESTIONS = {
 }  # fmt: skip
 WRONG = {
     ("rtx-4090", SMALL, "bf16", "0", "8192"): "users starts at 1",
+    ("rtx-4090", SMALL, "bf16", "1000000000000", "8192"): "users := 1000000000000 is ",
     ("rtx-4090", SMALL, "bf16", "many", "8192"): "users := many is no whole number",
     ("rtx-4090", SMALL, "bf16", "1", "0"): "context_tokens starts at 1",
     ("rtx-4090", SMALL, "bf16", "1", "900000"): "context_tokens := 900000 is beyond",
@@ -128,7 +129,11 @@ def test_the_machine_around_the_cards(plans):
 
 def test_bad_questions_have_a_reason_and_no_number(book):
     told = asked(book, list(WRONG))
-    assert all(plan["verdict"] is None and plan["decode_tokens_per_second_most"] is None for plan in told)
+    nothing = ("verdict", "decode_tokens_per_second_most", "user_tokens_per_second_likely")
+    assert all(plan[name] is None for plan in told for name in nothing)
+    # of no users there are no weights × users either
+    few = ("total_bytes", "weights_times_users_bytes", "gpu_count_by_weights_times_users")
+    assert all(plan[name] is None for plan in told for name in few if str(plan["unknown_reason"]).startswith("users "))
     for question, why in WRONG.items():
         assert any(p["unknown_reason"].startswith(why) for p in told if (p["gpu_id"], p["model_id"]) == question[:2]), (
             why

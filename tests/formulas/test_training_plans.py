@@ -201,6 +201,7 @@ WRONG = {
     ("rtx-4090", TEXT, "lora", 1e6, 0.0): "the time has to be more than 0",
     ("rtx-4090", TEXT, "inference", 1e6, 1.0): "a training is pretrain",
     ("gtx-1080-ti", TEXT, "lora", 1e6, 1.0): "no rate of 16-bit products is known for this card",
+    ("rtx-4090", TEXT, "lora", 1e30, 1.0): "there is more data than is worked out",
     ("rtx-4090", TEXT, "qlora", 1e6, 1.0): "no way to share it is known",
 }
 
@@ -222,14 +223,23 @@ def test_bad_questions_have_a_reason_and_no_number(book, plans):
     assert all(count is None and hours is None for _why, count, hours in told) and len(told) == len(WRONG)
     for why in WRONG.values():
         assert any(reason.startswith(why) for reason, _count, _hours in told), why
+    for more, why in (
+        ({"bytes_per_token": 0}, "bytes_per_token has to be"),
+        ({"bytes_per_token": -4}, "bytes_per_token has to be"),
+        ({"price_per_gpu_hour": -1}, "a price cannot"),
+        ({"global_batch_tokens": 0}, "global_batch_tokens starts"),
+    ):
+        (row,) = plans("h100-sxm", TEXT, data_bytes=10**9, **more)
+        assert row["unknown_reason"].startswith(why) and row["hours"] is None and row["cost"] is None
     (unknown,) = plans("rtx-4099", "Qwen/Qwen3-9999B", data_bytes=10**6)
     assert unknown["unknown_reason"].startswith("no such GPU: rtx-4099") and unknown["hours"] is None
 
 
 def test_a_model_whose_active_part_nobody_knows_has_a_reason(book):
     query = """
-        SELECT training_reason({'phase_id': 'lora', 'data_bytes': 1e6, 'data_tokens': NULL, 'days': 1, 'epochs': 1, 'dtype_id': NULL},
-            gpu, NULL) FROM gpu WHERE gpu_id = 'rtx-4090'
+        SELECT training_reason({'phase_id': 'lora', 'data_bytes': 1e6, 'data_tokens': NULL, 'days': 1, 'epochs': 1, 'dtype_id': NULL,
+            'bytes_per_token': NULL, 'global_batch_tokens': NULL, 'price_per_gpu_hour': NULL}, gpu, NULL, constants)
+        FROM gpu CROSS JOIN constants WHERE gpu_id = 'rtx-4090'
     """
     assert book.execute(query).fetchall() == [("how many of its parameters a token passes is not known",)]
 

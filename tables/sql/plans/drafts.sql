@@ -17,11 +17,11 @@
 CREATE OR REPLACE MACRO draft_round_seconds(model, weight, footprint, draft, draft_weight, draft_footprint,
     draft_tokens, card, rate, speed, draft_speed) AS
     step_seconds(likely_read_bytes(model, weight, footprint.sequences * (draft_tokens + 1)),
-        cache_read_bytes(model, footprint), footprint.sequences * (draft_tokens + 1) * model.token_elements,
+        cache_read_bytes(model, footprint), footprint.sequences::DOUBLE * (draft_tokens + 1) * model.token_elements,
         model.layer_count, card, rate, speed)
     + draft_tokens * step_seconds(likely_read_bytes(draft, draft_weight, draft_footprint.sequences),
-        cache_read_bytes(draft, draft_footprint), draft_footprint.sequences * draft.token_elements, draft.layer_count,
-        card, rate, draft_speed);
+        cache_read_bytes(draft, draft_footprint), draft_footprint.sequences::DOUBLE * draft.token_elements,
+        draft.layer_count, card, rate, draft_speed);
 
 -- of a pair that the engine takes (draft_reason of speculative_of.sql)
 CREATE OR REPLACE MACRO drafting_reason(model, weight, footprint, draft, draft_weight, draft_footprint, draft_tokens,
@@ -36,19 +36,22 @@ CREATE OR REPLACE MACRO drafting_reason(model, weight, footprint, draft, draft_w
 END;
 
 CREATE OR REPLACE MACRO drafted_on(
-    gpu_id, model_id, draft_id, dtype_id := 'bf16', context_tokens := 8192, sequences := 1, engine_id := NULL,
+    gpu_id, model_id, draft_id, dtype_id := 'bf16', context_tokens := NULL, sequences := 1, engine_id := NULL,
     draft_tokens := NULL, step_tokens := NULL
 ) AS TABLE
 WITH draft_said AS (
     SELECT known_model(model_id) AS large_id, known_model(draft_id) AS small_id, lower(dtype_id::VARCHAR) AS dtype_id,
         coalesce(lower(engine_id::VARCHAR), serving_engine(lower(dtype_id::VARCHAR), card.vendor, dtype.engine_id))
-            AS engine_id, context_tokens AS context_tokens, sequences AS sequences,
+            AS engine_id,
+        coalesce(context_tokens::VARCHAR, default_context_tokens(named, 'inference')::VARCHAR) AS context_tokens,
+        sequences AS sequences,
         coalesce(try_cast(draft_tokens AS BIGINT), constants.draft_tokens::BIGINT) AS draft_tokens,
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_least) AS kept_least,
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_most) AS kept_most, card,
         gpu_id::VARCHAR AS named_id
     FROM constants LEFT JOIN gpu AS card ON card.gpu_id = lower(gpu_id::VARCHAR)
     LEFT JOIN dtype ON dtype.dtype_id = lower(dtype_id::VARCHAR)
+    LEFT JOIN shape AS named ON named.model_id = known_model(model_id)
 ),
 draft_scenario AS (
     SELECT DISTINCT unnest([said.large_id, said.small_id]) AS model_id, said.dtype_id, 'inference' AS phase_id,

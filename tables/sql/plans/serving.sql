@@ -66,7 +66,8 @@ serving_placed AS MATERIALIZED (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
 ),
 serving_told AS (
-    SELECT way.* EXCLUDE (wrong, context_tokens, engine_id), placed, placed.engine_id,
+    SELECT way.* EXCLUDE (wrong, context_tokens, engine_id), way.wrong IS NOT NULL AS is_wrong, placed,
+        placed.engine_id,
         coalesce(way.wrong, no_verdict_reason(card.gpu_id, named_id, placed.total_bytes, placed.unknown_reason,
             placed.model_id, coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability))))
             AS reason
@@ -90,6 +91,7 @@ serving_judged AS (
             * prefill_most(model, dtype, placed, card)) AS decode_most,
         prefill_most(model, dtype, placed, card) AS copy_prefill_most,
         decode_likely(model, weight, dtype, placed, card, speed) / copy_users AS user_likely,
+        likely_reason(speed, placed, share_tflops(card, dtype.product_bits, speed)) AS unlikely_reason,
         prefill_likely(model, dtype, placed, card, speed) AS copy_prefill_likely, speed
     FROM serving_told AS told
     LEFT JOIN shape AS model ON model.model_id = told.model_id
@@ -112,11 +114,13 @@ SELECT row_number() OVER (
         ORDER BY iif(verdict IN ('fits', 'multi-gpu'), 1, verdict_rank), best.gpu_count) AS plan_rank,
     coalesce(card.gpu_id, named_id) AS gpu_id, best.model_id, best.dtype_id, best.engine_id, users,
     placed.context_tokens, best.gpu_count, verdict, copy_count, copy_gpu_count, copy_users, placed.tensor_parallel,
-    placed.pipeline_parallel, placed.weights_bytes,
-    placed.kv_cache_bytes + placed.kv_padding_bytes + placed.state_bytes AS caches_bytes, placed.total_bytes,
-    card.capacity_bytes, card.capacity_bytes - placed.total_bytes AS headroom_bytes,
-    (users * whole_bytes)::BIGINT AS weights_times_users_bytes,
-    ceil(users * whole_bytes / card.capacity_bytes)::BIGINT AS gpu_count_by_weights_times_users,
+    placed.pipeline_parallel, iif(is_wrong, NULL, placed.weights_bytes) AS weights_bytes,
+    iif(is_wrong, NULL, placed.kv_cache_bytes + placed.kv_padding_bytes + placed.state_bytes) AS caches_bytes,
+    iif(is_wrong, NULL, placed.total_bytes) AS total_bytes, card.capacity_bytes,
+    iif(is_wrong, NULL, card.capacity_bytes - placed.total_bytes) AS headroom_bytes,
+    try_cast(iif(is_wrong, NULL, users::DOUBLE * whole_bytes) AS BIGINT) AS weights_times_users_bytes,
+    try_cast(iif(is_wrong, NULL, ceil(users::DOUBLE * whole_bytes / card.capacity_bytes)) AS BIGINT)
+        AS gpu_count_by_weights_times_users,
     iif(reason IS NULL, decode_most, NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, decode_most / users, NULL) AS user_tokens_per_second_most,
     iif(reason IS NULL, user_likely, NULL) AS user_tokens_per_second_likely,
@@ -134,7 +138,7 @@ SELECT row_number() OVER (
     iif(reason IS NULL, best.gpu_count * card.tdp_w / 1000, NULL) AS power_kw_most,
     coalesce(reason, iif(copy_users > most_requests(best.engine_id, constants),
         'by default the engine takes no more than ' || most_requests(best.engine_id, constants)
-            || ' requests at once on each copy', slow_reason)) AS unknown_reason
+            || ' requests at once on each copy', slow_reason, unlikely_reason)) AS unknown_reason
 FROM serving_best AS best CROSS JOIN constants_row;
 
 CREATE OR REPLACE MACRO plan_for(

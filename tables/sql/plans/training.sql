@@ -87,19 +87,26 @@ SELECT rate.*, share.likely AS hardware_share_likely, share.low AS hardware_shar
 FROM training_rate AS rate CROSS JOIN constants
 JOIN gpu ON gpu.gpu_id = rate.gpu_id
 LEFT JOIN training_share AS share ON share.architecture = gpu.architecture AND share.segment = gpu.segment
-    AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora')) AND share.scale = cards_scale(rate.gpu_count, constants);
+    AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora'))
+    AND share.scale = cards_scale(rate.gpu_count, constants);
 
 -- elements that each token of a training is multiplied with: the loss reads the head of every token
 CREATE OR REPLACE MACRO multiplied_elements(model) AS
     iif(model.is_encoder, NULL, model.token_elements + model.vocab_size * model.hidden_size);
 
-CREATE OR REPLACE MACRO training_reason(asked, card, multiplied) AS CASE
+CREATE OR REPLACE MACRO training_reason(asked, card, multiplied, constants) AS CASE
     WHEN asked.phase_id = 'inference' THEN 'a training is pretrain, full-finetune, lora or qlora'
     WHEN asked.data_bytes IS NULL AND asked.data_tokens IS NULL
         THEN 'no data: data_bytes or data_tokens says how much there is'
     WHEN coalesce(asked.data_tokens, asked.data_bytes) <= 0 THEN 'there has to be data: it starts at 1'
     WHEN coalesce(asked.days, 0) <= 0 THEN 'the time has to be more than 0 days'
     WHEN coalesce(asked.epochs, 0) <= 0 THEN 'epochs has to be more than 0'
+    WHEN coalesce(asked.data_tokens, asked.data_bytes) * asked.epochs > constants.most_training_data
+        THEN 'there is more data than is worked out: at most 10^15 bytes or tokens, all epochs together'
+    WHEN asked.bytes_per_token < constants.least_bytes_per_token
+        THEN 'bytes_per_token has to be more than 0: it starts at 0.01'
+    WHEN asked.global_batch_tokens < 1 THEN 'global_batch_tokens starts at 1'
+    WHEN asked.price_per_gpu_hour < 0 THEN 'a price cannot be negative'
     WHEN lower(asked.dtype_id) = 'fp32' THEN 'no rate of 32-bit products is kept'
     WHEN card.gpu_id IS NOT NULL AND product_tflops(card, 16) IS NULL
         THEN 'no rate of 16-bit products is known for this card'
@@ -143,7 +150,7 @@ WITH training_asked AS MATERIALIZED (
         multiplied_elements(model) AS multiplied, model.token_elements AS recomputed, model.layer_count,
         model.hidden_size, {'mixers': model.mixers} AS model,
         coalesce(said.bytes_per_token, token_bytes_of(known.vocab_size, constants)) AS token_bytes,
-        training_reason(said, card, iif(model.model_id IS NULL, 0, multiplied_elements(model))) AS wrong
+        training_reason(said, card, iif(model.model_id IS NULL, 0, multiplied_elements(model)), constants) AS wrong
     FROM query_table(questions) AS said
     LEFT JOIN gpu AS card ON card.gpu_id = lower(said.gpu_id)
     LEFT JOIN shape AS model ON model.model_id = said.model_id
@@ -227,7 +234,7 @@ SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
 FROM training_ranked AS best CROSS JOIN constants
 UNION ALL BY NAME
 SELECT 1 AS plan_rank, coalesce(asked.card.gpu_id, asked.gpu_id) AS gpu_id, asked.model_id, asked.phase_id,
-    asked.data_bytes::BIGINT AS data_bytes, asked.days, coalesce(asked.wrong, way.unknown_reason,
+    try_cast(asked.data_bytes AS BIGINT) AS data_bytes, asked.days, coalesce(asked.wrong, way.unknown_reason,
         'no way to share it is known') AS unknown_reason
 FROM training_asked AS asked
 LEFT JOIN (SELECT question, any_value(unknown_reason) AS unknown_reason FROM training_way GROUP BY question) AS way

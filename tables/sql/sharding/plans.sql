@@ -16,8 +16,8 @@
 -- the error band, `tight` without. Source: footprints, gpu, runs_on. Not covered: speed, stages of uneven size, cards
 -- of several kinds.
 
--- the ways; divides: nothing, layers alone, or layers, stages, contexts and experts as they come. With no word for the
--- sharding it is the engine's own
+-- the ways; divides: nothing, layers alone, or layers, stages, contexts and experts as they come. Without a word for
+-- the sharding it is the engine's own
 CREATE OR REPLACE TABLE plan_way AS
 FROM (VALUES ('transformers', 'zero3', 'nothing'), ('transformers', 'zero2', 'nothing'),
     ('transformers', 'zero1', 'nothing'), ('transformers', 'ddp', 'nothing'), ('transformers', 'tp', 'layers'),

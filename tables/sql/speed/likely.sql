@@ -56,10 +56,10 @@ END;
 
 -- what one user multiplies is next to nothing beside what he reads
 CREATE OR REPLACE MACRO multiplied_at_once(users, token_elements, rate) AS
-    iif(users = 1 AND rate IS NULL, 0, users * token_elements);
+    iif(users = 1 AND rate IS NULL, 0, users::DOUBLE * token_elements);
 
--- a server sends requests through its stages in as many parts as there are stages (sends_parts), each of which reads the
--- experts of its own; llama.cpp all at once
+-- a server sends requests through its stages in as many parts as there are stages (sends_parts), each of which reads
+-- the experts of its own; llama.cpp all at once
 CREATE OR REPLACE MACRO parts_of(footprint, speed) AS
     iif(speed.sends_parts, least(footprint.pipeline_parallel, footprint.sequences), 1);
 

@@ -5,9 +5,9 @@
 --
 -- To write a token, every weight that it passes and the whole cache is read once from the card's memory: no card is
 -- faster than that. With several sequences the weights are read once for all of them, of routed experts no fewer than
--- one token's. Tensor parallel reads on all cards at once, layers that are split run one after another, whoever waits. A prompt is
--- multiplied with every weight that its tokens pass, two operations for each; the rate is that of the narrowest numbers
--- that the format's kernels multiply (dtype.product_bits).
+-- one token's. Tensor parallel reads on all cards at once, layers that are split run one after another, whoever waits.
+-- A prompt is multiplied with every weight that its tokens pass, two operations for each; the rate is that of the
+-- narrowest numbers that the format's kernels multiply (dtype.product_bits).
 --
 -- decode_share_low, decode_share_high: how much of the bound llama.cpp was seen to reach with one user on one card, the
 -- middle half of the runs of gpu-benchmarks-llama in serving_run; none of all runs is above its bound.
@@ -86,5 +86,6 @@ SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.
     iif(likely IS NULL, NULL, least(likely / speed.quicker_ratio, decode_most(model, weight, told, card)))
         AS decode_tokens_per_second_high,
     iif(reason IS NULL, prefill_likely(model, dtype, told, card, speed), NULL) AS prefill_tokens_per_second_likely,
-    coalesce(reason, decode_reason(model, weight, told, card)) AS unknown_reason
+    coalesce(reason, decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card,
+        dtype.product_bits, speed))) AS unknown_reason
 FROM timed AS told;
