@@ -14,6 +14,7 @@ import pytest
 from pipeline.book.facts import read_facts
 from pipeline.press import remote
 from pipeline.press.lookup import LAYERS, WEIGHED, fill_footprints
+from pipeline.render.addresses import REMOTE
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -59,7 +60,7 @@ def test_tables_are_joined_where_they_lie(tables, tmp_path):
     _, folder = tables
     files = {name: folder / "build" / "tables" / f"{name}.parquet" for name in ("footprint", "model")}
     with duckdb.connect() as connection:
-        remote.write(connection, tmp_path / remote.FILE, {name: (file, str(file)) for name, file in files.items()})
+        remote.write(connection, tmp_path / REMOTE, {name: (file, str(file)) for name, file in files.items()})
         for query in ATTACHED.replace("https://…/tables", str(tmp_path)).strip().rstrip(";").split(";"):
             asked = connection.execute(query)
         assert [column[0] for column in asked.description] == ["dtype_id", "total_bytes"] and len(asked.fetchall()) > 20

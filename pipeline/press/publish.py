@@ -21,8 +21,9 @@ from pathlib import Path
 
 from pipeline import ROOT, render
 from pipeline.base.progress import Progress, step
+from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import build, changes, checks, digest, gates, manifest, output
+from pipeline.press import build, changes, checks, digest, gates, manifest, output, same_bytes
 from pipeline.press.output import PublishError
 from pipeline.press.packs import Packs
 from pipeline.render import addresses
@@ -131,8 +132,18 @@ def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress)
     render.render(tables, site, progress)
     with step(progress, "manifest"):
         where = addresses.known().of_release(manifest.read(tables)["data_version"])
+        write_far(tables, site, where)
         manifest.write_site(site, tables, fingerprint, {"site_url": where.site, "tables_url": where.large_tables})
     output.make_readonly(site)
+
+
+def write_far(tables: Path, site: Path, where: addresses.Addresses) -> None:
+    """The file by which tables are joined over a network, of those whose address is known."""
+    files = {name: tables / f"{name}.parquet" for name in PUBLISHED}
+    told = {name: (file, where.whole_of_table(file)) for name, file in files.items() if file.exists()}
+    if where.site:
+        path = site / "tables" / addresses.REMOTE
+        same_bytes.write_remote(path, {name: (near, far) for name, (near, far) in told.items() if far})
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import duckdb
 
 from pipeline.press.file import STORAGE_VERSION, quoted
 
-FILE = "remote.duckdb"
 BLOCK_BYTES = 16_384  # the smallest that there is: a reader fetches whole blocks
 
 

@@ -17,7 +17,6 @@ from markupsafe import escape
 
 from pipeline import ROOT
 from pipeline.base.progress import quiet, step
-from pipeline.book.schema import PUBLISHED
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands, write_page
 from pipeline.render.data import cards as card_facts

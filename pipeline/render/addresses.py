@@ -21,6 +21,7 @@ from pipeline.render.shell import repository
 
 HOSTS = ROOT / "site" / "hosts.csv"
 VERSION = "{data_version}"
+REMOTE = "remote.duckdb"  # of a site whose address is known: its tables as views, for who joins them over a network
 RELEASE = f"data-{VERSION}"  # the tag of the release that .github/workflows/publish.yml puts the tables into
 
 

@@ -15,8 +15,9 @@ import pytest
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts
 from pipeline.book.schema import PUBLISHED
-from pipeline.press import blank, build, remote, same_bytes
+from pipeline.press import blank, build, same_bytes
 from pipeline.press.lookup import share_footprints
+from pipeline.render.addresses import REMOTE
 from tests.press.range_server import serving
 
 # DuckDB and its httpfs, which is no part of the wheel that builds (tests/old-duckdb.lock)
@@ -93,7 +94,7 @@ def test_a_group_of_footprints_holds_whole_models(tables):
 def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
     """The names are those of the file that is saved, from any catalogue; what is fetched is the catalogue, and of a table what is asked."""
     with serving(tables) as host:
-        path = tables / remote.FILE
+        path = tables / REMOTE
         path.unlink(missing_ok=True)
         places = {name: tables / f"{name}.parquet" for name in PUBLISHED}
         same_bytes.write_remote(path, {name: (near, f"{host.address}/{near.name}") for name, near in places.items()})

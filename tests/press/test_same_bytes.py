@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from pipeline.base.caches import cache_folder
-from pipeline.press import blank, formulas, remote, same_bytes
+from pipeline.press import blank, formulas, same_bytes
+from pipeline.render.addresses import REMOTE
 from tests.press import elsewhere
 from tests.render.tiny_tables import rendered
 
@@ -55,7 +56,7 @@ def test_a_file_of_views_is_the_same_bytes_and_names_nothing_of_this_machine(tmp
         near = {table: folder / f"{table}.parquet" for table in ("gpu", "model")}
         for file in near.values():
             duckdb.execute(f"COPY (SELECT 1 AS a, 'b' AS b) TO '{file}' (FORMAT parquet)")
-        path = folder / remote.FILE
+        path = folder / REMOTE
         roots = {"gpu": "https://a.example/it's", "model": "https://b.example/deep"}
         same_bytes.write_remote(path, {table: (near[table], f"{roots[table]}/{table}.parquet") for table in near})
         with duckdb.connect(str(path), read_only=True) as connection:

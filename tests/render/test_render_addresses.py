@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.book.schema import PUBLISHED
-from pipeline.press import hosting, remote
+from pipeline.press import hosting, publish
 from pipeline.render import addresses, crew, render, words
 from pipeline.render.data import shapes
 from pipeline.render.data.tables import read
@@ -40,6 +40,7 @@ def rendered(tables, folder, **environment):
             patch.setenv(name, value)
         patch.setattr(addresses, "largest_file", lambda: LIMIT)
         summary = render(tables, folder)
+        publish.write_far(tables, folder, addresses.known())
     assert summary["models"] == len(MODELS) and summary["gpus"] == len(GPUS)
     return folder
 
@@ -123,7 +124,7 @@ def test_links_to_renamed_models_need_no_address(tmp_path):
 def test_tables_too_large_for_a_page_host_lie_beside_the_site_and_the_data_page_leads_there(hosted, tables):
     beside = large(tables)
     assert {"almanac.duckdb", "footprint.parquet"} <= beside
-    in_site = {f.name for f in (hosted / "tables").iterdir()} - {remote.FILE}
+    in_site = {f.name for f in (hosted / "tables").iterdir()} - {addresses.REMOTE}
     assert in_site == {f.name for f in tables.iterdir()} - beside
     page = Page((hosted / "downloads" / "index.html").read_text(encoding="utf-8"))
     assert {link.removeprefix(LARGE) for link in page.links if link.startswith(LARGE)} >= beside
@@ -140,7 +141,7 @@ def test_without_an_address_for_them_no_link_is_dead_and_the_page_says_where_the
 
 
 def test_who_joins_tables_over_a_network_is_led_to_where_each_of_them_lies(hosted, nowhere, tables):
-    with duckdb.connect(str(hosted / "tables" / remote.FILE), read_only=True) as connection:
+    with duckdb.connect(str(hosted / "tables" / addresses.REMOTE), read_only=True) as connection:
         names = [
             row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         ]
@@ -152,10 +153,10 @@ def test_who_joins_tables_over_a_network_is_led_to_where_each_of_them_lies(hoste
     assert led == {name.partition(".")[0]: f"{LARGE if name in beside else here}{name}" for name in files}
     assert {"footprint.parquet", "gpu.parquet"} <= {*files} and "footprint.parquet" in beside
     page = (hosted / "downloads" / "index.html").read_text(encoding="utf-8")
-    assert f"{here}{remote.FILE}" in page and f"../tables/{remote.FILE}" in Page(page).links
+    assert f"{here}{addresses.REMOTE}" in page and f"../tables/{addresses.REMOTE}" in Page(page).links
     assert "It leaves out" not in page
     # without an address there is nothing to lead to
-    assert not (nowhere / "tables" / remote.FILE).exists()
+    assert not (nowhere / "tables" / addresses.REMOTE).exists()
     assert "SITE_URL" in (nowhere / "downloads" / "index.html").read_text(encoding="utf-8")
 
 

@@ -13,9 +13,8 @@ from markupsafe import Markup
 from pipeline import ROOT
 from pipeline.book import promise
 from pipeline.book.schema import ENUMS, PUBLISHED
-from pipeline.press import remote
 from pipeline.render import words
-from pipeline.render.addresses import Addresses, is_beside_site, largest_file
+from pipeline.render.addresses import REMOTE, Addresses, is_beside_site, largest_file
 from pipeline.render.data import cards as card_facts
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.slices import file_of
@@ -215,8 +214,8 @@ class Prose:
         """Where the file of views is and what it lacks, or why there is none."""
         site, files = self.where.site, [self.book.folder / f"{name}.parquet" for name in PUBLISHED]
         lacks = [file.stem for file in files if file.exists() and self.where.whole_of_table(file) is None]
-        address = f"{site}tables/{remote.FILE}" if site else ""
-        return self._render("remote.html", address=address, name=remote.FILE, lacks=lacks)
+        address = f"{site}tables/{REMOTE}" if site else ""
+        return self._render("remote.html", address=address, name=REMOTE, lacks=lacks)
 
     def table_link(self, name: str, text: str = "") -> Markup:
         """A table's file as a link from a page below the root; one that has no address is a name alone."""
