@@ -138,7 +138,7 @@ SELECT row_number() OVER (
     iif(reason IS NULL, best.gpu_count * card.tdp_w / 1000, NULL) AS power_kw_most,
     coalesce(reason, iif(copy_users > most_requests(best.engine_id, constants),
         'by default the engine takes no more than ' || most_requests(best.engine_id, constants)
-            || ' requests at once on each copy', slow_reason, unlikely_reason)) AS unknown_reason
+            || ' requests at once on each copy', coalesce(slow_reason, unlikely_reason))) AS unknown_reason
 FROM serving_best AS best CROSS JOIN constants_row;
 
 CREATE OR REPLACE MACRO plan_for(
