@@ -265,6 +265,12 @@ FACTS = _tables(
         "reduce_bytes? bucket_elements? bucket_count? live_elements? can_offload_optimizer can_offload_all note? source",
     ),
     _table(
+        "objective",
+        "What training on preferences holds beside the step of its rows: the reference, and its logits. One without numbers has a reason.",
+        "objective_id",
+        "objective_id name rows_each bytes_per_logit? holds_for? unknown_reason? note? source",
+    ),
+    _table(
         "draft_rule",
         "What each engine holds for a model that drafts tokens for another one, beside its weights and its cache. An engine without a row: "
         "not known.",
@@ -480,6 +486,7 @@ PUBLISHED = _tables(
             "engine_gap",
             "sharding_rule",
             "draft_rule",
+            "objective",
             "kv_dtype",
             "constant",
             "scenario_set",
@@ -646,6 +653,7 @@ MACROS = (
     "fits_together",
     "speculative_of",
     "speculative_fits_on",
+    "preference_of",
     "speed_on",
     "image_tokens_of",
     "pipeline_of",

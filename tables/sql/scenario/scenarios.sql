@@ -50,13 +50,17 @@ CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NUL
 -- Bytes of an element that is computed with, and of a trained parameter.
 CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
     iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp'
-        OR is_prepared(scenario) AND scenario.precision = 'mixed', 4, 2);
+        OR is_quantised_base(scenario) AND scenario.precision = 'mixed', 4, 2);
 CREATE OR REPLACE MACRO asked_trained_bytes_each(scenario) AS CASE
     WHEN scenario.phase_id IN ('lora', 'qlora')
         THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
     WHEN scenario.precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
     ELSE 2
 END;
+
+-- a base that adapters find in fp32: QLoRA's engine prepares it so, a LoRA's is what was asked for
+CREATE OR REPLACE MACRO has_wide_base(asked, engine) AS iif(asked.phase_id = 'lora',
+    coalesce(asked.dtype_id = 'fp32', false), coalesce(engine.prepares_base, true));
 
 -- (least and greatest pass over nulls)
 CREATE OR REPLACE MACRO default_context_tokens(model, phase_id) AS
@@ -124,7 +128,7 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
-        coalesce(engine.prepares_base, true) AS prepares_base, in_training(asked, coalesce(asked.segments_asked,
+        has_wide_base(asked, engine) AS prepares_base, in_training(asked, coalesce(asked.segments_asked,
             engine.expandable_segments, false)) AS expandable_segments,
         in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,

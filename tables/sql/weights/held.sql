@@ -28,7 +28,7 @@ END::BIGINT;
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's
 -- preparation holds in fp32 what stays unquantised (embeddings, head, norms).
 CREATE OR REPLACE MACRO trained_weights(weight, scenario) AS CASE
-    WHEN is_prepared(scenario) THEN weight.weights_bytes + weight.unquantised_bytes
+    WHEN is_quantised_base(scenario) THEN weight.weights_bytes + weight.unquantised_bytes
     WHEN scenario.is_adapter THEN weight.weights_bytes
     WHEN scenario.precision = 'amp' AND scenario.dtype_id <> 'fp32' THEN 2 * weight.weights_bytes
     ELSE weight.weights_bytes

@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO cast_elements(model) AS
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of
 -- indices.
 CREATE OR REPLACE MACRO kept_by_feed_forward(block, model, scenario) AS
-    (iif(is_prepared(scenario), 4, scenario.compute_bytes) * block_tensors(block, model, scenario)
+    (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * block_tensors(block, model, scenario)
         -- dropout's mask, and its result where the activation keeps its own
         + iif(model.has_block_dropout, 1 + iif(block.activation = 'relu' AND NOT scenario.is_adapter,
             scenario.compute_bytes, 0), 0)) * (block.width + routed_copies(block, model) * block.expert_width)

@@ -150,6 +150,9 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
         / scenario.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * model.vocab_size * model.hidden_size, 0)
+    -- (and of each product with a frozen base in fp32, which the backward pass reads)
+    + iif(is_cast_base(scenario) AND scenario.checkpointing = 'none', 2 * cast_elements(model) * stage.share
+        / scenario.tensor_parallel, 0)
     + stage.is_last * kept_by_fused_loss(model, scenario)
     + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',
         scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens

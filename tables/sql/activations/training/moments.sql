@@ -101,7 +101,8 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
             last_mixer_work(model, scenario, stage, sums, made)),
         first_block_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums),
         first_mixer_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums))
-    + iif(scenario.is_autocast, 2 * model.largest_layer_elements, 0) + rope_bytes(model, scenario)
+    + iif(scenario.is_autocast OR is_cast_base(scenario) AND scenario.checkpointing <> 'none',
+        2 * model.largest_layer_elements, 0) + rope_bytes(model, scenario)
     + stage.is_last * held_logits(model, scenario) + dora_work(model, scenario)
     + merged_experts_work(model, scenario, sums);
 

@@ -10,12 +10,16 @@ CREATE OR REPLACE MACRO residual_parallel(scenario) AS iif(scenario.is_sequence_
 -- autocast over fp32 weights that are trained: norms run in fp32, linear layers keep 16-bit copies
 CREATE OR REPLACE MACRO is_autocast(scenario) AS scenario.precision = 'amp' AND NOT scenario.is_adapter;
 
--- bytes of an element between the layers (QLoRA's preparation holds embeddings and norms in fp32: so is all that flows
--- between the layers, and into their activations)
+-- bytes of an element between the layers (embeddings and norms in fp32, which QLoRA's preparation makes them and the
+-- base of a LoRA may have under autocast: so is all that flows between the layers, and into their activations)
 CREATE OR REPLACE MACRO residual_bytes(scenario) AS
     iif(scenario.is_autocast OR is_prepared(scenario), 4, scenario.compute_bytes);
-CREATE OR REPLACE MACRO is_prepared(scenario) AS
+CREATE OR REPLACE MACRO is_quantised_base(scenario) AS
     scenario.phase_id = 'qlora' AND scenario.precision <> 'pure' AND scenario.prepares_base;
+CREATE OR REPLACE MACRO is_prepared(scenario) AS is_quantised_base(scenario) OR is_cast_base(scenario);
+-- a frozen base in fp32 under autocast, which keeps no copies of weights that are not trained: each product has its own
+CREATE OR REPLACE MACRO is_cast_base(scenario) AS scenario.phase_id <> 'qlora' AND scenario.is_adapter
+    AND scenario.precision = 'amp' AND scenario.prepares_base;
 
 -- What one norm keeps per element besides its output. RMS norms in Python: the fp32 copy of the input and, for the
 -- weight's gradient, the normalised tensor in 16 bits (rms, and rms-copy with the input in 16 bits too) or in fp32
