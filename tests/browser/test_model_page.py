@@ -197,9 +197,7 @@ def test_of_ones_own_card_the_page_tells_format_reach_users_and_training_first(o
 def test_what_scripts_say_of_each_card_is_what_the_page_says(open_page):
     for path in (MODEL, LARGE, "models/tiny-lab/embed-small/", "models/acme/Beta-MoE-30B-A3B/"):
         plain = by_card(open_page(path, java_script_enabled=False))
-        drawn = by_card(
-            open_page(f"{path}?gpu=mi300x")
-        )  # of one's own that holds none scripts say more (test_mine.py)
+        drawn = by_card(open_page(f"{path}?gpu=mi300x"))  # of one's own that holds none scripts say more (test_mine.py)
         assert plain == drawn and len(plain) == 6, path
     assert {text for cells in by_card(open_page(LARGE)).values() for text in cells if "cards" in text}
 
