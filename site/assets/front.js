@@ -381,19 +381,10 @@ async function draw() {
   query.textContent = sql();
   tell();
 }
-// Arrows go from cell to cell, by its link where it has one.
-table.addEventListener("keydown", (event) => {
-  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-  const cell = event.target.closest("tbody :is(th, td)");
-  if (down === undefined || !cell || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  const rows = [...table.querySelectorAll("tbody tr")], cells = [...(rows[rows.indexOf(cell.parentElement) + down]?.cells ?? [])];
-  const from = Math.min(cell.cellIndex, cells.length - 1), to = cells[from + right]?.matches(".barcell") ? cells[from + 2 * right] : cells[from + right];
-  if (!to) return;
-  event.preventDefault(); // the page stays where it is
-  const inner = to.querySelector("a") ?? to;
-  if (inner === to) to.tabIndex = -1;
-  inner.focus();
-});
+import(`./arrows.js${search}`).then(({ arrows }) => arrows(table, (row, down) => {
+  const rows = [...table.querySelectorAll("tbody tr")];
+  return rows[rows.indexOf(row) + down];
+}));
 // What is known after the answer: what bounds the speed, and the card's data sheet.
 function sayCard() {
   const gpu = gpuNow();

@@ -385,6 +385,14 @@ wrap.addEventListener("pointerover", ({ target }) => {
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));
+import(`./arrows.js${new URL(import.meta.url).search}`).then(({ arrows }) => arrows(wrap, (row, down) => {
+  const position = row.ariaRowIndex - 2 + down; // the head is the first
+  if (position < 0 || position >= view.length) return null;
+  const top = headHeight + position * rowHeight;
+  wrap.scrollTop = Math.min(Math.max(wrap.scrollTop, top + 3 * rowHeight - wrap.clientHeight), top - headHeight - rowHeight);
+  draw();
+  return body.querySelector(`tr[aria-rowindex="${position + 2}"]:not([hidden])`);
+}, true));
 // On paper there is nothing to scroll: the first rows and cards, and how many there are.
 const PAPER_ROWS = 40, PAPER_CARDS = 14;
 function print(is) {

@@ -54,6 +54,25 @@ def test_a_key_turns_one_page(long_page, key):
     assert 0.5 * height < stands_still(page) <= height
 
 
+def test_arrows_go_from_cell_to_cell_as_far_as_there_are_rows(long_page):
+    page = long_page()
+    page.locator(f"{ROW} th a").first.focus()
+    here = "(() => { const c = document.activeElement.closest('th, td'); return [+c.parentElement.ariaRowIndex, c.cellIndex]; })()"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(here) == [2, 2]
+    for _ in range(60):  # far beyond what was drawn
+        page.keyboard.press("ArrowDown")
+    assert page.evaluate(here) == [62, 2]
+    box = page.locator("#matrix").bounding_box()
+    cell = page.evaluate("(({ top, bottom }) => [top, bottom])(document.activeElement.getBoundingClientRect())")
+    assert box["y"] < cell[0] and cell[1] <= box["y"] + box["height"] + 1
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(here) == [61, 0] and page.evaluate("document.activeElement.matches('a')")
+
+
 def test_a_swipe_moves_the_table_under_the_finger(long_page):
     page = long_page(width=390, height=844, has_touch=True, is_mobile=True)
     page.locator("#matrix").scroll_into_view_if_needed()
