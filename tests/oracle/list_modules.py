@@ -514,6 +514,13 @@ def _names(text: str):
             stack += list(ast.iter_child_nodes(node))
 
 
+def _value(text: str):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.ERROR)
@@ -521,7 +528,7 @@ def main() -> None:
         return count()
     for asked in sys.argv[1:]:
         model_type, only, *told = [*asked.split(":"), ""][: 2 + asked.count(":")]
-        told = dict(part.split("=") for part in told if part)
+        told = {place: _value(text) for place, text in (part.split("=") for part in told if part)}
         for class_name in [only] if only else classes(model_type):
             try:
                 row = listed(model_type, class_name, told)

@@ -105,6 +105,7 @@ PLANS = {
     "muse_glimmer": Plan("muse_glimmer_vision", "muse_glimmer_text", p.muse_glimmer),
     "paddleocr_vl": Plan("paddleocr_vl_vision", "paddleocr_vl_text", p.paddleocr, ties=True, text_ties=True),
     "lfm2_vl": Plan("siglip2_vision_model", "lfm2", p.lfm2, ties=True),
+    "aya_vision": Plan("siglip_vision_model", "cohere2", p.aya, ties=True),
     "cohere2_vision": Plan("siglip_vision_model", "cohere2", p.cohere2, ties=True),
     "got_ocr2": Plan("got_ocr2_vision", "qwen2", p.got_ocr, ties=True),
     "aria": Plan("idefics3_vision", "aria_text", p.aria),

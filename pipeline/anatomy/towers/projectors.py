@@ -174,6 +174,16 @@ def cohere2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
     return part
 
 
+def aya(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
+    """Neighbouring patches as one, normed, through a gated pair of matrices."""
+    part, joined = projector(), tower[0].hidden * fields.size("downsample_factor") ** 2
+    inner = fields.count("alignment_intermediate_size", default=text)
+    part.norm(joined)
+    part.linear("projector_up", joined, inner)
+    part.linear("projector_down", inner // 2, text)
+    return part
+
+
 def got_ocr(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part, channels = projector(), tower[0].hidden
     part.conv(2 * channels, channels, 3, 3, bias=False)
