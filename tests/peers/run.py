@@ -27,7 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,10 +133,15 @@ def hub_of(asked: list[Question], python: Path, folder: Path) -> FakeHub:
         model_id: folder / "headers" / model_id.replace("/", "--")
         for model_id in sorted({question.model_id for question in asked})
     }
+    new = []
     for model_id, place in places.items():
         place.mkdir(parents=True, exist_ok=True)
-        (place / "config.json").write_text(json.dumps(dict(records[model_id].config)), encoding="utf-8")
-    subprocess.run([python, HERE / "headers.py", *places.values()], check=True)
+        config, told = place / "config.json", json.dumps(dict(records[model_id].config))
+        if not (place / "header.json").exists() or config.read_text(encoding="utf-8") != told:
+            config.write_text(told, encoding="utf-8")
+            new.append(place)
+    if new:
+        subprocess.run([python, HERE / "headers.py", *new], check=True)
     for model_id, place in places.items():
         config = json.loads((place / "whole.json").read_text(encoding="utf-8"))
         header, end = {}, 0
@@ -201,8 +206,25 @@ def read(said: str, where: str, unit: str) -> int | None:
         return None
 
 
+def answered(asked: list[Question], peers: list[dict[str, str]], folder: Path, database: Path) -> list[dict[str, Any]]:
+    """All answers. They are kept in the folder as they come: a run that was stopped goes on there."""
+    kept = folder / "answers.csv"
+    found = _rows(kept) if kept.exists() else []
+    known = {tuple(one[name] for name in COLUMNS[:7]) for one in found}
+    with kept.open("a", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if not known:
+            out.writeheader()
+        for one in answers(asked, peers, folder, database, known):
+            print(*(one[name] for name in COLUMNS if name != "source"), sep="\t", flush=True)
+            out.writerow(one)
+            file.flush()
+            found.append(one)
+    return found
+
+
 def answers(
-    asked: list[Question], peers: list[dict[str, str]], folder: Path, database: Path
+    asked: list[Question], peers: list[dict[str, str]], folder: Path, database: Path, had: Collection[tuple]
 ) -> Iterator[dict[str, Any]]:
     places = installed(peers, folder)
     hub = hub_of(asked, places[HEADERS] / "python", folder)
@@ -219,7 +241,16 @@ def answers(
         for peer in (*peers, ours):
             known: dict[tuple[str, ...], tuple[str, float]] = {}
             for question in asked:
-                if not peer[question.quantity]:
+                about = {
+                    "quantity": question.quantity,
+                    "model_id": question.model_id,
+                    "context_tokens": str(question.tokens) if question.quantity == "cache" else "",
+                    "expected_bytes": str(question.expected),
+                    "source": question.source,
+                    "peer": peer["peer"],
+                    "version": peer["package"].partition("==")[2],
+                }
+                if not peer[question.quantity] or tuple(about.values()) in had:
                     continue
                 words = peer["command"].format(model=question.model_id, tokens=question.tokens).split()
                 if peer is ours:
@@ -232,14 +263,7 @@ def answers(
                     known[tuple(command)] = ask(command, plain | leading, where)
                 said, seconds = known[tuple(command)]
                 found = read(said, peer[question.quantity], peer["unit"])
-                yield {
-                    "quantity": question.quantity,
-                    "model_id": question.model_id,
-                    "context_tokens": question.tokens if question.quantity == "cache" else "",
-                    "expected_bytes": question.expected,
-                    "source": question.source,
-                    "peer": peer["peer"],
-                    "version": peer["package"].partition("==")[2],
+                yield about | {
                     "bytes": "" if found is None else found,
                     "error": "" if found is None else f"{found / question.expected - 1:.4f}",
                     "cpu_seconds": f"{seconds:.2f}",
@@ -296,14 +320,7 @@ def main(folder: str = ".build-peers", database: str = str(ROOT / "build" / "tab
     peers, asked = _rows(HERE / "peers.csv"), questions()
     place = Path(folder).resolve()
     place.mkdir(parents=True, exist_ok=True)
-    found = []
-    for one in answers(asked, peers, place, Path(database).resolve()):
-        print(
-            *(one[name] for name in ("peer", "quantity", "model_id", "bytes", "error", "cpu_seconds")),
-            sep="\t",
-            flush=True,
-        )
-        found.append(one)
+    found = answered(asked, peers, place, Path(database).resolve())
     today = datetime.date.today().isoformat()
     where = f"Asked on {today}, {os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}."
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
