@@ -160,7 +160,9 @@ def test_a_repository_of_several_models_says_so_by_its_id():
     with (FACTS / "source.csv").open(newline="") as file:
         sources = {row["source_id"] for row in csv.DictReader(file)}
     assert rows and {row["source"] for row in rows} <= sources
-    for row in rows:
+    # those that hold the files of one model are told by it
+    assert all(bool(row["words"]) != bool(row["copy_of"]) for row in rows)
+    for row in (row for row in rows if row["words"]):
         found = answered(Record(row["model_id"], base_model_id="org/bert"), known("org/bert", BERT))
         assert found.note == f"No config is known: {row['words']}"
 

@@ -111,6 +111,7 @@ SQL, RULES = (
             "plans/techniques.sql",
             "sharding/plans.sql",
             "plans/serving.sql",
+            "ask/speculative_of.sql",
             "plans/drafts.sql",
             "pipelines/pipelines.sql",
             "capacity/verdict.sql",
@@ -121,7 +122,7 @@ SQL, RULES = (
 )
 # what the real formulas work out as tables, from more than there is here
 WORKED_OUT = re.compile(
-    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_rate|training_share|serving_run|engine_speed|cpu_split)\b"
+    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_rate|training_share|serving_run|engine_speed|cpu_split|draft_engines)\b"
 )
 
 
