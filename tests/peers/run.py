@@ -226,21 +226,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:,.0f} %"
 
 
+def _said(one: dict[str, str], quantity: str) -> str:
+    errors = one[f"{quantity}_median"] and f": {one[f'{quantity}_median']}, at most {one[f'{quantity}_worst']}"
+    return one[quantity] + errors
+
+
 def page(lines: list[str], told: list[dict[str, str]], where: str) -> str:
     """The page with the table in the place of the one before."""
-    names = {
-        "peer": "Tool",
-        "version": "Version",
-        "weights": "Weights: answered",
-        "weights_median": "median error",
-        "weights_worst": "worst",
-        "cache": "Cache: answered",
-        "cache_median": "median error",
-        "cache_worst": "worst",
-        "models_a_second": "Models a CPU second",
-    }
-    table = [f"| {' | '.join(names.values())} |", f"|{' --- |' * len(names)}"]
-    table += [f"| {' | '.join(one[name] for name in names)} |" for one in told]
+    names = ("Tool", "Version", "Weights", "KV cache", "Models a CPU second")
+    table = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    for one in told:
+        said = [_said(one, quantity) for quantity in ("weights", "cache")]
+        table.append(f"| {' | '.join([one['peer'], one['version'], *said, one['models_a_second']])} |")
     start, end = (
         next(i for i, line in enumerate(lines) if line.startswith(f"<!-- {word}")) for word in ("made", "end")
     )
