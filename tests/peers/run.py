@@ -22,7 +22,6 @@ import os
 import platform
 import re
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -34,9 +33,9 @@ from typing import Any
 
 from pipeline import ROOT
 from pipeline.hub.snapshot import newest_snapshot
-from tests.fake_hub.models import row
-from tests.fake_hub.server import FakeHub
-from tests.peers.hub import Weights, serving
+from pipeline.press import manifest
+from tests.peers.hub import serving
+from tests.peers.places import hub_of, installed
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PAGE = HERE / "results.csv", ROOT / "site" / "docs" / "peers.md"
@@ -56,9 +55,6 @@ OURS = "VRAM Almanac"
 HEADERS = "Accelerate"  # the peer whose environment has Transformers
 SIZE = re.compile(r"([\d.]+) ?([KMGT])B")
 _TEXT_UNITS = {letter: 1024 ** (n + 1) for n, letter in enumerate("KMGT")}
-SHARD_BYTES = (
-    5_000_000_000  # what is larger has an index beside it, as Transformers wrote it when most of these were published
-)
 SECONDS = 180  # for one answer
 WEIGHTS_TOKENS = 2048  # a context that every model allows: some tools refuse a longer one
 
@@ -100,68 +96,6 @@ def questions() -> list[Question]:
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def installed(peers: list[dict[str, str]], folder: Path) -> dict[str, Path]:
-    """The folder of commands of each peer."""
-    places = {}
-    for peer in peers:
-        place = folder / peer["peer"]
-        places[peer["peer"]] = place / "bin"
-        made = place / ".made"
-        wanted = f"{peer['package']} {peer['also']}".split()
-        if made.exists() and made.read_text(encoding="utf-8").split() == wanted:
-            continue
-        print(f"installing {' '.join(wanted)}", file=sys.stderr, flush=True)
-        shutil.rmtree(place, ignore_errors=True)
-        if shutil.which("uv"):
-            subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, place], check=True)
-            install = ["uv", "pip", "install", "--quiet", "--python", place / "bin" / "python"]
-        else:
-            subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            install = [place / "bin" / "python", "-m", "pip", "install", "--quiet"]
-        subprocess.run([*install, *wanted], check=True)
-        made.write_text(" ".join(wanted), encoding="utf-8")
-    return places
-
-
-def hub_of(asked: list[Question], python: Path, folder: Path) -> FakeHub:
-    """Configs of the snapshot, and the headers that Transformers makes of them."""
-    records = {record.model_id: record for record in newest_snapshot().records}
-    rows, files = [], {}
-    places = {
-        model_id: folder / "headers" / model_id.replace("/", "--")
-        for model_id in sorted({question.model_id for question in asked})
-    }
-    new = []
-    for model_id, place in places.items():
-        place.mkdir(parents=True, exist_ok=True)
-        config, told = place / "config.json", json.dumps(dict(records[model_id].config))
-        if not (place / "header.json").exists() or config.read_text(encoding="utf-8") != told:
-            config.write_text(told, encoding="utf-8")
-            new.append(place)
-    if new:
-        subprocess.run([python, HERE / "headers.py", *new], check=True)
-    for model_id, place in places.items():
-        config = json.loads((place / "whole.json").read_text(encoding="utf-8"))
-        header, end = {}, 0
-        for name, shape in json.loads((place / "header.json").read_text(encoding="utf-8")).items():
-            size = 2
-            for dimension in shape:
-                size *= dimension
-            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [end, end + size]}
-            end += size
-        own = {"config.json": json.dumps(config).encode(), "model.safetensors": Weights(header)}
-        if end > SHARD_BYTES:
-            shard = "model-00001-of-00001.safetensors"
-            index = {"metadata": {"total_size": end}, "weight_map": dict.fromkeys(header, shard)}
-            own |= {shard: own.pop("model.safetensors"), "model.safetensors.index.json": json.dumps(index).encode()}
-        files |= {(model_id, name): content for name, content in own.items()}
-        # as the Hub reads it from the files
-        told = {"config": {name: config.get(name) for name in ("architectures", "model_type")}}
-        told["safetensors"] = {"parameters": {"BF16": end // 2}, "total": end // 2}
-        rows.append(row(model_id, files=tuple(own), **told))
-    return FakeHub(rows, files)
 
 
 def ask(command: list[str], environment: Mapping[str, str], folder: Path) -> tuple[str, float]:
@@ -227,10 +161,10 @@ def answers(
     asked: list[Question], peers: list[dict[str, str]], folder: Path, database: Path, had: Collection[tuple]
 ) -> Iterator[dict[str, Any]]:
     places = installed(peers, folder)
-    hub = hub_of(asked, places[HEADERS] / "python", folder)
+    hub = hub_of({question.model_id for question in asked}, places[HEADERS] / "python", folder)
     ours = {
         "peer": OURS,
-        "package": "",
+        "package": f"tables=={manifest.read(database.parent).get('data_version', '')}",
         "command": f"python -m tests.peers.ours {database} {{model}} {{tokens}}",
         "weights": "$.weights",
         "cache": "$.cache",
@@ -292,21 +226,18 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:,.0f} %"
 
 
+def _said(one: dict[str, str], quantity: str) -> str:
+    errors = one[f"{quantity}_median"] and f": {one[f'{quantity}_median']}, at most {one[f'{quantity}_worst']}"
+    return one[quantity] + errors
+
+
 def page(lines: list[str], told: list[dict[str, str]], where: str) -> str:
     """The page with the table in the place of the one before."""
-    names = {
-        "peer": "Tool",
-        "version": "Version",
-        "weights": "Weights: answered",
-        "weights_median": "median error",
-        "weights_worst": "worst",
-        "cache": "Cache: answered",
-        "cache_median": "median error",
-        "cache_worst": "worst",
-        "models_a_second": "Models a CPU second",
-    }
-    table = [f"| {' | '.join(names.values())} |", f"|{' --- |' * len(names)}"]
-    table += [f"| {' | '.join(one[name] for name in names)} |" for one in told]
+    names = ("Tool", "Version", "Weights", "KV cache", "Models a CPU second")
+    table = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    for one in told:
+        said = [_said(one, quantity) for quantity in ("weights", "cache")]
+        table.append(f"| {' | '.join([one['peer'], one['version'], *said, one['models_a_second']])} |")
     start, end = (
         next(i for i, line in enumerate(lines) if line.startswith(f"<!-- {word}")) for word in ("made", "end")
     )
