@@ -58,7 +58,8 @@ CONFIGS: dict[str, dict] = {
     "pyannote_diarization": {
         "segmentation": "pyannote/segmentation-3.0", "embedding": "pyannote/wespeaker-voxceleb-resnet34-LM",
     },
-    # of vLLM-Omni and others, who write the decoder's fields out; the repository's 2.52 GB less its model's 1.83 leave 0.69 for 172 M in fp32
+    # as public ports write the published decoder's fields out, which agree (the repository's own file was not read); its 2.52 GB less the
+    # model's 1.83 leave 0.69 for 172 M in fp32
     "qwen3_tts_tokenizer_12hz": {
         "decoder_config": {
             "codebook_dim": 512, "codebook_size": 2048, "decoder_dim": 1536, "head_dim": 64, "hidden_size": 512, "intermediate_size": 1024,
