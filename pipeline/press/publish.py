@@ -143,6 +143,7 @@ def write_far(tables: Path, site: Path, where: addresses.Addresses) -> None:
     told = {name: (file, where.whole_of_table(file)) for name, file in files.items() if file.exists()}
     if where.site:
         path = site / "tables" / addresses.REMOTE
+        path.parent.mkdir(exist_ok=True)
         same_bytes.write_remote(path, {name: (near, far) for name, (near, far) in told.items() if far})
 
 

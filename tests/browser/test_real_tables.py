@@ -11,7 +11,6 @@ import duckdb
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.book.facts import read_measured
 from pipeline.press import build
 from pipeline.render import render, words
 from pipeline.render.data import made, tables
@@ -51,10 +50,7 @@ def folder(tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("real")
     (folder / "tables").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        # what was measured is of other models, which these tables do not hold
-        patch.setattr(build, "read_measured", lambda: read_measured().clear())
-        build.build_tables(folder / "tables", some)
+    build.build_tables(folder / "tables", some)
     return folder
 
 

@@ -284,7 +284,6 @@ def test_hostile_dims_end_as_unknown_or_as_the_confirmed_shape(changes):
         ("jinaai/jina-embeddings-v2-small-en", 32_690_688, "number of parameters"),
         ("SupraLabs/Supra2-100M-Instruct", 100_684_032, "number of parameters"),
         ("lmstudio-community/ERNIE-4.5-21B-A3B-MLX-4bit", 21_825_437_888, "which MLX leaves out (-1,728)"),
-        ("cross-encoder/ms-marco-MiniLM-L6-v2", 22_713_216, "ranking head (+385)"),
     ],
 )
 def test_models_of_the_snapshot_that_a_relative_confirms(everything, model_id, count, words):

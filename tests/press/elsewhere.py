@@ -54,10 +54,9 @@ def move() -> None:
 
 
 def site(folder: Path) -> None:
-    from pipeline.render import render
-    from tests.render.tiny_tables import SITE, built
+    from tests.render.tiny_tables import published
 
-    render(built(), folder, site_url=SITE)
+    published(folder)
 
 
 def publish(folder: Path, every: int) -> None:

@@ -15,8 +15,8 @@ import duckdb
 import polars as pl
 
 from pipeline.book.schema import PUBLISHED
-from pipeline.press import changes
-from pipeline.render import render
+from pipeline.press import changes, publish
+from pipeline.render import addresses, render
 from tests.once import once
 
 DEEP = "deep"  # a site lives below the root of its host as well as at it
@@ -541,4 +541,10 @@ def built() -> Path:
 
 def rendered() -> Path:
     """The site of them at SITE, made once for all tests."""
-    return once("tiny-site", lambda folder: render(built(), folder / DEEP, site_url=SITE)) / DEEP
+    return once("tiny-site", lambda folder: published(folder / DEEP)) / DEEP
+
+
+def published(folder: Path) -> None:
+    """As a publish makes it."""
+    render(built(), folder, site_url=SITE)
+    publish.write_far(built(), folder, addresses.known(SITE))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.render.data.relatives import stem
@@ -53,7 +53,10 @@ def _maker(model_id: str) -> str:
 
 class _Names:
     def __init__(self, models: Sequence[dict]) -> None:
-        listed = {m["model_id"] for m in models}
+        # a base may live with another organisation by now: stable-diffusion-v1-5 of runwayml
+        listed = defaultdict(set)
+        for model in models:
+            listed[_bare(model["model_id"].rpartition("/")[2])].add(_maker(model["model_id"]))
         self.names = [_name(m, listed) for m in models]
         self.of_stem = defaultdict(list)
         for i, name in enumerate(self.names):
@@ -115,7 +118,7 @@ class _Names:
         return None
 
 
-def _name(model: dict, listed: set[str]) -> _Name:
+def _name(model: dict, listed: Mapping[str, set[str]]) -> _Name:
     model_id = model["model_id"]
     bases = [base.strip() for base in (model["base_model_id"] or "").split(",")]
     text = _bare(stem(model_id))
@@ -125,5 +128,8 @@ def _name(model: dict, listed: set[str]) -> _Name:
         model["family"],
         text != _bare(model_id.rpartition("/")[2]),
         # a base that is not listed has nothing to stand before
-        any(base in listed and _maker(base) != _maker(model_id) for base in bases),
+        any(
+            _maker(base) != _maker(model_id) and listed.get(_bare(base.rpartition("/")[2]), set()) - {_maker(model_id)}
+            for base in bases
+        ),
     )
