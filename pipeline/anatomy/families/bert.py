@@ -73,8 +73,6 @@ def read_encoder(fields: Fields) -> Anatomy:
     for name, value in ONLY.get(fields.text("model_type"), {}).items():
         if fields.raw(name) != value:
             raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
-    if fields.flag("add_cross_attention"):
-        raise UnknownAnatomy(f"{fields.where}: attention to another encoder is not described for this architecture")
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden = fields.count("hidden_size", "dim", "n_embd")
     layers = fields.repeats("num_hidden_layers", "n_layers", "n_layer")
