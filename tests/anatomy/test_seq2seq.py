@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.anatomy import read_config
+from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 
 T5 = {
     "model_type": "t5",
@@ -58,3 +58,44 @@ def test_a_decoder_alone_has_no_encoder():
     whole, half = read_config(BART), read_config({**BART, "architectures": ["BartForCausalLM"]})
     assert {t.component for t in half.tensors} == {"decoder"}
     assert half.parameter_count == 254_084_096 < whole.parameter_count
+
+
+def test_a_merged_attention_caches_the_text_and_the_encoder_with_one_set_of_matrices():
+    side = {
+        "hidden_size": 128,
+        "num_hidden_layers": 7,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 32,
+    }
+    side |= {"intermediate_size": 256, "vocab_size": 1000, "sliding_window": 64, "max_position_embeddings": 512}
+    vision = {"model_type": "siglip_vision_model", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1}
+    config = {"model_type": "t5gemma2", "encoder": {"text_config": side, "vision_config": vision}, "decoder": side}
+    found = read_config(config)
+    caches = {a.kind: (a.layer_count, a.elements_per_token) for a in found.attention if a.elements_per_token}
+    assert caches == {"decoder": (1, 128), "decoder-sliding": (6, 128), "cross": (7, 128)}
+    queries = [t for t in found.tensors if (t.component, t.role) == ("decoder", "attention_q")]
+    assert sum(t.layer_count for t in queries) == 7
+    with pytest.raises(ContradictoryConfig, match="differ in width"):
+        read_config(config | {"decoder": side | {"hidden_size": 256}})
+
+
+def test_a_composed_model_is_known_by_both_of_its_parts():
+    encoder = {"model_type": "deit", "hidden_size": 96, "image_size": 64, "intermediate_size": 192}
+    encoder |= {"num_attention_heads": 4, "num_hidden_layers": 3, "patch_size": 16}
+    decoder = {"model_type": "trocr", "d_model": 128, "decoder_attention_heads": 4, "decoder_ffn_dim": 256}
+    decoder |= {
+        "decoder_layers": 2,
+        "vocab_size": 1000,
+        "max_position_embeddings": 64,
+        "cross_attention_hidden_size": 96,
+    }
+    config = {"model_type": "vision-encoder-decoder", "encoder": encoder, "decoder": decoder}
+    (tower,) = read_config(config).towers
+    assert (tower.reader, tower.tokens_each, tower.class_tokens) == ("cross-attention", 16, 2)
+    with pytest.raises(UnknownAnatomy, match="'deit' with a decoder 'gpt2'"):
+        read_config(config | {"decoder": decoder | {"model_type": "gpt2"}})
+    with pytest.raises(UnknownAnatomy, match="'donut-swin'"):
+        read_config(config | {"encoder": encoder | {"model_type": "donut-swin"}})
+    with pytest.raises(ContradictoryConfig, match="80 elements"):
+        read_config(config | {"decoder": decoder | {"cross_attention_hidden_size": 80}})

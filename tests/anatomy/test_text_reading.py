@@ -7,7 +7,14 @@ import pytest
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.context import context_tokens
-from pipeline.anatomy.parts.windows import FULL, SLIDING, last_of_period, layers_without_rope, upper_layers
+from pipeline.anatomy.parts.windows import (
+    FULL,
+    SLIDING,
+    last_of_period,
+    last_of_period_after_dense,
+    layers_without_rope,
+    upper_layers,
+)
 
 LLAMA_8B = {
     "model_type": "llama",
@@ -269,3 +276,20 @@ def test_more_than_any_model():
 def test_every_way_of_scaling_positions(scaling, allowed, trained):
     assert context_tokens(Fields({"max_position_embeddings": 32_768, "rope_scaling": scaling})) == (allowed, trained)
     assert context_tokens(Fields({"max_position_embeddings": 32_768, "rope_parameters": scaling})) == (allowed, trained)
+
+
+def test_layers_after_dense_ones_begin_a_period_of_their_own():
+    config = {
+        "model_type": "cohere2_moe",
+        "first_k_dense_replace": 3,
+        "prefix_dense_sliding_window_pattern": 2,
+        "sliding_window": 64,
+    }
+    assert last_of_period_after_dense(Fields(config), 9) == [64, None, 64, 64, 64, 64, None, 64, 64]
+    silent = {
+        "model_type": "cohere2_moe",
+        "first_k_dense_replace": 1,
+    }  # the class's period of the dense ones is 1, its window 4096
+    assert last_of_period_after_dense(Fields(silent), 5) == [None, 4096, 4096, 4096, None]
+    with pytest.raises(UnknownAnatomy, match="no sliding_window"):
+        last_of_period_after_dense(Fields(config | {"sliding_window": None}), 9)

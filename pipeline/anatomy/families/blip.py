@@ -75,7 +75,14 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
     text = language_model(fields, Plan("", "opt", text_alone=True))
-    inner = nested(fields, "qformer_config").filled()
+    former = query_former(nested(fields, "qformer_config"), fields.size("num_query_tokens"), embeds_text=embeds_text)
+    former.linear("projector", former.hidden, text.hidden_size)
+    return add_parts(fields, text, [*tower, former])
+
+
+def query_former(fields: Fields, queries: int, *, embeds_text: bool = False) -> Part:
+    """Layers whose queries are learned; every n-th of them attends to what a tower made."""
+    inner = fields.filled()
     hidden, layers, heads = (
         inner.count("hidden_size"),
         inner.repeats("num_hidden_layers"),
@@ -83,7 +90,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     )
     width, every = inner.count("intermediate_size"), inner.count("cross_attention_frequency", default=2)
     former = Part("projector", "projector")
-    former.parameter(fields.size("num_query_tokens") * hidden, "queries")
+    former.parameter(queries * hidden, "queries")
     former.norm(hidden)
     former.block(layers, hidden, width, heads)
     crossing = -(-layers // every)
@@ -95,8 +102,8 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     if embeds_text or inner.flag("use_qformer_text_input"):
         former.mlp(layers, hidden, width)
         former.norm(hidden, layers=layers)
-    former.linear("projector", hidden, text.hidden_size)
-    return add_parts(fields, text, [*tower, former])
+    former.hidden = hidden
+    return former
 
 
 @family("idefics")

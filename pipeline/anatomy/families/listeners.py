@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
+from pipeline.anatomy.families.blip import query_former
 from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import nested
-from pipeline.anatomy.rows import Anatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers import audio_tower
 from pipeline.anatomy.towers.part import Part
 
@@ -72,3 +73,16 @@ def qwen3_asr(fields: Fields) -> Anatomy:
         inner = inner.but(shared)
     text = language_model(inner, Plan("", "qwen3", ties=True))
     return add_parts(fields, text, list(audio_tower(nested(inner, "audio_config"), "qwen3_asr_encoder")))
+
+
+@family("granite_speech")
+def granite_speech(fields: Fields) -> Anatomy:
+    """A Granite that hears: a conformer, and learned queries that read it window by window."""
+    if fields.flag("has_lora_adapter"):
+        raise UnknownAnatomy(f"{fields.where} says that an adapter is loaded too, and not how large it is")
+    text = language_model(fields, Plan("", "granite", ties=True))
+    tower = audio_tower(nested(fields, "encoder_config"), "granite_speech_encoder")
+    queries = fields.size("window_size") // fields.size("downsample_rate")
+    former = query_former(nested(fields, "projector_config"), queries)
+    former.linear("projector", former.hidden, text.hidden_size)
+    return add_parts(fields, text, [*tower, former])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.plain import BIASED
+from pipeline.anatomy.families.plain import BIASED, COHERE
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse, stepped
 from pipeline.anatomy.parts.frame import Plain
@@ -16,6 +16,7 @@ from pipeline.anatomy.parts.windows import (
     first_of_period,
     flint_windows,
     last_of_period,
+    last_of_period_after_dense,
     listed,
     one_window,
     upper_layers,
@@ -58,6 +59,12 @@ SPARSE: dict[str, Sparse] = {
         experts=("num_experts",), chosen=CHOSEN, width=WIDTH,
         layers=after_dense("num_dense_layers", 1), shared_count=("num_shared_experts",), router="linear",
         correction="parameter",
+    ),
+    "cohere2_moe": Sparse(
+        replace(COHERE, rms_field="rms_norm_eps", windows=last_of_period_after_dense),
+        experts=("num_experts",), chosen=CHOSEN, width=("intermediate_size",),
+        dense_width=("prefix_dense_intermediate_size", "intermediate_size"),
+        layers=after_dense("first_k_dense_replace", 0), shared_count=("num_shared_experts",),
     ),
     "dots1": Sparse(
         replace(QK, windows=upper_layers_always), experts=ROUTED, chosen=CHOSEN,

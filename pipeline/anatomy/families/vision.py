@@ -30,7 +30,7 @@ def read_vision(fields: Fields) -> Anatomy:
         parts.append(Part("projector", "projector"))
         parts[-1].linear("projector", tower.hidden, fields.count("projection_dim", default=512), bias=False)
     if name in POOLED:
-        tower.linear("pooler", tower.hidden, tower.hidden)
+        tower.linear("pooler", tower.hidden, pooled(fields, tower.hidden))
     if name.endswith("ForImageClassification"):
         width = tower.hidden * (2 if kind.startswith("dinov2") else 1)
         parts.append(Part("vision"))
@@ -48,6 +48,11 @@ def read_vision(fields: Fields) -> Anatomy:
             "classifier of ImageNet's 1000 classes": 1000 * (tower.hidden + 1),
         },
     )
+
+
+def pooled(fields: Fields, hidden: int) -> int:
+    """Outputs of the dense layer over the class token: as many as the layers are wide, where the config says no other or 0."""
+    return fields.count("pooler_output_size", default=0, least=0) or hidden
 
 
 @family("sam")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
-from pipeline.anatomy.parts.frame import Plain, attend, flag
+from pipeline.anatomy.parts.frame import Plain, attend, flag, norm_kind
 from pipeline.anatomy.parts.latent import Latent, latent_attention
 from pipeline.anatomy.reading import dropout, layer_types
 from pipeline.anatomy.rows import Anatomy
@@ -126,7 +126,7 @@ class Sparse:
 
 def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
     frame = sparse.frame
-    decoder = Decoder(fields, norm_kind=frame.norm_kind, norm_bias=frame.norm_bias)
+    decoder = Decoder(fields, norm_kind=norm_kind(fields, frame), norm_bias=frame.norm_bias)
     layers = decoder.layers
     decoder.embed()
     sparse.mix(decoder, fields, frame.windows(fields, layers))
@@ -136,13 +136,18 @@ def read_sparse(fields: Fields, sparse: Sparse) -> Anatomy:
         decoder.mlp(layers - routed, named(fields, sparse.dense_width), fused=frame.fused_mlp, bias=bias)
         decoder.store("norms that are not used", (layers - routed) * decoder.hidden if sparse.unused_norms else 0)
     sparse.sparse_layers(decoder, fields, routed)
+    parallel = flag(fields, frame.parallel)
     if frame.norms:
-        decoder.norm(layers, each=frame.norms)
+        decoder.norm(layers, each=1 if parallel else frame.norms)
         decoder.norm(1)
     decoder.head(tied=fields.flag("tie_word_embeddings", default=frame.ties), bias=flag(fields, frame.head_bias))
     if sparse.predicts:
         store_prediction_layers(decoder, fields, sparse)
-    return decoder.build(has_flash_attention=frame.flash, attention_dropout=dropout(fields, "attention_dropout"))
+    return decoder.build(
+        is_block_parallel=parallel,
+        has_flash_attention=frame.flash,
+        attention_dropout=dropout(fields, "attention_dropout"),
+    )
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, sparse: Sparse) -> None:

@@ -24,6 +24,7 @@ class Plain:
     fused_mlp: bool = False
     norm_kind: str = "rms"
     norm_bias: bool | None = None
+    rms_field: str | None = None  # a field whose value makes every norm an RMS norm
     norms: int = 2  # of the hidden size, in each layer; 0: norms without weights
     post_norms: Flag = False  # two more, after attention and after feed-forward
     sub_norms: bool = False  # before the two output projections
@@ -49,6 +50,11 @@ def flag(fields: Fields, value: Flag) -> bool:
     names = (value,) if isinstance(value, str) else value
     *names, default = names if isinstance(names[-1], bool) else (*names, None)
     return fields.flag(*names, default=default)
+
+
+def norm_kind(fields: Fields, plain: Plain) -> str:
+    is_rms = plain.rms_field and fields.raw(plain.rms_field, default=fields.by_class(plain.rms_field)) is not None
+    return "rms" if is_rms else plain.norm_kind
 
 
 def attend(decoder: Decoder, fields: Fields, plain: Plain, windows: list[int | None]) -> Heads:

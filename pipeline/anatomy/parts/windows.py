@@ -101,6 +101,16 @@ def last_of_period(period: int, name: str = "sliding_window_pattern") -> Windows
     return windows
 
 
+def last_of_period_after_dense(fields: Fields, layers: int) -> list[int | None]:
+    """Cohere2-MoE: the first dense layers have a period of their own, and the layers after them begin theirs anew."""
+    size, types = window_of(fields), None
+    if fields.raw("layer_types") is None:
+        dense = min(fields.size("first_k_dense_replace", least=0, otherwise=0), layers)
+        types = every(dense, fields.size("prefix_dense_sliding_window_pattern"))
+        types += every(layers - dense, fields.size("sliding_window_pattern"))
+    return windows_by_type(fields, layers, size, types)
+
+
 def first_of_period(period: int) -> Windows:
     """A full layer at the start of each period, then sliding ones."""
 

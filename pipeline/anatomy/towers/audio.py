@@ -228,3 +228,27 @@ def wav2vec_bert(fields: Fields) -> list[Part]:
     if fields.number("mask_time_prob") > 0 or fields.number("mask_feature_prob", default=0.0) > 0:
         part.vector(hidden, "mask_embedding")
     return part.finished(hidden, layers)
+
+
+@hearing("granite_speech_encoder")
+def granite_speech(fields: Fields) -> list[Part]:
+    """A conformer whose middle layer reads what it would write: letters, put back into the stream."""
+    fields = fields.filled()
+    hidden, layers = fields.count("hidden_dim", "hidden_size"), fields.repeats("num_layers", "num_hidden_layers")
+    heads = fields.count("num_heads", "num_attention_heads")
+    dim = fields.count("dim_head", default=None) or hidden // heads
+    part, letters = Part("audio", "audio-tower"), fields.count("output_dim")
+    part.linear("patch_embedding", fields.count("input_dim", "num_mel_bins"), hidden)
+    part.mixer(layers, hidden, heads, head_dim=dim, bias=False, output_bias=True)
+    part.embedding("position_embedding", 2 * fields.count("max_pos_emb") + 1, dim, layers=layers)
+    for _ in range(2):
+        part.mlp(layers, hidden, hidden * fields.count("feedforward_mult"))
+    inner = hidden * fields.count("conv_expansion_factor")
+    part.conv(2 * inner, hidden, 1, layers=layers)
+    part.conv(inner, 1, fields.count("conv_kernel_size"), bias=False, layers=layers)
+    part.norm(inner, layers=layers)
+    part.conv(hidden, inner, 1, layers=layers)
+    part.norm(hidden, layers=layers, count=5)
+    part.linear("head_transform", hidden, letters)
+    part.linear("head_transform", letters, hidden)
+    return part.finished(hidden, layers)

@@ -15,11 +15,11 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAn
 from pipeline.anatomy.towers.shapes import plain, shape_of
 
 
-def vision(fields: Fields) -> Fields:
+def vision(fields: Fields, place: str = "vision_config") -> Fields:
     """The tower's config; where it is silent, what its class in the library defaults to. Without one the default of the whole's class."""
     whole = class_defaults().get(fields.text("model_type", default=""), {})
-    default = whole.get("vision_config")
-    stated = fields.inner("vision_config")
+    default = whole.get(place)
+    stated = fields.inner(place)
     if stated is None:
         return Fields(default or {**whole, **_stated(fields)}, fields.where)
     default = default or {}
@@ -79,6 +79,17 @@ def alone(tokens_before: int = 1, *, stretches: bool = False) -> Callable[[Field
         ]
 
     return read
+
+
+def read_by_decoder(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """TrOCR: a decoder attends to every patch of one picture, and to the tokens before them: of the class, in DeiT of what it learned from."""
+    inner = vision(fields, "encoder")
+    patch, _, tokens = rectangles(inner)
+    area, hidden = patch[0] * patch[1], shape_of(anatomy, "vision").hidden
+    before = 2 if inner.text("model_type") == "deit" else 1
+    facts = {"tokens_each": tokens, "class_tokens": before, "output_elements": hidden}
+    elements = inner.count("num_channels", default=3) * area
+    return [plain(anatomy, "vision", activation(inner), reader="cross-attention", input_elements=elements, **facts)]
 
 
 def pairs(class_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:

@@ -24,6 +24,7 @@ from pipeline.anatomy.towers.images import (
     patches,
     pixtral,
     pooled,
+    read_by_decoder,
     squares,
     vision,
 )
@@ -155,6 +156,7 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "llama4": llama4,
     "mllama": mllama,
     "blip": blip,
+    "vision-encoder-decoder": read_by_decoder,
     "whisper": whisper,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
     "clap": spectrogram,
