@@ -22,8 +22,8 @@
 -- take no more memory each: total_bytes is that of the fewest. The machine around them: machine.sql. Waiting decides
 -- between ways alone: hours and finishes are of cards that do not wait.
 -- Units: tokens, bytes, hours, kWh; GB/s is 10^9, TFLOPS 10^12. Source: plans_for, training_run,
--- megatron-pipeline-paper for idle_ratio, eleuther-transformer-math for 6 × parameters × tokens, zero-paper for what is sent. Not covered: data
--- loading, evaluation, padding (sequences are packed), towers of images and sound,
+-- megatron-pipeline-paper for idle_ratio, eleuther-transformer-math for 6 × parameters × tokens, zero-paper for what is
+-- sent. Not covered: data loading, evaluation, padding (sequences are packed), towers of images and sound,
 -- kernels of 8 bits, cards whose links give less than network_gb_s_least and link_gb_s_least: they wait, and take
 -- longer in proportion.
 
