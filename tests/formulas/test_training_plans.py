@@ -272,6 +272,7 @@ def test_bad_questions_have_a_reason_and_no_number(book, plans):
         ({"bytes_per_token": -4}, "bytes_per_token has to be"),
         ({"price_per_gpu_hour": -1}, "a price cannot"),
         ({"global_batch_tokens": 0}, "global_batch_tokens starts"),
+        ({"sequences": "abc"}, "sequences := abc is no whole number"),
     ):
         (row,) = plans("h100-sxm", TEXT, data_bytes=10**9, **more)
         assert row["unknown_reason"].startswith(why) and row["hours"] is None and row["cost"] is None

@@ -62,7 +62,8 @@ WITH plan_card AS (SELECT gpu_id::VARCHAR AS named_id, known_model(model_id) AS 
 plan_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, way.engine) AS engine_id,
-        context_tokens AS context_tokens, micro.number AS sequences, NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
+        context_tokens AS context_tokens, coalesce(sequences::VARCHAR, micro.number::VARCHAR) AS sequences,
+        NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision,
         saved.checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets, attention AS attention, way.sharding,
         gpus.number::BIGINT AS gpu_count, tensor.number::BIGINT AS tensor_parallel, pipeline.number::BIGINT
@@ -85,7 +86,7 @@ plan_asked AS (
             'expert': expert.number}, {'context_tokens': context_tokens, 'engine_id': engine_id, 'phase_id': phase_id},
             EXISTS (SELECT 1 FROM shape AS model WHERE model.model_id = (SELECT known_id FROM plan_card)
                 AND model.expert_count_max > 0))
-    JOIN (SELECT unnest(iif(sequences IS NULL, way_sequences(), [sequences])) AS number) AS micro
+    JOIN (SELECT unnest(iif(sequences IS NULL, way_sequences(), [1])) AS number) AS micro
         ON sequences IS NOT NULL OR is_way_sequences(way, gpus.number, micro.number, phase_id)
     JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved
         ON true
