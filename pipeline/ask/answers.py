@@ -205,7 +205,8 @@ def _timed(almanac: Almanac, model: Model, card: Card, use: Use, limit: int, wor
         "lora_rank": use.lora_rank,
     }
     given |= {
-        "sequences": use.sequences,
+        # one is what nobody said: the micro-batch is searched then
+        "sequences": None if use.sequences == 1 else use.sequences,
         "data_bytes": work.data_bytes,
         "data_tokens": work.data_tokens,
         "days": work.days,

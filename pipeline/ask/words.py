@@ -437,9 +437,10 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
         drop=1,
     )
     page.gap()
+    each = f" of {first['sequences']:,} sequences" if first["sequences"] > 1 else ""
     page.say(
         f"{first['data_tokens']:,} tokens at {100 * first['hardware_share']:.0f} % of the card's rate, as {first['share_basis']} reached; a step of "
-        f"{first['global_batch_tokens']:,} tokens, {first['gradient_accumulation']:,} micro-batches on each copy. A server needs "
+        f"{first['global_batch_tokens']:,} tokens, {first['gradient_accumulation']:,} micro-batches{each} on each copy. A server needs "
         f"{first['server_cpu_count']} CPU cores and {_gib(first['server_memory_bytes'])} GiB of main memory, the data and checkpoints "
         f"{_gib(first['disk_bytes'])} GiB of disk."
         + (f" At most {first['energy_kwh_most']:,.2g} kWh." if first["energy_kwh_most"] else ""),

@@ -75,7 +75,9 @@ def _work_out(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE training_found AS FROM plans_for(NULL, NULL) LIMIT 0")
     pairs = "SELECT DISTINCT gpu_id, model_id, phase_id FROM training_question ORDER BY ALL"
     for pair in connection.execute(pairs).fetchall():
-        connection.execute("INSERT INTO training_found BY NAME FROM plans_for($1, $2, phase_id := $3)", list(pair))
+        connection.execute(
+            "INSERT INTO training_found BY NAME FROM plans_for($1, $2, phase_id := $3, sequences := NULL)", list(pair)
+        )
     connection.execute("DELETE FROM plan_training")
     columns = ", ".join(row[0] for row in connection.execute("DESCRIBE plan_training").fetchall())
     connection.execute(

@@ -228,7 +228,8 @@ async function work(s) {
     out.row = r.ask(of.own, { ...wanted, sequences: Math.max(out.found.at, 1) });
   } else if (asksTime(s) && phase !== "inference" && cardOf(s)) {
     // the ways that the tables search: what nobody chose is not held to
-    const { checkpointing, ...rest } = wanted, told = plan.planned(of.own, { ...rest, phase_id: phase, ...(s.checkpointing && { checkpointing }) }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, models.format.values[models.format.of[of.number]], cardOf(s)));
+    const { checkpointing, sequences, ...rest } = wanted, chosen = { ...(s.checkpointing && { checkpointing }), ...(s.sequences && { sequences }) };
+    const told = plan.planned(of.own, { ...rest, phase_id: phase, ...chosen }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, models.format.values[models.format.of[of.number]], cardOf(s)));
     out.found = { at: told.cards ?? 0, told };
     if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {
@@ -311,7 +312,7 @@ function planSaid({ s, row, found: { at, told }, bytes }) {
   if (!at) return `Unknown: ${plain(told.why)}.`;
   const days = workOf(s).days, time = `${days.toLocaleString("en")} ${days === 1 ? "day" : "days"}`, all = `${at} × ${cardOf(s).short}`;
   const degrees = [["tensor_parallel", "tensors by"], ["pipeline_parallel", "stages by"], ["context_parallel", "context by"], ["expert_parallel", "experts by"]].flatMap(([key, words]) => (row[key] > 1 ? [`${words} ${row[key]}`] : []));
-  const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, checkpointing ${row.checkpointing}, ${told.micro_batches} micro-batches on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
+  const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, checkpointing ${row.checkpointing}, ${told.micro_batches} micro-batches${row.sequences > 1 ? ` of ${row.sequences} sequences` : ""} on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
   const lead = told.verdict === "no" ? `No number of them that is searched holds it; ${all} come closest.` : { yes: at === 1 ? `One ${named(s)} holds it and finishes in ${time}: ${amount(row)} of ${gib(bytes)}.` : `${all} are the fewest that hold it and finish in ${time}.`, likely: `${all} ${at === 1 ? "is" : "are"} the fewest that hold it and likely finish in ${time}.`, no: `Nothing that is searched finishes in ${time}: ${all} ${at === 1 ? "is" : "are"} the quickest.` }[told.finishes];
   return lead + how;
 }

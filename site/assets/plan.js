@@ -37,7 +37,7 @@ export function training(own, row, id, { data_bytes = null, data_tokens = null, 
   const scale = m.cards_scale(cards, constants), share = shareOf(on, row.phase_id, scale);
   if (!share) return { why: "no published training is near enough" };
   const ideal = m.ideal_hours_of(steps * batch, operations, cards, on), hours = (part, factor) => m.hours_of(ideal, part, scale, factor);
-  const told = { tokens, batch, micro_batches, data_parallel, micro_tokens, most_tokens: most, share, scale, cards, hours: hours(share.likely, constants.whole_run_factor), least: hours(share.high, constants.whole_run_factor_least), most: hours(share.low, constants.whole_run_factor_most) };
+  const told = { tokens, operations, batch, micro_batches, data_parallel, micro_tokens, most_tokens: most, share, scale, cards, hours: hours(share.likely, constants.whole_run_factor), least: hours(share.high, constants.whole_run_factor_least), most: hours(share.low, constants.whole_run_factor_most) };
   const step = { ...row, data_parallel, micro_batches, micro_tokens, step_seconds: (told.hours * 3600) / steps };
   return {
     ...told, ideal, kwh: on.tdp_w == null ? null : (cards * told.hours * on.tdp_w) / 1000, cost: price == null ? null : cards * told.hours * price,
@@ -56,13 +56,14 @@ function ways(own, { gpu_count: _any, ...wanted }, bytes, isRun) {
   const has_experts = own.shape?.[0]?.expert_count_max > 0, degrees = m.way_degrees(), found = [];
   const asked = { context_tokens: wanted.context_tokens ?? null, engine_id: wanted.engine_id ?? null, phase_id: wanted.phase_id };
   for (const checkpointing of wanted.checkpointing ? [wanted.checkpointing] : ["none", "full"]) for (const way of shared.plan_way)
-    for (const tensor of degrees.tensor) for (const pipeline of degrees.pipeline) for (const context of degrees.context) for (const expert of degrees.expert) {
+    for (const sequences of wanted.sequences == null ? m.way_sequences() : [wanted.sequences]) for (const tensor of degrees.tensor) for (const pipeline of degrees.pipeline) for (const context of degrees.context) for (const expert of degrees.expert) {
       const degree = { tensor, pipeline, context, expert }, tried = new Map();
       const split = { ...(way.sharding && { sharding: way.sharding }), tensor_parallel: tensor, pipeline_parallel: pipeline, context_parallel: context, expert_parallel: expert };
       if (CHOSEN.some((key) => wanted[key] != null && wanted[key] !== split[key])) continue;
       for (const gpu_count of m.way_gpu_counts()) {
         if (!m.is_way({ sharding: null, ...way }, gpu_count, degree, asked, has_experts)) continue;
-        const row = r.ask(own, { ...wanted, engine_id: wanted.engine_id ?? way.engine, checkpointing, ...split, gpu_count }), verdict = isRun(row) ? r.verdict(row, bytes) : null;
+        if (wanted.sequences == null && !m.is_way_sequences(way, gpu_count, sequences, wanted.phase_id)) continue;
+        const row = r.ask(own, { ...wanted, sequences, engine_id: wanted.engine_id ?? way.engine, checkpointing, ...split, gpu_count }), verdict = isRun(row) ? r.verdict(row, bytes) : null;
         // one card is a way of its own: nothing is shared
         tried.set(row?.sharding, [...(tried.get(row?.sharding) ?? []), { row, verdict }]);
         if (gpu_count > 1 && (verdict === "fits" || verdict === "multi-gpu")) break;
@@ -82,7 +83,8 @@ function ahead(x, y) {
 // The fewest cards that hold a training and finish it in time, and how they share it, as plan_training_for has it: its first row, with how long
 // it takes; where none finishes the quickest. Or why nobody can say. isRun: whether the card is known to run a row's engine and format.
 export function planned(own, wanted, id, bytes, asked, isRun = () => true) {
-  const days = asked.days ?? 1, tried = ways(own, wanted, bytes, isRun), best = new Map();
+  const days = asked.days ?? 1, tried = ways(own, wanted, bytes, isRun), best = new Map(), on = r.card(id);
+  const fewest = Math.min(...tried.map(({ row }) => row?.sequences ?? Infinity));
   let why = tried[0]?.row?.unknown_reason ?? "no way to share it is known";
   tried.forEach(({ row, verdict }, place) => {
     if (!verdict) return;
@@ -90,8 +92,10 @@ export function planned(own, wanted, id, bytes, asked, isRun = () => true) {
       if (!m.is_grown_way(cards, row)) continue;
       const told = training(own, { ...row, gpu_count: cards }, id, asked);
       if (told.why) return void (why = told.why);
-      if (!m.is_batch_enough(cards, row, told.data_parallel, told.micro_tokens, told.most_tokens, told.tokens)) continue;
-      const each = { ...told, row, verdict, finishes: m.finishes_in(verdict, told.hours, told.most, days), key: [rank(verdict), told.hours, place] };
+      if (!m.is_batch_enough(cards, row, told.data_parallel, told.micro_tokens, told.most_tokens, told.tokens, fewest)) continue;
+      const divided = row.tensor_parallel * row.pipeline_parallel * row.context_parallel * row.expert_parallel;
+      const effort = m.effort_of(told.tokens, told.batch, told.operations, m.wait_ratio(told.network, told.link, on, told.scale, constants), m.idle_ratio(row.pipeline_parallel, told.micro_batches));
+      const each = { ...told, row, verdict, finishes: m.finishes_in(verdict, told.hours, told.most, days), key: [rank(verdict), effort, divided, told.network ?? 0, place] };
       if (!best.has(cards) || ahead(each.key, best.get(cards).key) < 0) best.set(cards, each);
     }
   });

@@ -215,7 +215,7 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
     asked = ("plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--price", "2")
     told = ask_json(*asked)
     rows = macro(
-        "FROM plan_training_for('h100-sxm', $m, data_bytes := 1000000000, sequences := 1, price_per_gpu_hour := 2) LIMIT 5",
+        "FROM plan_training_for('h100-sxm', $m, data_bytes := 1000000000, price_per_gpu_hour := 2) LIMIT 5",
         m=TEXT,
     )
     (each,) = told["cards"]

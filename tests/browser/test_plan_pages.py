@@ -28,7 +28,8 @@ TRAINED = (
     ("a100-sxm-80gb", MODELS[1], "full-finetune", 1e10),
     ("l40s", MODELS[3], "lora", 1e3),
 )
-# one card where one suffices; many, whose copies share the data; experts; layers that are divided; nothing that finishes; pre-training on tokens
+# one card where one suffices; many, whose copies share the data; experts; layers that are divided; nothing that finishes; pre-training on tokens;
+# larger micro-batches
 PLANNED = (
     ("h100-sxm", MODELS[0], "lora", {"data_bytes": 1e9}),
     ("h100-sxm", MODELS[0], "full-finetune", {"data_bytes": 1e10, "days": 2}),
@@ -36,6 +37,8 @@ PLANNED = (
     ("rtx-4090", MODELS[3], "full-finetune", {"data_bytes": 1e8}),
     ("rtx-3060-12gb", MODELS[0], "lora", {"data_bytes": 1e12}),
     ("h100-sxm", MODELS[0], "pretrain", {"data_tokens": 3e11, "days": 30}),
+    ("h100-sxm", MODELS[1], "lora", {"data_bytes": 1e9}),
+    ("h100-sxm", MODELS[3], "full-finetune", {"data_bytes": 1e9}),
 )
 
 
@@ -124,9 +127,11 @@ def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked
         "checkpointing",
         "hours",
         "gradient_accumulation",
+        "sequences",
+        "network_gb_s_least",
     )
     code = """const [id, bytes, wanted, asked] = more, told = plan.planned(own, wanted, id, bytes, asked), row = told.row;
-        return [told.cards, told.finishes, row.sharding, row.tensor_parallel, row.pipeline_parallel, row.expert_parallel, row.checkpointing, told.hours, told.micro_batches];"""
+        return [told.cards, told.finishes, row.sharding, row.tensor_parallel, row.pipeline_parallel, row.expert_parallel, row.checkpointing, told.hours, told.micro_batches, row.sequences, told.network];"""
     for gpu, model, phase, work in PLANNED:
         named = "".join(f", {name} := {value}" for name, value in work.items())
         query = f"SELECT {', '.join(names)} FROM plan_training_for($1, $2, phase_id := $3{named}) LIMIT 1"

@@ -13,7 +13,7 @@ from pipeline.press.plans import fill_plans
 
 with (Path(__file__).parents[1] / "golden" / "trainings.csv").open(encoding="utf-8", newline="") as lines:
     WHOLE = list(csv.DictReader(lines))
-TEXT, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B"
+TEXT, EXPERTS, LARGE = "Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "meta-llama/Llama-3.1-70B"
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,10 @@ def test_the_fewest_cards_that_hold_it_and_finish_come_first(lora):
     )
     in_time = [p["gpu_count"] for p in lora if p["finishes"] == "yes" and p["verdict"] in ("fits", "multi-gpu")]
     assert in_time == sorted(in_time) and len(in_time) > 4
-    assert all(p["gradient_accumulation"] * p["data_parallel"] * 2048 == p["global_batch_tokens"] for p in lora)
+    assert all(
+        p["gradient_accumulation"] * p["data_parallel"] * p["sequences"] * 2048 == p["global_batch_tokens"]
+        for p in lora
+    )
     # a batch of 128 sequences feeds no more copies than that
     assert max(p["data_parallel"] for p in lora) <= 128 and all(
         p["global_batch_tokens"] <= 1.5 * 128 * 2048 for p in lora
@@ -133,6 +136,47 @@ def test_the_machine_around_the_cards(plans, lora, book):
     link, network = book.execute(f"SELECT link_gb_s({step}, 80, 8192), network_gb_s({step}, 70000000000)").fetchall()[0]
     assert link == pytest.approx(4 * 2 * 2 * 40 * 8192 * 7 / 8 * 4096 * 16 / 10 / 1e9)
     assert network == pytest.approx(4 * 70e9 / 16 / 10 / 1e9)
+
+
+def test_what_keeps_up_with_its_links_is_taken(plans):
+    """Of ways that are as quick what sends least: no plan over several servers asks more than one adapter of each card sends."""
+    rows = plans("h100-sxm", TEXT, phase_id="full-finetune", data_bytes=10**9)
+    far = [plan["network_gb_s_least"] for plan in rows if plan["gpu_count"] > 8]
+    assert len(far) > 4 and all(rate is None or rate <= 50 for rate in far)
+    (server,) = [plan for plan in rows if plan["gpu_count"] == 8]
+    assert server["sharding"] == "zero2" and server["network_gb_s_least"] < 10
+    # of experts few are multiplied and all are sent: 1115 GB/s with ZeRO-3
+    assert all(
+        (plan["network_gb_s_least"] or 0) <= 50
+        for plan in plans("h100-sxm", EXPERTS, phase_id="full-finetune", data_bytes=10**9)
+    )
+
+
+def test_larger_micro_batches_are_searched_where_that_saves_sending(plans, footprint_of):
+    asked = {"phase_id": "lora", "data_bytes": 10**9}
+    (four,) = [plan for plan in plans("h100-sxm", LARGE, **asked) if plan["gpu_count"] == 4]
+    (kept,) = [plan for plan in plans("h100-sxm", LARGE, sequences=1, **asked) if plan["gpu_count"] == 4]
+    assert (four["sharding"], four["sequences"], kept["sequences"]) == ("zero3", 2, 1)
+    assert kept["sharding"] == "zero3" and four["hours"] == kept["hours"]
+    assert four["network_gb_s_least"] == pytest.approx(kept["network_gb_s_least"] / 2)
+    names = ("phase_id", "context_tokens", "sequences", "sharding", "gpu_count", "checkpointing", "engine_id")
+    assert four["total_bytes"] == footprint_of(LARGE, **{name: four[name] for name in names})["total_bytes"]
+    # no micro-batch is larger than the data or the batch but the smallest that there is
+    for size in (1_000, 10**9):
+        for plan in plans("h100-sxm", TEXT, phase_id="full-finetune", data_bytes=size):
+            micro = plan["data_parallel"] * plan["sequences"] * plan["context_tokens"]
+            assert plan["sequences"] == 1 or micro <= min(plan["data_tokens"], 128 * 2048)
+
+
+def test_who_waits_is_told_by_the_links_of_a_card(book):
+    """450 GB/s of NVLink each way, 31.5 of a bus; to other servers 50 where the bus gives more; nothing is known of others' buses."""
+    query = "SELECT wait_ratio($2, $3, gpu, $4, constants) FROM gpu CROSS JOIN constants WHERE gpu_id = $1"
+    for gpu, network, link, scale, ratio in (
+        ("h100-sxm", 900.0, None, "server", 2), ("h100-sxm", 100.0, None, "many", 2), ("h100-sxm", 20.0, 1350.0, "many", 3),
+        ("rtx-4090", 63.0, None, "server", 2), ("rtx-4090", 63.0, None, "many", 2), ("mi300x", 900.0, 900.0, "server", 1),
+        ("mi300x", 100.0, None, "many", 2), ("h100-sxm", None, None, "one", 1), ("h100-sxm", 10.0, 10.0, "server", 1),
+    ):  # fmt: skip
+        assert book.execute(query, [gpu, network, link, scale]).fetchall() == [(pytest.approx(ratio),)], (gpu, scale)
 
 
 def test_of_experts_those_that_a_token_passes_are_counted(plans):
@@ -228,6 +272,7 @@ def test_bad_questions_have_a_reason_and_no_number(book, plans):
         ({"bytes_per_token": -4}, "bytes_per_token has to be"),
         ({"price_per_gpu_hour": -1}, "a price cannot"),
         ({"global_batch_tokens": 0}, "global_batch_tokens starts"),
+        ({"sequences": "abc"}, "sequences := abc is no whole number"),
     ):
         (row,) = plans("h100-sxm", TEXT, data_bytes=10**9, **more)
         assert row["unknown_reason"].startswith(why) and row["hours"] is None and row["cost"] is None

@@ -20,6 +20,7 @@ COLUMNS = (
     "fp8_tflops_dense",
     "int8_tops_dense",
     "fp4_tflops_dense",
+    "nvlink_gb_s",
     "tdp_w",
     "msrp_usd",
     "release_date",

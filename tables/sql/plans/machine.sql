@@ -14,8 +14,12 @@
 --       micro-batch (4 where weights are frozen), others 4 bytes in each step, of what a copy divides each its part
 --   link_gb_s_least: the same among cards that divide layers: two sums over the width forward, two backward, two more
 --       where it is recomputed, each sent and fetched: 16 (24) bytes × layers × width × (cards − 1) ÷ cards a token
+--   wait_ratio: how many times as long a step takes where links give less than both: within a server NVLink (half of
+--       both directions) or else the bus, to others the bus and an adapter of server_network_gb_s. Where nothing is
+--       known nothing waits; cards bridged in pairs count as if all were joined
 --   energy_kwh_most = hours × cards × limit of their power
--- Units: cores, bytes, GB/s (10^9), kW, kWh. Source: ml-engineering-cpu, vllm-processes, zero-paper, megatron-paper.
+-- Units: cores, bytes, GB/s (10^9), kW, kWh. Source: ml-engineering-cpu, vllm-processes, zero-paper, megatron-paper,
+-- pcie-rates, dgx-h100-network.
 -- Not covered: what workers hold of images and sound; the CPU's own power, cooling; disks that several share.
 
 CREATE OR REPLACE MACRO cards_of_server(gpu_count, constants) AS least(gpu_count, constants.server_gpu_count);
@@ -51,3 +55,12 @@ CREATE OR REPLACE MACRO link_gb_s(step, layer_count, hidden_size) AS iif(step.te
     iif(step.checkpointing = 'full', 24, 16)::DOUBLE * layer_count / step.pipeline_parallel * hidden_size
         * (step.tensor_parallel - 1) / step.tensor_parallel * step.micro_tokens * step.micro_batches
         / step.step_seconds / 1e9);
+
+-- scale: server or many
+CREATE OR REPLACE MACRO card_link_gb_s(card, scale, constants) AS iif(scale = 'many',
+    least(coalesce(host_link_gb_s(card, constants), constants.server_network_gb_s), constants.server_network_gb_s),
+    coalesce(card.nvlink_gb_s / 2, host_link_gb_s(card, constants)));
+
+CREATE OR REPLACE MACRO wait_ratio(network_gb_s, link_gb_s, card, scale, constants) AS greatest(1,
+    coalesce(network_gb_s / card_link_gb_s(card, scale, constants), 1),
+    coalesce(link_gb_s / card_link_gb_s(card, 'server', constants), 1));

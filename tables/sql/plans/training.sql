@@ -1,8 +1,10 @@
 -- How long a training of so much data takes, and the fewest cards that hold it and finish in the time that there is.
 --
 --   plan_training_for('h100-sxm', 'meta-llama/Llama-3.1-8B', phase_id := 'lora', data_bytes := 1000000000, days := 1)
---     one row per number of cards: the quickest way of plans_for that fits them. plan_rank 1 is the one to take: the
---         fewest cards that finish. finishes: 'yes' with the slow end of the band, 'likely' at its middle, 'no'
+--     one row per number of cards: of the ways of plans_for that fit them the least operations × wait_ratio
+--         × idle_ratio, then what divides least, then what sends least. plan_rank 1 is the one to take: the fewest
+--         cards that finish. finishes: 'yes' with the slow end of the band, 'likely' at its middle, 'no'. Without a
+--         word for sequences the micro-batch is searched too, as far as the batch goes
 --   operations of a token = 2 × (multiplied × (3, or 2 where weights are frozen) + recomputed)
 --       + 2 × attended × (3 + 1 recomputed)
 --     multiplied: elements that a token passes, without the lookup of the embeddings; of experts those it is sent to
@@ -17,10 +19,11 @@
 -- longer (whole_run_factor).
 -- tokens = bytes ÷ bytes of a token. A batch is no larger than global_batch_tokens: 128 sequences in a fine-tune, 4M
 -- tokens in pre-training; a pipeline has at least as many micro-batches as stages. More cards of a way than its fewest
--- take no more memory each: total_bytes is that of the fewest. The machine around them: machine.sql.
+-- take no more memory each: total_bytes is that of the fewest. The machine around them: machine.sql. Waiting decides
+-- between ways alone: hours and finishes are of cards that do not wait.
 -- Units: tokens, bytes, hours, kWh; GB/s is 10^9, TFLOPS 10^12. Source: plans_for, training_run,
--- eleuther-transformer-math for 6 × parameters × tokens, zero-paper for what is sent. Not covered: data
--- loading, evaluation, padding (sequences are packed), towers of images and sound,
+-- megatron-pipeline-paper for idle_ratio, eleuther-transformer-math for 6 × parameters × tokens, zero-paper for what is
+-- sent. Not covered: data loading, evaluation, padding (sequences are packed), towers of images and sound,
 -- kernels of 8 bits, cards whose links give less than network_gb_s_least and link_gb_s_least: they wait, and take
 -- longer in proportion.
 
@@ -127,15 +130,24 @@ CREATE OR REPLACE MACRO ideal_hours_of(tokens, operations, gpu_count, card) AS
 CREATE OR REPLACE MACRO hours_of(ideal_hours, share, scale, whole_run_factor) AS
     ideal_hours / share * iif(scale = 'many', whole_run_factor, 1);
 
+-- stages wait until the first micro-batch has come to them, and while the last one leaves
+CREATE OR REPLACE MACRO idle_ratio(pipeline_parallel, micro_batches) AS 1 + (pipeline_parallel - 1) / micro_batches;
+
+-- what decides between ways on so many cards: operations, of a step at least, times what is waited
+CREATE OR REPLACE MACRO effort_of(tokens, batch_tokens, operations, wait, idle) AS
+    greatest(tokens, batch_tokens)::DOUBLE * operations * wait * idle;
+
 -- numbers of cards that are tried: more than the fewest of a way where copies share the data
 CREATE OR REPLACE MACRO training_gpu_counts() AS [1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
     512, 768, 1024, 2048, 4096, 8192, 16384];
 CREATE OR REPLACE MACRO is_grown_way(cards, way) AS cards = way.gpu_count OR cards > way.gpu_count
     AND cards % way.gpu_count = 0
     AND (starts_with(way.sharding, 'zero') OR way.sharding = 'ddp' OR way.engine_id = 'megatron');
--- each copy has its micro-batches, and a pipeline as many as stages; what the fewest cards of a way need is as it is
-CREATE OR REPLACE MACRO is_batch_enough(cards, way, data_parallel, micro_tokens, batch_most, tokens) AS
-    cards = way.gpu_count OR data_parallel * micro_tokens * way.pipeline_parallel <= least(batch_most, tokens);
+-- each copy has its micro-batches, and a pipeline as many as stages; what the fewest cards of a way need is as it is,
+-- with the smallest micro-batch that is tried
+CREATE OR REPLACE MACRO is_batch_enough(cards, way, data_parallel, micro_tokens, batch_most, tokens, fewest_sequences)
+    AS cards = way.gpu_count AND way.sequences = fewest_sequences
+        OR data_parallel * micro_tokens * way.pipeline_parallel <= least(batch_most, tokens);
 CREATE OR REPLACE MACRO finishes_in(verdict, hours, hours_most, days) AS CASE
     WHEN verdict = 'no' THEN 'no'
     WHEN hours_most <= days * 24 THEN 'yes'
@@ -158,7 +170,8 @@ WITH training_asked AS MATERIALIZED (
     CROSS JOIN constants
 ),
 training_way AS (
-    SELECT asked.question, way.* FROM training_asked AS asked JOIN query_table(ways) AS way
+    SELECT asked.question, way.*, min(way.sequences) OVER (PARTITION BY asked.question) AS fewest_sequences
+    FROM training_asked AS asked JOIN query_table(ways) AS way
         ON way.model_id = asked.model_id AND lower(way.gpu_id) = lower(asked.gpu_id) AND way.phase_id = asked.phase_id
 ),
 training_tried AS (
@@ -181,7 +194,8 @@ training_tried AS (
 -- a step: so many micro-batches of each copy that the batch is reached, and a pipeline is filled
 training_step AS (
     SELECT tried.*, micro_batches_of(batch_most, tokens, data_parallel, micro_tokens) AS micro_batches,
-        is_batch_enough(cards, tried, data_parallel, micro_tokens, batch_most, tokens) AS is_sensible
+        is_batch_enough(cards, tried, data_parallel, micro_tokens, batch_most, tokens, fewest_sequences)
+            AS is_sensible
     FROM training_tried AS tried
 ),
 -- on many cards whole trainings took longer than their shares say, by what was published of some
@@ -194,20 +208,25 @@ training_timed AS (
     FROM training_step AS step CROSS JOIN constants WHERE is_sensible
 ),
 training_judged AS (
-    SELECT timed.*, finishes_in(verdict, hours, hours_most, timed.days) AS finishes FROM training_timed AS timed
+    SELECT timed.*, finishes_in(verdict, hours, hours_most, timed.days) AS finishes,
+        {'sharding': sharding, 'data_parallel': data_parallel, 'tensor_parallel': tensor_parallel, 'pipeline_parallel':
+            pipeline_parallel, 'phase_id': phase_id, 'micro_batches': micro_batches, 'micro_tokens': micro_tokens,
+            'checkpointing': checkpointing, 'step_seconds': hours * 3600 / steps} AS step,
+        network_gb_s(step, parameter_count) AS network, link_gb_s(step, timed.layer_count, timed.hidden_size) AS link,
+        effort_of(tokens, batch_tokens, operations, wait_ratio(network, link, card, scale, constants),
+            idle_ratio(pipeline_parallel, micro_batches)) AS effort
+    FROM training_timed AS timed CROSS JOIN constants
 ),
--- of each number of cards the quickest way
+-- of each number of cards the way to take
 training_best AS (
     SELECT judged.*, coalesce(list_position(['fits', 'multi-gpu', 'tight'], verdict), 4) AS verdict_rank
     FROM training_judged AS judged
-    QUALIFY row_number() OVER (PARTITION BY judged.question, cards ORDER BY verdict_rank, hours, plan_rank) = 1
+    QUALIFY row_number() OVER (PARTITION BY judged.question, cards ORDER BY verdict_rank, effort,
+        tensor_parallel * pipeline_parallel * context_parallel * expert_parallel, coalesce(network, 0), plan_rank) = 1
 ),
 training_ranked AS (
     SELECT best.*, row_number() OVER (PARTITION BY best.question ORDER BY greatest(verdict_rank, 2),
-        finishes = 'yes' DESC, finishes = 'likely' DESC, iif(finishes = 'no', hours, cards)) AS training_rank,
-        {'sharding': sharding, 'data_parallel': data_parallel, 'tensor_parallel': tensor_parallel, 'pipeline_parallel':
-            pipeline_parallel, 'phase_id': phase_id, 'micro_batches': micro_batches, 'micro_tokens': micro_tokens,
-            'checkpointing': checkpointing, 'step_seconds': hours * 3600 / steps} AS step
+        finishes = 'yes' DESC, finishes = 'likely' DESC, iif(finishes = 'no', hours, cards)) AS training_rank
     FROM training_best AS best
 )
 SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
@@ -225,8 +244,7 @@ SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
     usual_memory_bytes(card, cards, constants) AS server_memory_usual_bytes,
     training_disk_bytes(best.phase_id, parameter_count, coalesce(best.data_bytes, tokens / best.epochs * token_bytes),
         tokens / best.epochs, constants) AS disk_bytes,
-    network_gb_s(step, parameter_count) AS network_gb_s_least,
-    link_gb_s(step, best.layer_count, best.hidden_size) AS link_gb_s_least,
+    network AS network_gb_s_least, link AS link_gb_s_least,
     CASE
         WHEN verdict = 'no' THEN 'so many cards do not hold it'
         WHEN finishes = 'no' THEN 'it does not finish in time on so many cards'
@@ -243,7 +261,7 @@ WHERE asked.question NOT IN (SELECT question FROM training_ranked);
 
 CREATE OR REPLACE MACRO plan_training_for(
     gpu_id, model_id, phase_id := 'lora', data_bytes := NULL, data_tokens := NULL, days := 1, epochs := 1,
-    dtype_id := NULL, context_tokens := NULL, sequences := 1, optimizer_id := NULL, checkpointing := NULL,
+    dtype_id := NULL, context_tokens := NULL, sequences := NULL, optimizer_id := NULL, checkpointing := NULL,
     lora_rank := NULL, lora_targets := NULL, precision := NULL, engine_id := NULL, global_batch_tokens := NULL,
     bytes_per_token := NULL, price_per_gpu_hour := NULL
 ) AS TABLE

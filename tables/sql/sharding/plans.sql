@@ -10,23 +10,31 @@
 -- (engine transformers; not over weights that bitsandbytes packs); or, where layers are divided or staged besides, the
 -- distributed optimizer (engine megatron): tensor_parallel up to the GPUs of one node; pipeline_parallel up to 16;
 -- context_parallel for long sequences; expert_parallel 8 for models with experts. Without activation checkpointing and
--- with it (checkpointing := 'none', 'full' or 'selective' asks for one). With engine_id, only that engine's ways.
+-- with it (checkpointing := 'none', 'full' or 'selective' asks for one). With engine_id, only that engine's ways. With
+-- sequences := NULL also larger micro-batches of the ways that send weights for each of them: they send less a token.
 -- offload is tried as asked. Pipelines are filled: as many micro-batches in flight as stages.
 -- Units: bytes per GPU; sequences is the micro-batch of a data-parallel copy. verdict as in compatibility: `fits` with
 -- the error band, `tight` without. Source: footprints, gpu, runs_on. Not covered: speed, stages of uneven size, cards
 -- of several kinds.
 
 -- the ways; divides: nothing, layers alone, or layers, stages, contexts and experts as they come. Without a word for
--- the sharding it is the engine's own
+-- the sharding it is the engine's own. sends_each: what is sent grows with the number of micro-batches (network_gb_s)
 CREATE OR REPLACE TABLE plan_way AS
-FROM (VALUES ('transformers', 'zero3', 'nothing'), ('transformers', 'zero2', 'nothing'),
-    ('transformers', 'zero1', 'nothing'), ('transformers', 'ddp', 'nothing'), ('transformers', 'tp', 'layers'),
-    ('megatron', NULL, 'any')) AS ways(engine, sharding, divides);
+FROM (VALUES ('transformers', 'zero3', 'nothing', true), ('transformers', 'zero2', 'nothing', false),
+    ('transformers', 'zero1', 'nothing', false), ('transformers', 'ddp', 'nothing', false),
+    ('transformers', 'tp', 'layers', false), ('megatron', NULL, 'any', false))
+    AS ways(engine, sharding, divides, sends_each);
 
 CREATE OR REPLACE MACRO way_gpu_counts() AS [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 CREATE OR REPLACE MACRO way_degrees() AS
     {'tensor': [1, 2, 4, 8], 'pipeline': [1, 2, 4, 8, 16], 'context': [1, 4, 8], 'expert': [1, 8]};
+
+CREATE OR REPLACE MACRO way_sequences() AS [1, 2, 4, 8, 16];
+
+-- more sequences than one where that saves sending: one card sends nothing, and of packed weights nobody has counted it
+CREATE OR REPLACE MACRO is_way_sequences(way, gpus, number, phase_id) AS
+    number = 1 OR way.sends_each AND gpus > 1 AND phase_id <> 'qlora';
 
 -- degree: tensor, pipeline, context, expert; asked: context_tokens, engine_id, phase_id
 CREATE OR REPLACE MACRO is_way(way, gpus, degree, asked, has_experts) AS
@@ -54,7 +62,8 @@ WITH plan_card AS (SELECT gpu_id::VARCHAR AS named_id, known_model(model_id) AS 
 plan_asked AS (
     SELECT
         model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, way.engine) AS engine_id,
-        context_tokens AS context_tokens, sequences AS sequences, NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
+        context_tokens AS context_tokens, coalesce(sequences::VARCHAR, micro.number::VARCHAR) AS sequences,
+        NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision,
         saved.checkpointing, lora_rank AS lora_rank, lora_targets AS lora_targets, attention AS attention, way.sharding,
         gpus.number::BIGINT AS gpu_count, tensor.number::BIGINT AS tensor_parallel, pipeline.number::BIGINT
@@ -77,6 +86,8 @@ plan_asked AS (
             'expert': expert.number}, {'context_tokens': context_tokens, 'engine_id': engine_id, 'phase_id': phase_id},
             EXISTS (SELECT 1 FROM shape AS model WHERE model.model_id = (SELECT known_id FROM plan_card)
                 AND model.expert_count_max > 0))
+    JOIN (SELECT unnest(iif(sequences IS NULL, way_sequences(), [1])) AS number) AS micro
+        ON sequences IS NOT NULL OR is_way_sequences(way, gpus.number, micro.number, phase_id)
     JOIN (SELECT unnest(iif(checkpointing IS NULL, ['none', 'full'], [checkpointing])) AS checkpointing) AS saved
         ON true
 ),
@@ -102,7 +113,7 @@ way_best AS (
     FROM judged
     QUALIFY row_number() OVER (
         PARTITION BY judged.engine_id, judged.checkpointing, sharding, tensor_parallel, pipeline_parallel,
-            context_parallel, expert_parallel
+            context_parallel, expert_parallel, judged.sequences
         ORDER BY coalesce(list_position(['fits', 'multi-gpu', 'tight', 'no'], verdict), 5),
             iif(verdict = 'no', total_bytes, gpu_count), gpu_count
     ) = 1
