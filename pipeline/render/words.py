@@ -14,6 +14,12 @@ from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB
 from pipeline.render.data.rules import in_python
 
 GIB = 1024**3
+# What checkpointing does, as people say it; the pages' scripts have it from data/scenarios.json.
+KEPT = {
+    "none": "all activations kept",
+    "selective": "some activations recomputed",
+    "full": "all activations recomputed",
+}
 # What of a name in a path is escaped besides: a dot or a line at its beginning (hidden, or left out by some hosts), a dot at its end
 # (lost on Windows), the dot of a name that is a page's (`index.html` is a file of ours), the first letter of a Windows device.
 _MISTAKEN = re.compile(

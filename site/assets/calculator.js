@@ -47,13 +47,16 @@ for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== st
 
 // ---- what a model can be asked about: pictures and sound only where the formulas know them
 const looks = new Map();
+// by the Hub’s names of tasks: automatic-speech-recognition, text-to-audio …
+const isOfSound = (number) => /speech|audio/.test(models.task.values[models.task.of[number]] ?? "");
 async function about(model) {
   const number = models.id.indexOf(model), isPipeline = number >= 0 && (models.pipelines?.includes(number) ?? false);
   const own = number >= 0 && models.reason.of[number] === null && !isPipeline ? await r.ofModel(models.paths[number] ?? model) : null;
   if (!looks.has(model)) {
-    const tower = own?.shape?.[0]?.tower, knows = (wanted) => own != null && tower != null && r.ask(own, { model_id: model, phase_id: "inference", ...wanted })?.total_bytes != null;
+    // who hears a window of a fixed length reads the next one after it, so that longer sound takes no more (as pipeline/render/data/made.py has it)
+    const tower = own?.shape?.[0]?.tower, hearsWindows = tower?.component === "encoder" && tower.grid === "fixed", answered = (wanted) => (own == null ? null : r.ask(own, { model_id: model, phase_id: "inference", ...wanted })), knows = (wanted) => tower != null && answered(wanted)?.total_bytes != null;
     // what only hears is as long as its sound
-    looks.set(model, { sees: knows({ images: 1 }), hears: knows({ audio_seconds: 1 }), isOnlyHearing: own != null && tower?.component === "audio" && !own.shape[0].caches });
+    looks.set(model, { sees: knows({ images: 1 }), hears: hearsWindows || knows({ audio_seconds: 1 }), hearsWindows, soundReason: isOfSound(number) && !hearsWindows ? answered({ audio_seconds: 1 })?.unknown_reason : null, isOnlyHearing: own != null && tower?.component === "audio" && !own.shape[0].caches });
   }
   return { model, number, own, isPipeline, isTold: number >= 0 && (own != null || isPipeline), ...looks.get(model) };
 }
@@ -62,14 +65,14 @@ async function about(model) {
 const opening = (phase) => shared.opening?.[phase] ?? {};
 const faultOf = (s, key) => problem(key, s[key], options[key]);
 // what decides which fields there are
-const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELDS.phase_id.start } : {}), sees: of?.sees ?? true, hears: of?.hears ?? true, isOnlyHearing: of?.isOnlyHearing ?? false, isPipeline: of?.isPipeline ?? false });
+const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELDS.phase_id.start } : {}), sees: of?.sees ?? true, hears: of?.hears ?? true, hearsWindows: of?.hearsWindows ?? false, isOnlyHearing: of?.isOnlyHearing ?? false, isPipeline: of?.isPipeline ?? false });
 const TOGETHER = "gguf-q4_k_m"; // unlike cards are llama.cpp's
 function assumed(s, key, of) {
-  const { phase_id, isPipeline, isOnlyHearing } = sound(s, of);
+  const { phase_id, isPipeline, isOnlyHearing, hearsWindows } = sound(s, of);
   if (isPipeline) return FIELDS[key].start;
   if (s.program && !faultOf(s, "program")) return FIELDS[key].start ?? null; // what nobody chose is the program's own
   if (key === "dtype_id" && s.with) return TOGETHER;
-  if (key === "audio_seconds" && isOnlyHearing) return FIELDS[key].usual;
+  if (key === "audio_seconds" && (isOnlyHearing || hearsWindows)) return FIELDS[key].usual;
   const wanted = opening(phase_id)[key] ?? FIELDS[key].start;
   const limit = models.context[of?.number ?? -1];
   if (key !== "context_tokens" || !limit || limit >= wanted) return wanted;
@@ -197,7 +200,7 @@ const isOpen = (s) => cardOf(s) && bytesOf(s) == null;
 function scenario(s, of) {
   const out = { model_id: s.model }, field = ANSWERED[s.ask];
   for (const key of ORDER) {
-    if (FIELDS[key].pipeline || FIELDS[key].work) continue; // these are no arguments of a footprint
+    if (FIELDS[key].pipeline || FIELDS[key].work || (key === "audio_seconds" && of.hearsWindows)) continue; // these are no arguments of a footprint
     const text = s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of);
     if (text != null && applies(key, sound(s, of)) && !(key === field && key === "gpu_count")) out[key] = value(key, String(text));
   }
@@ -312,7 +315,7 @@ function planSaid({ s, row, found: { at, told }, bytes }) {
   if (!at) return `Unknown: ${plain(told.why)}.`;
   const days = workOf(s).days, time = `${days.toLocaleString("en")} ${days === 1 ? "day" : "days"}`, all = `${at} × ${cardOf(s).short}`;
   const degrees = [["tensor_parallel", "tensors by"], ["pipeline_parallel", "stages by"], ["context_parallel", "context by"], ["expert_parallel", "experts by"]].flatMap(([key, words]) => (row[key] > 1 ? [`${words} ${row[key]}`] : []));
-  const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, checkpointing ${row.checkpointing}, ${told.micro_batches} micro-batches${row.sequences > 1 ? ` of ${row.sequences} sequences` : ""} on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
+  const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, ${world.kept[row.checkpointing] ?? row.checkpointing}, ${told.micro_batches} micro-batches${row.sequences > 1 ? ` of ${row.sequences} sequences` : ""} on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
   const lead = told.verdict === "no" ? `No number of them that is searched holds it; ${all} come closest.` : { yes: at === 1 ? `One ${named(s)} holds it and finishes in ${time}: ${amount(row)} of ${gib(bytes)}.` : `${all} are the fewest that hold it and finish in ${time}.`, likely: `${all} ${at === 1 ? "is" : "are"} the fewest that hold it and likely finish in ${time}.`, no: `Nothing that is searched finishes in ${time}: ${all} ${at === 1 ? "is" : "are"} the quickest.` }[told.finishes];
   return lead + how;
 }
@@ -412,8 +415,10 @@ function say(out, said, near = [], other = null) {
   if (page && !row) fine.append("Its page: ", page, ".");
   if (row && !said) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
-      .map((key) => `${label(key, row).replace(/,.*/, "").toLowerCase()} ${typeof row[key] === "boolean" ? (row[key] ? "yes" : "no") : row[key].toLocaleString("en")}`);
+      .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
     fine.append(page, `: ${settled.join(", ")}.`);
+    if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: however many seconds there are, it takes no more.");
+    else if (row.phase_id === "inference" && of.soundReason && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }

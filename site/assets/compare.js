@@ -10,12 +10,17 @@ function known(id) { return find(id) !== undefined; }
 const figures = new Map(); // by file, of the cards that were asked for
 async function fetchFigures() {
   for (const n of chosen.map((id) => file[id])) if (!figures.has(n)) figures.set(n, a.load(`data/figures/${n}.json`));
-  return Promise.all(chosen.map(async (id) => (await figures.get(file[id]))[id]));
+  return Promise.all(chosen.map(async (id) => {
+    const own = (await figures.get(file[id]))[id];
+    return own[system] ?? own.linux; // what Windows leaves whole is told once
+  }));
 }
 const address = new URLSearchParams(location.search);
 const named = (address.get("gpus") ?? "").split(",").filter(Boolean);
 const asked = [...new Set(named.map((id) => a.listed(id, world.gpus.map((g) => g.id))).filter(Boolean))];
-const refused = a.foreign(address, ["gpus"]);
+const refused = a.foreign(address, ["gpus", "system"]);
+let system = a.listed(address.get("system") ?? "", a.COUNTED_SYSTEMS.map(([id]) => id)) ?? "linux";
+if (address.get("system") && address.get("system").toLowerCase() !== system) refused.push(`system=${address.get("system")}`);
 if (asked.length < new Set(named).size || asked.length > MOST) refused.push(`gpus=${address.get("gpus")}`);
 const note = a.h("p", { class: "status", role: "status" }, a.refused(refused));
 if (refused.length) form.before(note);
@@ -33,7 +38,8 @@ function controls() {
       draw();
       form.querySelector(`[name=card${Math.min(i, chosen.length)}]`)?.focus();
     }));
-  form.replaceChildren(...boxes);
+  const under = a.select("system", "System", a.COUNTED_SYSTEMS, system, (id) => { system = id; draw(); });
+  form.replaceChildren(...boxes, ...(world.wddm_share ? [under] : []));
   form.hidden = false;
 }
 let turn = 0;
@@ -55,8 +61,8 @@ async function draw() {
     }
     body.append(a.h("tr", {}, a.h("th", { scope: "row" }, what), ...texts.map((text) => a.h("td", { class: "n" }, text[i]))));
   });
-  history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}`);
+  history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}${system === "linux" ? "" : `&system=${system}`}`);
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 controls();
-if (asked.length) await draw();
+if (asked.length || system !== "linux") await draw();

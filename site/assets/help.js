@@ -70,7 +70,7 @@ export class Help {
       }
       if (!runs(ask(wanted))) continue; // however many there are
       const n = MANY.find((gpu_count) => holds(ask({ ...wanted, gpu_count, sharding: "zero3" })));
-      if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${wanted.optimizer_id}, checkpointing ${wanted.checkpointing}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
+      if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${a.recipe(this.page.world, wanted.optimizer_id, wanted.checkpointing)}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
     }
     if (!ways.length) ways.push([`It fits on one ${gpu.short}.`]);
     return ways;

@@ -38,7 +38,6 @@ const lower = models.id.map((id) => id.toLowerCase());
 const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
 const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
 const path = (i) => models.paths[i] ?? models.id[i];
-const SYSTEMS = a.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves nobody can say for so many cards
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
 const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];
 const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs several of mine"], ["open", "not gated"], ["moe", "mixture of experts"]];
@@ -47,7 +46,7 @@ const ONLY = [["", "all"], ["fits", "fits on one of mine"], ["several", "needs s
 const first = (pairs) => pairs.flatMap((o) => (o.group ? o.options : [o])).map(([id]) => id);
 const CHOICES = {
   gpu: world.gpus.map((g) => g.id), phase: first(world.phases), cards: first(a.sets(world)), task: models.task.values, licence: models.licence.values, family: models.family.values,
-  size: first(SIZES), only: first(ONLY), figure: first(a.FIGURES), system: first(SYSTEMS), sort: ORDER.flatMap(([key]) => ["", " up", " down"].map((way) => key + way)),
+  size: first(SIZES), only: first(ONLY), figure: first(a.FIGURES), system: first(a.COUNTED_SYSTEMS), sort: ORDER.flatMap(([key]) => ["", " up", " down"].map((way) => key + way)),
 };
 let refused = a.foreign(asked, KEYS);
 const refuse = (key) => refused.push(`${key}=${asked.get(key)}`);
@@ -158,7 +157,7 @@ function controls() {
   };
   const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size", "only"].some((k) => state[k]) || state.system !== defaults.system || form.querySelector("details.more")?.open },
     a.h("summary", {}, "More filters"),
-    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered), choose("system", "System", SYSTEMS, () => { use(); refresh({ rebuild: true }); }),
+    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered), choose("system", "System", a.COUNTED_SYSTEMS, () => { use(); refresh({ rebuild: true }); }),
       choose("figure", "Figure in a cell", a.FIGURES, () => { a.memory.set("figure", state.figure); refresh({ rebuild: true }); })));
   const myCard = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
     state.gpu = value;
@@ -173,7 +172,7 @@ function controls() {
       choose("dtype", "Format", [...new Map(sub.map((s) => [s.dtype, s.dtypeId]))].map(([d, id]) => [d, said(d, dtypeName[id])]), scenarioChanged),
       ...axis("context", "Context", (v) => `${a.tokens(v)} tokens`),
       ...axis("sequences", training ? "Micro-batch" : "Users at once"),
-      ...axis("optimizer", "Optimizer"), ...axis("checkpointing", "Checkpointing"),
+      ...axis("optimizer", "Optimizer", (v) => world.optimizers[v] ?? v), ...axis("checkpointing", "Checkpointing", (v) => world.kept[v] ?? v),
       choose("cards", "Cards", a.sets(world), () => { a.memory.set("cards", state.cards); refresh({ rebuild: true }); }), more));
   form.hidden = false;
   if (held) (form.querySelector(`[name="${held}"]:checked`) ?? form.querySelector(`[name="${held}"]`))?.focus();

@@ -12,8 +12,6 @@ const KINDS = { inference: ["context", "sequences"], training: ["context", "sequ
 const KEYS = ["gpu", "system", "phase", "dtype", "engine", "cards", "figure", ...Object.entries(KINDS).flatMap(([kind, keys]) => [...keys, ...keys.map((key) => `${kind}.${key}`)])];
 const kindOf = (phase) => (phase === "inference" ? "inference" : "training");
 
-const SYSTEMS = a.SYSTEMS.filter(([id]) => id !== "desktop"); // what a desktop leaves nobody knows: the calculator asks for it
-
 class Page {
   // `told` is the model's file for programs; all else is what its shape's file holds
   constructor(world, told, { totals, rows, points, plot }) {
@@ -113,7 +111,7 @@ class Page {
     const state = {
       gpu: one("gpu", cards, remembered("gpu", cards, "")),
       cards: one("cards", sets, remembered("cards", sets, "common")),
-      system: one("system", SYSTEMS.map(([id]) => id), "linux"),
+      system: one("system", a.COUNTED_SYSTEMS.map(([id]) => id), "linux"),
       figure: one("figure", figures, remembered("figure", figures, "full")),
       phase: one("phase", phases, "inference"),
     };
@@ -177,10 +175,10 @@ class Page {
         ...(this.scenarios[kind] ? [
           ...pick("context", "Context", (v) => `${a.tokens(v)} tokens`),
           ...pick("sequences", kind === "training" ? "Micro-batch" : "Sequences"),
-          ...(kind === "training" ? [...pick("optimizer", "Optimizer"), ...pick("checkpointing", "Checkpointing")] : []),
+          ...(kind === "training" ? [...pick("optimizer", "Optimizer", (v) => this.world.optimizers[v] ?? v), ...pick("checkpointing", "Checkpointing", (v) => this.world.kept[v] ?? v)] : []),
         ] : []),
         this.box(null, "gpu", "My card", a.gpuOptions(this.world)),
-        ...(this.world.wddm_share ? [this.box(null, "system", "System", SYSTEMS)] : []),
+        ...(this.world.wddm_share ? [this.box(null, "system", "System", a.COUNTED_SYSTEMS)] : []),
         ...(kind === "reach" || kind === "mine" ? [] : [this.box(null, "figure", "Figure", a.FIGURES)]),
         this.box(null, "cards", "Cards", a.sets(this.world)),
       );

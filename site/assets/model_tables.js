@@ -106,7 +106,7 @@ export class Matrix extends CardTable {
   caption() {
     const chosen = this.page.state[this.kind];
     const what = this.kind === "training"
-      ? `Training, ${a.tokens(chosen.context)} tokens, micro-batch ${chosen.sequences}, ${chosen.optimizer}, ${{ full: "full activation checkpointing", none: "no activation checkpointing" }[chosen.checkpointing] ?? chosen.checkpointing}.`
+      ? `Training, ${a.tokens(chosen.context)} tokens, micro-batch ${chosen.sequences}, ${a.recipe(this.page.world, chosen.optimizer, chosen.checkpointing)}.`
       : `Inference, ${a.tokens(chosen.context)} tokens, ${chosen.sequences === 1 ? "one user" : `${chosen.sequences} users`}.`;
     return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
   }

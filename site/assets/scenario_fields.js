@@ -17,7 +17,7 @@ const programs = (shared) => [["", "none in particular"], ...by((shared.program_
 const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
-// argument: label, choices (a number where there are none), where it applies
+// argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
 export const GROUPS = [
   ["Scenario", {
     phase_id: { label: "What for", choices: (_shared, world) => world.phases, start: "inference" },
@@ -32,14 +32,14 @@ export const GROUPS = [
     image_width: { label: "Image width, pixels", when: sees },
     image_height: { label: "Image height, pixels", when: sees },
     images: { label: "Images in a sequence", least: 0, when: sees },
-    audio_seconds: { label: "Audio, seconds", step: "any", least: 0, when: hears, usual: 30 },
+    audio_seconds: { label: "Audio, seconds", step: "any", least: 0, when: (s) => serves(s) && hears(s), usual: 30 },
     max_context_tokens: { label: "Positions stretched to, tokens", when: writes },
   }],
   ["Training", {
     optimizer_id: { label: "Optimizer", choices: named("optimizer", "optimizer_id"), when: trains },
     optimizer_rank: { label: "Optimizer’s rank", when: trains },
     precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },
-    checkpointing: { label: "Checkpointing", choices: words("none full selective"), when: trains },
+    checkpointing: { label: "Checkpointing", choices: (_shared, world) => Object.entries(world.kept), when: trains, isSaid: true },
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
     loss: { label: "Loss", choices: words("full chunked fused"), when: trains },
     expandable_segments: { label: "Expandable segments", choices: YES, when: trains },

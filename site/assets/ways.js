@@ -29,7 +29,7 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
       if (beside) found.push(beside);
     }
   } else {
-    if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With full checkpointing", `: ${each(less)}; it is slower.`); }
+    if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With all activations recomputed", `: ${each(less)}; it is slower.`); }
     for (const [phase_id, dtype_id, name] of [[row.phase_id, row.dtype_id, ""], ["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
       if (name && (phase_id === row.phase_id || row.phase_id === "qlora")) continue;
       const kept = { phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" };

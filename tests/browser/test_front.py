@@ -362,6 +362,21 @@ def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
+    page = open_page("?gpu=rtx-4090", width=width)
+    legend = page.locator("#window .legend")
+    line = legend.evaluate(
+        "e => [e.getBoundingClientRect().height, parseFloat(getComputedStyle(e).lineHeight), e.scrollWidth - e.clientWidth]"
+    )
+    assert line[0] < 1.5 * line[1] and line[2] <= 0
+    for kind in ("best", "fits", "less", "tight"):  # each looks as it does in the table
+        assert legend.locator(f".cell.{kind}").count() == 1
+    assert not page.locator("#cells p").is_visible()
+    page.locator("#cells summary").click()
+    expect(page.locator("#cells p")).to_contain_text("the margin of our error")
+
+
 def test_without_scripts_the_list_is_of_a_common_card_and_what_scripts_draw_is_the_same(open_page):
     plain = open_page(java_script_enabled=False)
     row = "[r.querySelector('th').textContent, ...[...r.querySelectorAll('td')].map((c) => c.textContent)]"

@@ -88,7 +88,7 @@ def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_ur
     again = open_page(page.url.removeprefix(site_url))
     assert again.locator("[data-controls=inference] select[name=context]").input_value() == "2048"
     assert again.locator("[data-controls=training] select[name=checkpointing]").input_value() == "none"
-    assert "no activation checkpointing" in again.locator("[data-matrix=training] caption").inner_text()
+    assert "adamw, all activations kept" in again.locator("[data-matrix=training] caption").inner_text()
     assert all("mine" in head for head in heads(again))
     again.locator("[data-matrix=inference] tbody th a").first.click()
     again.wait_for_selector("#calc .answer")

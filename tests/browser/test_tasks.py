@@ -14,6 +14,10 @@ from tests.browser.many_rows import sheets
 from tests.browser.swipe import swipe
 
 pytestmark = pytest.mark.browser
+A4 = 718  # pixels of a sheet between the browser's margins
+# What of a page lies beyond the paper's edge.
+BEYOND = """(width) => [...document.querySelectorAll("article :is(th, td, p, pre, svg)")]
+    .filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > width + 1).map((e) => e.textContent)"""
 ROW = "#window tbody:not(.misses) tr"
 
 
@@ -194,13 +198,22 @@ def test_how_a_system_changes_what_fits(hand):
     assert hand.page.locator(ROW).first.locator("td.best").inner_text() != linux and hand.touched == 2
 
 
-def test_the_answer_on_one_sheet_of_paper(open_page):
-    page = open_page("?gpu=rtx-4090", unfold=False)
-    assert sheets(page.pdf()) == 1
-    page = open_page("models/acme/Alpha-7B-Instruct/?gpu=rtx-4090", unfold=False)
-    assert sheets(page.pdf()) <= 2
-    page.emulate_media(media="print")
-    assert page.locator("p.answer").is_visible() and page.locator("[data-cards] tr").nth(1).is_visible()
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_answer_on_one_sheet_of_paper(open_page, width):
+    """What somebody takes along, printed from a desk and from a phone: a card's list, a model, a scenario."""
+    for path, most, answer in (
+        ("?gpu=rtx-4090", 1, "#window .answer"),
+        ("models/acme/Alpha-7B-Instruct/?gpu=rtx-4090", 2, "p.answer"),
+        ("calculator/?gpu=rtx-4090", 2, "#calc .answer"),
+    ):
+        page = open_page(path, width=width, unfold=False)
+        page.locator(f"{answer}:not([hidden])").wait_for()
+        assert sheets(page.pdf()) <= most, path
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": A4, "height": 1000})
+        assert page.locator(answer).is_visible() and not page.evaluate(BEYOND, A4), path
+        if path.startswith("models/"):
+            assert page.locator("[data-cards] tr").nth(1).is_visible()
 
 
 @pytest.mark.parametrize("path", ["?gpu=rtx-4090", "models/acme/Alpha-7B-Instruct/"])

@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import pytest
 from playwright.sync_api import expect
 
@@ -89,6 +90,42 @@ def test_cards_are_compared_and_shared(open_page, site_url):
     page.wait_for_url("**gpus=l40s,mi300x")
     again = open_page(page.url.removeprefix(site_url))
     assert again.locator("table.compare thead th").all_inner_texts()[1:] == ["L40S", "Instinct MI300X"]
+
+
+def test_windows_changes_what_is_compared(open_page, site_url):
+    """81 % of what a card is sold with, by the rule of the first screen; a card of servers gives the same."""
+    page = open_page("compare/?gpus=rtx-3060-12gb,l40s")
+    cells = lambda: page.locator("table.compare tbody tr:not(.group)").evaluate_all(  # noqa: E731
+        "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    linux = cells()
+    assert ["Usable, GiB", "11.6", "44.2"] in linux
+    page.locator("#compare select[name=system]").select_option("windows")
+    page.wait_for_url("**&system=windows")
+    windows = cells()
+    assert ["Usable, GiB", "9.7", "44.2"] in windows and ["Basis", "imputed", linux[3][2]] in windows
+    assert [row[2] for row in linux] == [row[2] for row in windows]
+    counts = [(one[1], other[1]) for one, other in zip(linux[12:], windows[12:], strict=True)]
+    assert any(one != other for one, other in counts)
+    page = open_page(page.url.removeprefix(site_url))
+    assert page.locator("#compare select[name=system]").input_value() == "windows" and cells() == windows
+    wrong = open_page("compare/?gpus=l40s&system=desktop")
+    assert "system=desktop" in wrong.locator("#compare [role=status]").first.inner_text()
+
+
+def test_a_card_says_for_which_system_it_speaks_and_what_another_changes(open_page, tiny):
+    page = open_page("gpus/rtx-3060-12gb/", java_script_enabled=False)
+    said = page.locator("#systems").inner_text()
+    left = int(0.81 * 12 * 2**30)
+    asked = "phase_id = 'inference' and dtype_id = 'gguf-q4_k_m' and context_tokens = 8192 and sequences = 1 and gpu_count = 1"
+    ((fit,),) = duckdb.sql(
+        f"select count(*) from '{tiny['folder']}/footprint.parquet' where {asked} and total_bytes * (1 + error_band) <= {left}"
+    ).fetchall()
+    assert f"Under Windows one program gets about 9.7 GiB of it: {fit} of " in said
+    page.get_by_role("link", name="What it runs under Windows").click()
+    assert page.url.endswith("?gpu=rtx-3060-12gb&system=windows")
+    said = open_page("gpus/l40s/", java_script_enabled=False).locator("#systems").inner_text()
+    assert "Windows" not in said and "the calculator takes what is free" in said
 
 
 def test_the_compared_columns_are_those_of_the_plain_page(open_page):

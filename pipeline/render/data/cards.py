@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from pipeline.render.data.book import Book
+from pipeline.render.data.rules import in_python
 
 COLUMNS = (
     "gpu_id",
@@ -36,6 +37,13 @@ def share(book: Book) -> dict | None:
     low, high = (constants[name] for name in SHARE)
     titles = {s["source_id"]: s["title"] for s in book["source"]}
     return {"low": low["value"], "high": high["value"], "source": titles.get(low["source"], low["source"])}
+
+
+def under(book: Book, system: str, gpu: dict) -> int | None:
+    """What a card gives one program under a system, by tables/sql/capacity/system.sql; None where nobody can say: what is free is typed. A
+    release that does not know the share of Windows tells all cards as under Linux."""
+    constants = {c["constant_id"]: c["value"] for c in book["constant"]}
+    return in_python().system_bytes(gpu, system, constants) if "wddm_share" in constants else gpu["capacity_bytes"]
 
 
 def programs_of(book: Book, engine_id: str) -> list[str]:

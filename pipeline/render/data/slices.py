@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
+from pipeline.render import words
 from pipeline.render.data import limits
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.shapes import LEVEL
@@ -60,6 +61,8 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                 ]
                 for g in book.gpus
             ],
+            "optimizers": {o["optimizer_id"]: o["name"] for o in book["optimizer"]},
+            "kept": words.KEPT,
             "reasons": book.reasons,
             "components": COMPONENTS,
             "engines": [[e["engine_id"], e["name"]] for e in book["engine"]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.book.commands import GGUF_OF
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
-from pipeline.render.words import judge, tokens
+from pipeline.render.words import KEPT, judge, tokens
 
 # What the sentence speaks of: a phase, the formats in the order of preference, how it is named.
 ASKED = (
@@ -98,15 +98,23 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
             parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
         else:
             parts.append(f"{name} {'needs ' + where if where else f'needs more than {most}'}")
-    return "; ".join(parts) + ".", "; ".join(_exactly(name, scenario) for _phase, name, _where, scenario in facts) + "."
+    return "; ".join(parts) + ".", "; ".join(
+        _exactly(book, name, scenario) for _phase, name, _where, scenario in facts
+    ) + "."
 
 
-def _exactly(name: str, s: Scenario) -> str:
+def _exactly(book: Book, name: str, s: Scenario) -> str:
     """The scenario that a part of the sentence speaks of."""
     what = f"{name.removeprefix('in ')}: {s.dtype_id} on {s.engine_id}, {tokens(s.context_tokens)} tokens"
     if s.phase_id == "inference":
         return f"{what}, {s.sequences} sequence"
-    return f"{what}, micro-batch {s.sequences}, {s.optimizer_id}, checkpointing {s.checkpointing}"
+    return f"{what}, micro-batch {s.sequences}, {recipe(book, s)}"
+
+
+def recipe(book: Book, s: Scenario) -> str:
+    """How a training is done, in words: its optimizer, and what becomes of the activations."""
+    names = {o["optimizer_id"]: o["name"] for o in book["optimizer"]}
+    return f"{names.get(s.optimizer_id, s.optimizer_id)}, {KEPT.get(s.checkpointing, s.checkpointing)}"
 
 
 def _doubt(where: str | None) -> int:

@@ -17,6 +17,8 @@ class Compare:
     def __init__(self, cards: GpuPages) -> None:
         self.cards = cards
         self.figures = {gpu["gpu_id"]: cards.figures(gpu) for gpu in cards.book.gpus}
+        less = {gpu["gpu_id"]: cards.under_windows(gpu) for gpu in cards.book.gpus}
+        self.under_windows = {gpu_id: cards.figures(gpu) for gpu_id, gpu in less.items() if gpu}
         first = next(iter(self.figures.values()), [])
         self.labels = [(group, what) for group, what, _text in first]
 
@@ -25,10 +27,16 @@ class Compare:
         return _json({"labels": self.labels, "file": {gpu_id: i // TOGETHER for i, gpu_id in enumerate(self.figures)}})
 
     def files(self) -> dict[str, str]:
-        """`data/figures/<n>.json`: of some cards each one's texts in the order of the rows."""
+        """`data/figures/<n>.json`: of some cards each one's texts in the order of the rows, under Linux and, where they are others, Windows."""
         return {
-            f"figures/{n}.json": _json({gpu_id: [text for _group, _what, text in rows] for gpu_id, rows in some})
+            f"figures/{n}.json": _json({gpu_id: self._texts(gpu_id) for gpu_id, _rows in some})
             for n, some in enumerate(_batched(self.figures.items()))
+        }
+
+    def _texts(self, gpu_id: str) -> dict[str, list[str]]:
+        systems = {"linux": self.figures, "windows": self.under_windows}
+        return {
+            system: [text for _group, _what, text in rows[gpu_id]] for system, rows in systems.items() if gpu_id in rows
         }
 
     def body(self) -> str:

@@ -195,6 +195,9 @@ class GpuPages:
             root="../../",
             steps=_steps(gpu),
             answer=self._answer(gpu),
+            windows=self.under_windows(gpu),
+            windows_answer=self._answer(self.under_windows(gpu) or gpu),
+            has_desktop=cards.under(self.book, "desktop", gpu) is None,
             rows=[self._row(i, gpu, shown, far) for i in self.listed],
             columns=[self._head(s) for s, _place in shown],
             far=far and self._head(far),
@@ -228,6 +231,12 @@ class GpuPages:
                 )
             rows.append({"task": task, "cells": cells})
         return rows
+
+    def under_windows(self, gpu: dict) -> dict | None:
+        """The card as Windows leaves it; None where it leaves all. How much that is is a rough share of what the card is sold with."""
+        left = cards.under(self.book, "windows", gpu)
+        is_less = left is not None and left < gpu["capacity_bytes"]
+        return gpu | {"capacity_bytes": int(left), "capacity_basis": "imputed"} if is_less else None
 
     def figures(self, gpu: dict) -> list[tuple[str, str, str]]:
         """A card in rows of (group, what, text), the same rows for every card: what `compare` lays side by side."""

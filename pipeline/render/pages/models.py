@@ -23,7 +23,7 @@ from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
-from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, smallest_for_badge
+from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, recipe, smallest_for_badge
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
@@ -114,7 +114,7 @@ class ModelPages:
         organisation, _, name = model["model_id"].rpartition("/")
         bars = self._bars(number, inference) if known else []
         caption = f"{words.tokens(context)} tokens, one user" if context else ""
-        recipe = _recipe(training)
+        asked = _recipe(book, training)
         return self.page.render(
             model=model,
             root="../../../",
@@ -136,7 +136,7 @@ class ModelPages:
             context=context or self.wanted[0],
             length=length or self.wanted[1],
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
-            training=known and training and self._group(number, training, f"Training, {recipe}.", f"at {recipe}"),
+            training=known and training and self._group(number, training, f"Training, {asked}.", f"at {asked}"),
             engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]
             if known
             else [],
@@ -152,7 +152,7 @@ class ModelPages:
             reach=known and any(key[0] == "inference" for key in self._points(number)),
             far=known and training and any(key[0] != "inference" for key in self._points(number)),
             far_most=self.reach.training_end(number),
-            recipe=recipe.partition(", micro-batch")[2].partition(", ")[2],
+            recipe=recipe(book, training[0]) if training else "",
             relatives=self._relatives(number),
             page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/" if self.site_url else "",
             shape=(shape := self.shape(number)) and shape.name,
@@ -533,9 +533,8 @@ def _grouped(rows: list[dict]) -> dict[str, list[dict]]:
     return groups
 
 
-def _recipe(training: list[Scenario]) -> str:
+def _recipe(book: Book, training: list[Scenario]) -> str:
     if not training:
         return ""
     s = training[0]
-    kept = {"full": "full activation checkpointing", "none": "no activation checkpointing"}.get(s.checkpointing, "")
-    return f"{words.tokens(s.context_tokens)} tokens, micro-batch {s.sequences}, {s.optimizer_id}, {kept}"
+    return f"{words.tokens(s.context_tokens)} tokens, micro-batch {s.sequences}, {recipe(book, s)}"
