@@ -141,7 +141,7 @@ def write_far(tables: Path, site: Path, where: addresses.Addresses) -> None:
     """The file by which tables are joined over a network, of those whose address is known."""
     files = {name: tables / f"{name}.parquet" for name in PUBLISHED}
     told = {name: (file, where.whole_of_table(file)) for name, file in files.items() if file.exists()}
-    if where.site:
+    if where.site and told:
         path = site / "tables" / addresses.REMOTE
         path.parent.mkdir(exist_ok=True)
         same_bytes.write_remote(path, {name: (near, far) for name, (near, far) in told.items() if far})

@@ -264,6 +264,31 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     assert short.locator("[name=context_tokens]").input_value() == "512"
 
 
+def test_what_hears_is_asked_by_seconds(open_page, folder, site_url):
+    """Sound read at once takes more the longer it is; who reads windows takes the same, and the page says so."""
+    with released(folder) as connection:
+        asked = lambda model, n: connection.execute(  # noqa: E731
+            "SELECT total_bytes FROM footprint_of($1, audio_seconds := $2)", [model, n]
+        ).fetchone()[0]
+        once, longer, window = asked(MODELS[7], 30), asked(MODELS[7], 300), asked(MODELS[6], None)
+        assert longer > once and asked(MODELS[6], 300) is None
+    gib = lambda need: f"{need / 2**30:.2f} GiB"  # noqa: E731
+    for model, first, then in ((MODELS[7], once, longer), (MODELS[6], window, window)):
+        page = open_page(f"calculator/?model={model}")
+        seconds, answer = page.get_by_label("Audio, seconds"), page.locator("#calc .answer")
+        expect(answer).to_contain_text(gib(first))
+        assert seconds.input_value() == "30"
+        seconds.fill("300")
+        page.wait_for_url("**audio_seconds=300**")
+        expect(answer).to_contain_text(gib(then))
+        again = open_page(page.url.removeprefix(site_url))
+        assert again.get_by_label("Audio, seconds").input_value() == "300"
+        expect(again.locator("#calc .answer")).to_contain_text(gib(then))
+        windows = again.locator("#calculated .fine", has_text="a window of sound at a time")
+        assert windows.count() == (model == MODELS[6])
+    assert not open_page(f"calculator/?model={MODELS[0]}").get_by_label("Audio, seconds").is_visible()
+
+
 def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     page = open_page(f"calculator/?model={MODELS[4]}&gpu=rtx-4090")
     answer = page.locator("#calc .answer")

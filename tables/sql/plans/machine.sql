@@ -22,6 +22,14 @@
 -- pcie-rates, dgx-h100-network.
 -- Not covered: what workers hold of images and sound; the CPU's own power, cooling; disks that several share.
 
+-- the bus of a card by its generation: the newest that the generation has
+CREATE OR REPLACE MACRO host_link_gb_s(card, constants) AS CASE
+    WHEN card.vendor <> 'nvidia' THEN NULL
+    WHEN card.architecture IN ('hopper', 'blackwell', 'blackwell-rtx') THEN constants.pcie_5_gb_s
+    WHEN card.architecture IN ('ampere', 'ada') THEN constants.pcie_4_gb_s
+    ELSE constants.pcie_3_gb_s
+END;
+
 CREATE OR REPLACE MACRO cards_of_server(gpu_count, constants) AS least(gpu_count, constants.server_gpu_count);
 
 CREATE OR REPLACE MACRO training_cpu_count(gpu_count, constants) AS (cards_of_server(gpu_count, constants)

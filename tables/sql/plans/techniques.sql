@@ -18,14 +18,6 @@
 -- (4-bit weights that are unpacked, 8-bit states, scores that eager attention writes and reads); what cards send one
 -- another; the CPU's own update with offload. Null where the card has no such rate.
 
--- the bus of a card by its generation: the newest that the generation has
-CREATE OR REPLACE MACRO host_link_gb_s(card, constants) AS CASE
-    WHEN card.vendor <> 'nvidia' THEN NULL
-    WHEN card.architecture IN ('hopper', 'blackwell', 'blackwell-rtx') THEN constants.pcie_5_gb_s
-    WHEN card.architecture IN ('ampere', 'ada') THEN constants.pcie_4_gb_s
-    ELSE constants.pcie_3_gb_s
-END;
-
 CREATE OR REPLACE MACRO update_seconds(footprint, card, constants) AS
     iif(footprint.offload = 'none', (2 * footprint.optimizer_bytes + footprint.gradients_bytes
             + iif(footprint.phase_id IN ('lora', 'qlora'), footprint.adapters_bytes, footprint.weights_bytes))
