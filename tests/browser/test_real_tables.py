@@ -257,7 +257,7 @@ def test_what_nobody_chose_is_the_same_on_the_page_and_in_the_calculator(open_pa
     assert shown == {"checkpointing": "full", "context_tokens": "2048", "lora_rank": "16"}
     assert "default" not in page.locator("#calc form").inner_text()
     empty = page.locator("#calc :is(select, input):visible").evaluate_all(
-        "all => all.filter((e) => e.value === '' && !['gpu', 'free', 'program', 'data_mb'].includes(e.name)).map((e) => e.name)"
+        "all => all.filter((e) => e.value === '' && !['gpu', 'free', 'program', 'data_mb', 'data_millions'].includes(e.name)).map((e) => e.name)"
     )
     assert not empty
     short = open_page("calculator/?model=sentence-transformers/all-MiniLM-L6-v2")
@@ -272,7 +272,7 @@ def test_what_hears_is_asked_by_seconds(open_page, folder, site_url):
         ).fetchone()[0]
         once, longer, window = asked(MODELS[7], 30), asked(MODELS[7], 300), asked(MODELS[6], None)
         assert longer > once and asked(MODELS[6], 300) is None
-    gib = lambda need: f"{need / 2**30:.2f} GiB"  # noqa: E731
+    gib = lambda need: f"{need / 2**30:.2g} GiB"  # noqa: E731
     for model, first, then in ((MODELS[7], once, longer), (MODELS[6], window, window)):
         page = open_page(f"calculator/?model={model}")
         seconds, answer = page.get_by_label("Audio, seconds"), page.locator("#calc .answer")
@@ -454,7 +454,7 @@ def test_a_card_says_of_what_does_not_fit_how_many_layers_do(open_page, folder):
 
 @pytest.mark.parametrize("path", ["", "gpus/rtx-4090/"])
 def test_programs_that_run_llama_cpp_are_named_beside_it(open_page, path):
-    assert "LM Studio and Ollama" in open_page(path).locator("p.fine", has_text="llama.cpp").first.inner_text()
+    assert "LM Studio and Ollama" in open_page(path).locator("p.fine", has_text="llama.cpp").first.text_content()
 
 
 def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_page, browser):
