@@ -26,6 +26,7 @@ class Hand:
 
     def __init__(self, page):
         self.page, self.touched = page, 0
+        self.narrow = page.viewport_size["width"] < 960  # asked of the page it could be asked before its styles lie
 
     def choose(self, field, value, inside="#window"):
         self.touched += 1
@@ -41,19 +42,16 @@ class Hand:
 
     def open(self, name):
         """One of the five ways that lead on, which a phone keeps in a drawer."""
-        drawer = self.page.locator(".md-header__button[for=__drawer]")
-        if drawer.is_visible():
-            self.click(drawer)
-        place = ".md-nav--primary" if drawer.is_visible() else ".md-tabs"
+        if self.narrow:
+            self.click(self.page.locator(".md-header__button[for=__drawer]"))
+        place = ".md-nav--primary" if self.narrow else ".md-tabs"
         self.click(self.page.locator(place).get_by_role("link", name=name).first)
 
     def search(self, text):
         """Of the header: type and press Enter."""
         self.touched += 1
-        opener = self.page.locator(".md-header__button[for=__search]")
-        (
-            opener if opener.is_visible() else self.page.locator(".md-search__input")
-        ).click()  # a phone has a glass instead of the field
+        glass, field = ".md-header__button[for=__search]", ".md-search__input"
+        self.page.locator(glass if self.narrow else field).click()  # a phone has a glass instead of the field
         self.page.locator(".md-search__input").press_sequentially(text)
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector("article.model")
