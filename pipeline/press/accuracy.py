@@ -43,9 +43,13 @@ _WORKSPACE = (
 )
 # Versions that hand the cache over as tuples keep the old one while a step makes the new one.
 _OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
+_ALLOCATED = f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
-    "allocated": f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
+    "allocated": _ALLOCATED,
+    # summed over two and three cards, each of which has the activations of a layer at some time
+    "allocated_on_two": f"{_ALLOCATED} + f.activations_bytes",
+    "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
@@ -212,7 +216,7 @@ SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context
 FROM measured_scenario WHERE reason IS NULL
 UNION ALL
 SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
-FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compared_with = 'allocated'
+FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND starts_with(compared_with, 'allocated')
 """
 
 _PREDICTIONS = """
@@ -253,6 +257,7 @@ WITH peak AS (
         value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
+        AND NOT starts_with(compared_with, 'allocated_on_')
 ),
 judged AS (
     SELECT measured_id, count(*) AS verdicts,
