@@ -268,7 +268,7 @@ FACTS = _tables(
         "objective",
         "What training on preferences holds beside the step of its rows: the reference, and its logits. One without numbers has a reason.",
         "objective_id",
-        "objective_id name rows_each bytes_per_logit? holds_for? unknown_reason? note? source",
+        "objective_id name rows_each has_reference bytes_per_logit? program_id program_version sequences holds_for? unknown_reason? note? source",
     ),
     _table(
         "draft_rule",

@@ -34,6 +34,8 @@ _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
     "generated_tokens", "gradient_accumulation", "reduce_bucket_elements",
 )  # fmt: skip
+# how a word of reading.csv becomes a share or a flag
+_AS = {pl.Float64: float, pl.Boolean: "true".__eq__}
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.
 _RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id})::BIGINT"
@@ -114,7 +116,9 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             continue
         if match := rule["pattern"].fullmatch(words[rule["column_name"]]):
             value = match.expand(rule["as_value"])
-            found[field] = math.prod(map(int, value.split("*"))) if field in _NUMBERS else value
+            if field in _NUMBERS:
+                value = math.prod(map(int, value.split("*")))
+            found[field] = _AS.get(TYPES.get(field), str)(value) if field not in _NUMBERS else value
     return found
 
 
@@ -136,6 +140,7 @@ def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     row["ema"], row["optimizer_rank"] = (False, 128) if trains else (None, None)
     row["adapter"] = (row["adapter"] or "lora") if adapts else None
     row["lora_rank"] = (row["lora_rank"] or 16) if adapts else None
+    row["trains_embeddings"] = bool(row["trains_embeddings"]) if adapts else None
     if adapts and row["lora_targets"] is None:
         row["reason"] = row["reason"] or "the adapters' targets are not attention or all linear layers"
         row["lora_targets"] = "all-linear"

@@ -79,7 +79,10 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
     assert row["total_bytes"] is None and row["holds_for"] is None
-    assert row["unknown_reason"] == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.31)"
+    assert (
+        row["unknown_reason"]
+        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.31)"
+    )
 
 
 def test_which_engine_a_version_starts_by_itself_decides(footprint_of, book):

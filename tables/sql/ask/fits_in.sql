@@ -74,7 +74,7 @@ fit_line AS (
                 checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema,
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
-                expandable_segments, program, program_version) AS points
+                expandable_segments, trains_embeddings, program, program_version) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
