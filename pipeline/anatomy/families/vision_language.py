@@ -188,9 +188,8 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
     alone = plan.text_alone or is_text_only(fields)  # a class of the language model alone reads its config alone
-    tied = fields.flag("tie_word_embeddings", default=plan.ties) and not alone
-    if (plan.text_ties or alone) and not tied:
-        tied = inner.flag("tie_word_embeddings")
+    tied, text_tied = fields.flag("tie_word_embeddings", default=plan.ties), inner.flag("tie_word_embeddings")
+    tied = (tied and not alone) or (text_tied and (plan.text_ties or alone))
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
     return reader(inner.but(head))
