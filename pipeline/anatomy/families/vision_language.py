@@ -72,6 +72,7 @@ class Plan:
     text_names: tuple[str, ...] = ("text_config",)
     newline: bool = False  # one learned vector that ends a row of patches
     towers: int = 1  # the same again, for video
+    own_head: bool = False  # a head that is not tied has the sizes that stand beside the nested configs
 
 
 # Towers whose class the parent chooses by the nested model_type; every other parent builds its own class whatever it says.
@@ -118,6 +119,7 @@ PLANS = {
     "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
     "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, ties=True),
     "hunyuan_vl": Plan("hunyuan_vl_vision", "hunyuan_vl_text", ties=True, text_ties=True),
+    "ovis2": Plan("ovis2_vision", "qwen2", p.ovis2, ties=True, own_head=True),
     "fuyu": Plan("fuyu_patches", "persimmon"),
     "phi3_v": Plan("phi3_clip", "phi3", p.phi3),
 }
@@ -127,6 +129,9 @@ PLANS = {
 def read_vision_language(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     text = language_model(fields, plan)
+    if plan.own_head:
+        sizes = {"out_features": fields.size("vocab_size"), "in_features": fields.size("hidden_size")}
+        text = replace(text, tensors=tuple(replace(t, **sizes) if t.role == "head" else t for t in text.tensors))
     if is_text_only(fields):
         leave_parts(fields.config)
         return add_parts(fields, text, [])
