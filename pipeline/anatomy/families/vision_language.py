@@ -31,6 +31,7 @@ MAY_BE_SILENT = frozenset(
         "gemma",
         "gemma2",
         "gemma3_text",
+        "gemma3n_text",
         "gemma4_text",
         "gemma4_unified_text",
         "qwen2_vl_text",
