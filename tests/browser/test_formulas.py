@@ -25,7 +25,7 @@ TRAINING = (
     "optimizer_id", "checkpointing", "precision", "loss", "gradient_accumulation", "ema", "optimizer_rank", "reduce_bucket_elements",
     "expandable_segments",
 )  # fmt: skip
-ADAPTERS = ("lora_rank", "lora_targets", "lora_dropout")
+ADAPTERS = ("lora_rank", "lora_targets", "lora_dropout", "trains_embeddings")
 FOREIGN = {
     "inference": (*TRAINING, *ADAPTERS),
     "pretrain": ("kv_dtype_id", *ADAPTERS),
@@ -68,6 +68,7 @@ def scenarios(book, count, seed=20):
             "lora_rank": maybe([4, 64]),
             "lora_targets": maybe(["attention", "query-value", "all-linear", "experts", "attention-experts"]),
             "lora_dropout": maybe([0.0, 0.05]) if dice.random() < 0.3 else None,
+            "trains_embeddings": maybe([True, False]) if dice.random() < 0.3 else None,
             "adapter": maybe(["lora", "rslora", "dora"]) if phase in ("lora", "qlora") else None,
             "loss": maybe(["full", "chunked", "fused"]),
             "gradient_accumulation": maybe([1, 4]),
@@ -212,5 +213,5 @@ def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
     )
     page.close()
     assert programs[0] == ["", "none in particular"] and ["lm-studio", "LM Studio"] in programs
-    assert ["0.28", "vLLM 0.26 to 0.28"] in versions and shown == [False, True]
+    assert ["0.31", "vLLM 0.20 to 0.31"] in versions and shown == [False, True]
     assert len({program for program, _name in programs}) == len(programs)

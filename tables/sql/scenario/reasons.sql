@@ -94,6 +94,17 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
 END;
 
 -- Optimizer, loss, precision and checkpointing.
+-- Copies of embedding and head beside adapters.
+CREATE OR REPLACE MACRO saved_reason(model, scenario, optimizer) AS CASE
+    WHEN NOT coalesce(scenario.trains_embeddings, false) THEN NULL
+    WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' OR scenario.loss <> 'full'
+        OR scenario.offloads_checkpoints OR optimizer.state_form <> 'elementwise'
+        THEN 'trains_embeddings is counted on one GPU alone, with loss := full, offload := none and AdamW, SGD or Lion '
+            || 'in 32 or 16 bits'
+    WHEN model.output_elements = 0
+        THEN 'trains_embeddings: the head of this model is its embedding, and what peft keeps of both was not counted'
+END;
+
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
         || scenario.optimizer_id
@@ -172,7 +183,8 @@ END;
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
-    adapter_reason(model, dtype, scenario), recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
+    adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
+    recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
     unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
