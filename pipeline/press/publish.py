@@ -21,11 +21,11 @@ from pathlib import Path
 
 from pipeline import ROOT, render
 from pipeline.base.progress import Progress, step
+from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build, changes, checks, digest, gates, manifest, output, same_bytes
 from pipeline.press.output import PublishError
-from pipeline.press.packs import Packs
 from pipeline.render import addresses
 
 __all__ = ["PublishError", "Published", "alone", "publish"]

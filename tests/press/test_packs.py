@@ -9,9 +9,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from pipeline.book import packs
 from pipeline.book.facts import read_facts
-from pipeline.press import lookup, packs
-from pipeline.press.packs import Packs
+from pipeline.book.packs import Packs
+from pipeline.press import lookup
 
 # small, of several kinds: few formats fit, so that a question is answered soon
 MODELS = ["Qwen/Qwen3-0.6B", "BAAI/bge-m3", "openai-community/gpt2", "google/gemma-3-270m"]

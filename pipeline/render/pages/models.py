@@ -13,10 +13,12 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.book.commands import GGUF_OF
+from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, works
 from pipeline.render.data.book import PARTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
+from pipeline.render.data.kept import Kept, contents
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.support import Support
 from pipeline.render.draw import plot
@@ -36,8 +38,8 @@ OLDER = 12  # months that a sibling of a model's own time may be older
 class ModelPages:
     """Holds what all model pages share, so that a page costs only its own rows."""
 
-    def __init__(self, book: Book, site_url: str = "") -> None:
-        self.book, self.site_url = book, site_url
+    def __init__(self, book: Book, site_url: str = "", packs: Packs | None = None) -> None:
+        self.book, self.site_url, self.packs = book, site_url, packs
         self._answered: tuple[int, tuple[str, str]] = (-1, ("", ""))
         self._shaped: tuple[int, shapes.Shape | None] = (-1, None)
         env = environment(book)
@@ -67,6 +69,13 @@ class ModelPages:
         return Calculator(self.book.folder)
 
     @cached_property
+    def kept(self) -> Kept:
+        """What was worked out before, by what it is made of: of tables without formulas nobody can tell."""
+        found = contents(self.book.folder / "almanac.duckdb")
+        shared = [self.book.openings, self.book.counts, reach.capacities(self.book)]
+        return Kept(found, shared, self.packs if found else None)
+
+    @cached_property
     def leaders(self) -> list[int]:
         """For each model the place of the one that it is a copy, quantisation or fine-tune of, or its own."""
         return works.leaders(self.book.models, lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
@@ -81,7 +90,7 @@ class ModelPages:
             "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
-        } | reach.read(book, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+        } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`."""
