@@ -29,7 +29,7 @@ PROGRAM = """
             (folder / f"part{number}.csv").write_text(content * 100)
         (folder / "almanac.duckdb").write_text(content)
         return {"model": 1}
-    def render(tables, site, progress):
+    def render(tables, site, progress, packs=None):
         (site / "assets" / "almanac").mkdir(parents=True)
         for number in range(100):
             (site / f"page{number}.html").write_text(content + (tables / "almanac.duckdb").read_text())

@@ -93,7 +93,7 @@ class Kept:
 
 
 def hashed(*parts: object) -> str:
-    texts = (json.dumps(part, separators=(",", ":"), sort_keys=True) for part in parts)
+    texts = (json.dumps(part, separators=(",", ":"), sort_keys=True, default=str) for part in parts)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 

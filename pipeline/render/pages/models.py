@@ -72,7 +72,9 @@ class ModelPages:
     def kept(self) -> Kept:
         """What was worked out before, by what it is made of: of tables without formulas nobody can tell."""
         found = contents(self.book.folder / "almanac.duckdb")
-        shared = [self.book.openings, self.book.counts, reach.capacities(self.book)]
+        book = self.book
+        scenarios = [list(s.__dict__.values()) for s in book.scenarios]
+        shared = [book.openings, book.counts, book.counts_of, scenarios, reach.capacities(book)]
         return Kept(found, shared, self.packs if found else None)
 
     @cached_property
@@ -91,6 +93,30 @@ class ModelPages:
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+
+    def made_of(self, number: int) -> tuple[str, list]:
+        """The model, and all that its page and files are made of beside the content of its numbers: its own rows, and what of other models
+        stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
+        model = self.book.models[number]
+        name = model["model_id"]
+        held = [self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "formulas")]
+        return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
+
+    def beside(self, number: int) -> dict[str, object]:
+        """What of other models stands on a page."""
+        model = self.book.models[number]
+        name = model["model_id"]
+        return {
+            "path": self.paths[name],
+            "base_path": self.paths.get(model["base_model_id"]),
+            "files": self._files(name),
+            "is_organised": self.sizes[self.paths[name].partition("/")[0]] >= LISTED,
+            "is_led": self.leaders[number] != number,
+            "made_of": self._made_of(number),
+            "smaller": self.smaller(number),
+            "relatives": self._relatives(number),
+            "repositories": self.commands.repositories(number),
+        }
 
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`."""
