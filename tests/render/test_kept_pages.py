@@ -55,6 +55,7 @@ def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, m
     told, base = pages.beside(number), pages.book.models[number]["base_model_id"]
     alone = ModelPages(pages.book, SITE)
     alone.__dict__ |= {"held": {what: {name: of[name]} if name in of else {} for what, of in pages.held.items()}}
+    alone.__dict__ |= {"bests": {name: pages.bests[name]} if name in pages.bests else {}}
     alone.__dict__ |= {"calculator": pages.calculator, "leaders": {number: -1 if told["is_led"] else number}}
     alone.paths = {name: told["path"], base: told["base_path"]}
     alone.sizes = Counter({told["path"].partition("/")[0]: room.LISTED if told["is_organised"] else 0})

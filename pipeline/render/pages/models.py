@@ -121,13 +121,14 @@ class ModelPages:
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`."""
         ids = [self.book.models[n]["model_id"] for n in numbers]
-        held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in self.held.items()}
+        all_held = self.held | {"bests": self.bests}
+        held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in all_held.items()}
         return numbers, self.book.part(numbers).tobytes(), held
 
     def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
         """From now on these are the models whose pages can be written."""
         self.book.first, self.book.array, self._shaped = numbers.start, array("f", totals), (-1, None)
-        self.held = held
+        self.held, self.bests = held, held["bests"]
 
     def _files(self, model_id: str) -> list[dict]:
         """The single files of a repository, each with the page of the model that it is a copy of."""
@@ -332,11 +333,33 @@ class ModelPages:
 
     def verdicts(self, number: int, gpus: list[dict]) -> list[tuple[str, Best]]:
         """By card what it does with a model."""
-        if not self.by_card.formats(number):
-            return []
+        found = self.bests.get(self.book.models[number]["model_id"])
+        return [(g["gpu_id"], found[self.card_places[g["gpu_id"]]]) for g in gpus] if found else []
+
+    @cached_property
+    def card_places(self) -> dict[str, int]:
+        return {g["gpu_id"]: place for place, g in enumerate(self.book.gpus)}
+
+    @cached_property
+    def bests(self) -> dict[str, list[Best]]:
+        """By model what each card does with it, in the order of the cards; none of models without limits."""
+        place = {m["model_id"]: number for number, m in enumerate(self.book.models)}
+        own = {
+            name: [self.book.models[number]["stored_format"], self.book.models[number]["max_context_tokens"]]
+            for name, number in place.items()
+            if self.by_card.formats(number)
+        }
+        make = lambda names: {name: self._cards_of(place[name]) for name in names}  # noqa: E731
+        told: dict[int, list[Best]] = {}  # models of one content have one list
+        found = self.kept.by_content("bests", list(own), make, own)
+        for rows in found.values():
+            if id(rows) not in told:
+                told[id(rows)] = [Best(*row) for row in rows]
+        return {name: told[id(rows)] for name, rows in found.items()}
+
+    def _cards_of(self, number: int) -> list[Best]:
         context = self._opening(self.book.models[number])[0] or self.wanted[0]
-        inference = self._shown(number)[0]
-        return [(g["gpu_id"], self.by_card.best(number, g, inference, context)) for g in gpus]
+        return self.by_card.all_best(number, self.book.gpus, self._shown(number)[0], context)
 
     def _badge(self, number: int) -> tuple[str | None, bool]:
         """What the badge of memory says."""
