@@ -84,6 +84,9 @@ def _limits(
     cards = ", ".join(
         f"{limit.format(capacity=capacity)}::BIGINT AS {_name(gpu)}" for gpu, capacity in capacities.items()
     )
+    if known.is_empty():  # planning takes as long as thousands of answers
+        names = dict.fromkeys(WHO, pl.String) | {other: pl.Int64} | dict.fromkeys(capacities, pl.Int64)
+        return pl.DataFrame(schema=names)
     query = f"""
         SELECT {", ".join((*WHO, other))}, {cards}
         FROM (
