@@ -15,10 +15,10 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline.book.packs import Packs
 from pipeline.book.schema import ENUMS, PUBLISHED
 from pipeline.press import blocks
 from pipeline.press.blocks import Block, Cut
-from pipeline.press.packs import Packs
 from pipeline.render.data.column_words import chain
 from pipeline.render.data.rules import in_columns
 
