@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.book.packs import Packs
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build
-from pipeline.press.packs import Packs
 from tests.once import bundled_snapshot
 
 LAYERS = "num_hidden_layers"

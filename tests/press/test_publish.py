@@ -32,7 +32,7 @@ def stages(monkeypatch, tmp_path):
         (folder / "almanac.duckdb").write_text("tables")
         return {"model": 1}
 
-    def render(tables, site, progress):
+    def render(tables, site, progress, packs=None):
         ran.append("site")
         assert (tables / "almanac.duckdb").exists()
         (site / "index.html").write_text("site")

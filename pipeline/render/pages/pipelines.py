@@ -28,24 +28,36 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name IN ('pipeline_of', 'pipeline_stages')"
         if len(connection.execute(query).fetchall()) < 2:
             return {}
-        return {
-            model: {
-                "parts": _rows(connection, "pipeline_stages", model, plainly),
-                "placements": _rows(connection, "pipeline_of", model, plainly),
-            }
-            for model in models
+        asked = (("parts", "pipeline_stages"), ("placements", "pipeline_of"))
+        rows = {name: _rows(connection, macro, models, plainly) for name, macro in asked}
+    return {
+        model: {
+            "parts": sorted(rows["parts"].get(model, ()), key=lambda row: row["pipeline_part"]),
+            "placements": sorted(
+                rows["placements"].get(model, ()), key=lambda row: list(PLACED).index(row["placement"])
+            ),
         }
+        for model in models
+    }
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, macro: str, model: str, plainly: Callable[[str], str]) -> list[dict]:
-    query = f"FROM {macro}($model, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS})"
-    result = connection.execute(query, {"model": model})
-    names = [column[0] for column in result.description]
-    rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-    for row in rows:
+def _rows(
+    connection: duckdb.DuckDBPyConnection, macro: str, models: list[str], plainly: Callable[[str], str]
+) -> dict[str, list[dict]]:
+    """Of all models in one question: that is planned anew each time it is asked, which takes longer than the answers."""
+    result = connection.execute(
+        f"SELECT asked.model_id, told.* FROM (SELECT unnest($models::VARCHAR[]) AS model_id) AS asked, "
+        f"{macro}(asked.model_id, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS}) AS told",
+        {"models": models},
+    )
+    names = [column[0] for column in result.description][1:]
+    found: dict[str, list[dict]] = {model: [] for model in models}
+    for model, *values in result.fetchall():
+        row = dict(zip(names, values, strict=True))
         if row.get("unknown_reason"):
             row["unknown_reason"] = plainly(row["unknown_reason"])
-    return rows
+        found[model].append(row)
+    return found
 
 
 def told(pipeline: dict | None) -> dict | None:

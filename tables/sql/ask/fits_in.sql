@@ -49,7 +49,7 @@ fit_asked AS MATERIALIZED (
             ladder_contexts(model, constants)),
             lambda place: with_limits AND place <= coalesce(asked.max_context_tokens, model.max_context_tokens,
                 1048576)) AS places
-    FROM with_program_in('fit_said', is_plain := is_plain) AS asked
+    FROM with_program_in('fit_said', is_plain) AS asked
     LEFT JOIN model_name AS named ON named.name = lower(asked.model_id)
     LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id)
     CROSS JOIN constants_row
