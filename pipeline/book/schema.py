@@ -440,7 +440,7 @@ PUBLISHED = _tables(
         "model_id component",
         "model_id component reader grid hidden_size width is_gated activation hidden_tensors rotary_tensors input_elements "
         "table_elements kept_elements output_elements stem_elements square_elements class_tokens tokens_each pixels_each "
-        "default_pixels max_tiles text_tokens_each merged_tokens max_side_pixels processor_id?",
+        "default_pixels max_tiles text_tokens_each samples_each merged_tokens max_side_pixels processor_id?",
     ),
     _table(
         "component",

@@ -33,6 +33,7 @@ from pipeline.anatomy.towers.tiles import cut, llama4, mllama, tiled
 from pipeline.anatomy.towers.timm import pictures
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
 
+SAMPLES = 320  # of one of Whisper's positions: two frames of ten milliseconds
 CLAP_SAMPLE = 1001 * 64  # frames of a clip of ten seconds, and their mel bins
 
 
@@ -78,6 +79,21 @@ def whisper(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     named = fields.text("activation_function")
     facts = {"tokens_each": each, "output_elements": shape.hidden, "input_elements": 2 * bins}
     return [plain(anatomy, "encoder", named, reader="cross-attention", stem_elements=4 * shape.hidden, **facts)]
+
+
+def windows(text_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:
+    """Whisper's encoder before a language model: windows of thirty seconds, each so many tokens of the prompt."""
+
+    def rule(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = nested(fields, "audio_config").filled()
+        shape, each = shape_of(anatomy, "audio"), inner.count("max_source_positions")
+        facts = {"grid": "tiles", "tokens_each": each, "text_tokens_each": text_tokens, "samples_each": each * SAMPLES}
+        facts |= {"input_elements": 2 * inner.count("num_mel_bins"), "stem_elements": 4 * shape.hidden}
+        facts["output_elements"] = -(-text_tokens * anatomy.hidden_size // each)
+        named = inner.text("activation_function", default=None) or inner.text("hidden_act") or "gelu"
+        return [plain(anatomy, "audio", named, **facts)]
+
+    return rule
 
 
 def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
@@ -158,6 +174,7 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "blip": blip,
     "vision-encoder-decoder": read_by_decoder,
     "whisper": whisper,
+    "voxtral": windows(375),
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
     "clap": spectrogram,
     "timm_wrapper": pictures,
