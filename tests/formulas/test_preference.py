@@ -1,4 +1,4 @@
-"""Training on preferences: DPO, ORPO and KTO against TRL's own loss on fake tensors, and reasons for what is not counted."""
+"""Training on preferences: DPO, ORPO, KTO and GRPO against TRL's own loss on fake tensors, and reasons for what is not counted."""
 
 import csv
 from pathlib import Path
@@ -33,6 +33,7 @@ def test_an_objective_is_what_trl_holds(preference_of, counted):
     """Within 0.3 % for adapters, whose peak is the loss; an upper bound, at most 2 % over, where all weights are trained."""
     said = {name: counted[name] for name in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if counted[name]}
     said |= {name: int(counted[name]) for name in ("context_tokens", "lora_rank") if counted[name]}
+    said |= {"lora_dropout": 0} if counted["lora_rank"] else {}
     row = preference_of(counted["objective_id"], counted["model"], sequences=int(counted["pairs"]), **said)
     error = (row["total_bytes"] - row["overhead_bytes"]) / int(counted["peak_bytes"]) - 1
     assert -0.003 < error < (0.003 if counted["lora_rank"] else 0.02)
@@ -70,6 +71,9 @@ def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
     dpo, orpo, kto = (preference_of(name, **asked) for name in ("dpo", "orpo", "kto"))
     assert orpo["reference_bytes"] == 0 and kto["reference_bytes"] == dpo["reference_bytes"] > 0
     assert dpo["total_bytes"] - orpo["total_bytes"] == dpo["reference_bytes"]
+    grpo = preference_of("grpo", **asked)
+    assert grpo["reference_bytes"] == 0 and grpo["holds_for"].endswith("generating with Transformers")
+    assert preference_of("grpo", phase_id="lora")["lora_dropout"] == 0.05
     assert kto["activations_bytes"] < 0.6 * dpo["activations_bytes"] and kto["sequences"] == 2
 
 

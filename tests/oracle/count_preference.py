@@ -1,10 +1,11 @@
-"""Counts what a step of TRL's DPO, ORPO or KTO holds at its peak: the truth that preference_of is held to.
+"""Counts what a step of TRL's DPO, ORPO, KTO or GRPO holds at its peak: the truth that preference_of is held to.
 
     pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl
     python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet
 
-The loss is TRL's own text (DPOTrainer._compute_loss, get_batch_loss_metrics of its ORPO and KTO, and what they call), taken out of its files:
-the package itself asks for data sets and more. Of KTO's rows one half is desired and one is not. Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
+The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, and what they call), taken out of its files:
+the package itself asks for data sets and more. Of KTO's rows one half is desired and one is not; of GRPO's all but the
+first token are of a completion, and there is no divergence (beta 0). Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
 (convert_outputs_to_fp32), which is done here too; every token counts as one of a completion, so that a mask takes all rows. The peak is
 that of the second step in bytes of live storage.
 """
@@ -71,9 +72,9 @@ def methods(trl: Path, path: str, names: set[str], trainer) -> dict:
     space = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "is_torch_xla_available": lambda: False}
     functions(trl / "trainer" / "utils.py", {"selective_log_softmax"}, space)
     functions(trl / path, names, space)
-    for name in names - {"get_batch_logps", "log1mexp"}:
-        setattr(trainer, name, types.MethodType(space[name], trainer))
-    trainer.get_batch_logps = space["get_batch_logps"]
+    for name in names - {"log1mexp"}:
+        # (get_batch_logps is static)
+        setattr(trainer, name, space[name] if name == "get_batch_logps" else types.MethodType(space[name], trainer))
     return space
 
 
@@ -108,7 +109,32 @@ def kto(trl: Path, trainer, has_adapters: bool, rows: int):
     return loss
 
 
-OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1)}
+def grpo(trl: Path, trainer, _has_adapters: bool, rows: int):
+    import inspect
+
+    import torch
+
+    names = {"_get_per_token_logps_and_entropies", "_compute_loss"}
+    space = methods(trl, "trainer/grpo_trainer.py", names, trainer)
+    functions(trl / "trainer" / "utils.py", {"entropy_from_logits"}, space)
+    space["nanmin"] = space["nanmax"] = lambda tensor: tensor.amax()
+    trainer.model_kwarg_keys = inspect.signature(trainer.model.forward).parameters.keys()
+    # defaults of its config
+    trainer.temperature, trainer.top_entropy_quantile, trainer.off_policy_mask_threshold = 1.0, 1.0, None
+    trainer.importance_sampling_level, trainer.loss_type, trainer.beta, trainer.use_vllm = "token", "dapo", 0.0, False
+    trainer.epsilon_low, trainer.epsilon_high, trainer.args.delta = 0.2, 0.2, None
+    trainer.accelerator.num_processes = 1
+
+    def loss(model, ids, mask):
+        inputs = {f"{part}_{kind}": of[:, begin:end] for kind, of in (("ids", ids), ("mask", mask))
+            for part, begin, end in (("prompt", 0, 1), ("completion", 1, None))}  # fmt: skip
+        inputs |= {"advantages": torch.zeros(rows, device="cuda"), "num_items_in_batch": torch.ones((), device="cuda")}
+        return trainer._compute_loss(model, inputs)
+
+    return loss
+
+
+OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1), "grpo": (grpo, 1)}
 
 
 def wrapped(model) -> None:
@@ -161,7 +187,7 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
     fake_cuda.install()
     live_storage.install_attention()
     model, reference = count_training.build(model_row, row), None
-    if not row["lora_rank"] and row["objective_id"] != "orpo":
+    if not row["lora_rank"] and row["objective_id"] in ("dpo", "kto"):
         reference = count_training.build(model_row, row | {"checkpointing": "none"}).eval()
     trainer = types.SimpleNamespace(
         model=model, ref_model=reference, ld_alpha=None, precompute_ref_logps=False, f_divergence_type="reverse_kl", loss_types=["sigmoid"],

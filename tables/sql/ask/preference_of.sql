@@ -1,4 +1,4 @@
--- Training on preferences: DPO, ORPO and KTO as TRL does them, over any training that footprint_of takes.
+-- Training on preferences: DPO, ORPO, KTO and GRPO as TRL does them, over any training that footprint_of takes.
 --
 --   rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs, of KTO answers
 --   reference    = the weights again where they are trained and it has one; adapters are switched off for it
@@ -6,7 +6,7 @@
 --                  + rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak)
 --
 -- preference_of('dpo', 'Qwen/Qwen3-8B', phase_id := 'lora', ...): what the question does not say is the default of the
--- row's program (TRL 1.0: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off, as TRL sets it.
+-- row's program (TRL 1.0: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off where TRL has it off.
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
 -- Units: bytes per GPU. Source: objective, each row with its own; held to TRL's own loss on fake tensors
@@ -42,7 +42,8 @@ preference_asked AS (
         iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)) AS program,
         iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version,
             rule.program_version) AS program_version,
-        iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout, 0), said.lora_dropout) AS lora_dropout)
+        iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
+            iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout) AS lora_dropout)
     FROM preference_said AS said CROSS JOIN wished
     LEFT JOIN objective AS rule ON rule.objective_id = wished.objective_asked
 ),
