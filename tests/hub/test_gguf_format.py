@@ -188,6 +188,19 @@ def test_a_file_is_asked_for_in_growing_parts_until_its_header_ends():
     assert len(asked) == 1
 
 
+def test_a_header_that_never_ends_is_asked_for_in_four_parts():
+    begins, asked = header([pair("tokenizer.all", STRING, struct.pack("<Q", 64 * 2**20))]), []
+
+    def part(start: int, stop: int) -> tuple[bytes, None]:
+        asked.append((start, stop))
+        return (begins + bytes(stop))[start:stop], None
+
+    with pytest.raises(Malformed, match="does not end in 67,108,864 bytes"):
+        gguf.read_header(part)
+    ends = [size * 2**20 for size in (1, 6, 24, 64)]
+    assert asked == list(zip([0, *ends], ends, strict=False))
+
+
 def test_elements_are_counted_by_type_up_to_a_bound():
     assert gguf.elements_by_type([("b", "Q6_K", [2, 3]), ("a", "F32", [LARGEST_TOTAL - 6])]) == {
         "F32": LARGEST_TOTAL - 6,
