@@ -117,7 +117,7 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
 def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, folder, width):
     page = open_page("?gpu=rtx-3060-12gb&want=video&frames=33", width=width)
     expect(page.locator("#window .answer")).to_contain_text("1 model makes a video of 33 frames of 832 × 480 pixels")
-    row = page.locator("#window tbody:not(.misses) tr")
+    row, misses = page.locator("#window tbody:not(.misses) tr"), page.locator("#window tbody.misses tr")
     asked = "width := 832, height := 480, frames := 33, is_tiled := true"
     with released(folder) as connection:
         query = f"SELECT total_bytes FROM pipeline_of($1, {asked}) WHERE placement = 'sequential'"
@@ -312,7 +312,9 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     page = open_page(f"calculator/?model={MODELS[3]}")
     answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown at 1,024 × 1,024 pixels: ") and "tokens" not in answer
-    page = open_page(f"calculator/?model={MODELS[5]}&gpu=rtx-4090&width=832&height=480&frames=81&is_tiled=true&denoiser_dtype_id=nf4")
+    page = open_page(
+        f"calculator/?model={MODELS[5]}&gpu=rtx-4090&width=832&height=480&frames=81&is_tiled=true&denoiser_dtype_id=nf4"
+    )
     answer = page.locator("#calc .answer")
     expect(answer).to_contain_text("Fits on RTX 4090")
     query = page.locator("#calculated code").inner_text()

@@ -68,12 +68,12 @@ CREATE OR REPLACE MACRO decoded_frames(part, asked) AS
     part.first_frames + (asked.frames - 1) // part.token_frames * part.token_frames;
 CREATE OR REPLACE MACRO decoded_at_once(part, asked) AS
     iif(part.frames_at_once = 0, decoded_frames(part, asked), least(decoded_frames(part, asked), part.frames_at_once));
-CREATE OR REPLACE MACRO decoded_pixels(part, asked) AS iif(is_cut(part, asked),
-    least(asked.width, part.tile_width)::DOUBLE * least(asked.height, part.tile_height),
-    asked.width::DOUBLE * asked.height);
 -- (tiles that are done wait for the others, and are put together at the end)
 CREATE OR REPLACE MACRO is_cut(part, asked) AS asked.is_tiled AND part.tile_width > 0
     AND (asked.width > part.tile_width OR asked.height > part.tile_height);
+CREATE OR REPLACE MACRO decoded_pixels(part, asked) AS iif(is_cut(part, asked),
+    least(asked.width, part.tile_width)::DOUBLE * least(asked.height, part.tile_height),
+    asked.width::DOUBLE * asked.height);
 CREATE OR REPLACE MACRO result_elements(part, asked, tensors) AS
     asked.width::DOUBLE * asked.height * decoded_frames(part, asked) * tensors;
 CREATE OR REPLACE MACRO decode_activations(part, asked, bytes_each) AS bytes_each * asked.images * greatest(
