@@ -12,13 +12,13 @@ from pipeline.book import commands as pasted
 from pipeline.book.wishes import Wish
 
 from .almanac import Almanac, Row
-from .helps import _stages, commands_of, helps_of, smaller_of
+from .helps import commands_of, has_stages, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN
 from .question import INFERENCE, Card, Model, Use
 from .scenarios import (
-    _BEST,
     SMALL_CACHE,
     USUAL,
+    VERDICTS,
     answered,
     best_of,
     card_told,
@@ -37,7 +37,7 @@ _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, con
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = False) -> dict[str, Any]:
     """What of a model fits a card, in which formats and how far, and what helps where it does not."""
-    if model.row["pipeline_tag"] not in pasted.TALKING and _stages(almanac, model):
+    if model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model):
         return _pipeline_fits(almanac, model, card, use)
     counts = [card.count] if card.is_count_said else sorted({1, card.count})
     main = formats_of(almanac, model, card, use, every=every)
@@ -170,7 +170,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
     else:
         rows = almanac.rows("FROM pipeline_fits_on($gpu, $model)", {"gpu": card.gpu_id, "model": model.model_id})
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
-    verdict = next((v for v in _BEST if any(row["verdict"] == v for row in rows)), None)
+    verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
         "model": model.shown,
         "card": card_told(card, 1),

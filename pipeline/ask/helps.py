@@ -139,5 +139,5 @@ def _settings(told: str | None) -> tuple[str, str]:
     return share, "".join(f" {word}" for word in rest)
 
 
-def _stages(almanac: Almanac, model: Model) -> bool:
+def has_stages(almanac: Almanac, model: Model) -> bool:
     return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model.model_id})

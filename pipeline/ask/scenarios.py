@@ -16,7 +16,7 @@ CHECKPOINTING = "full"  # of a training, as the pages open it
 _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
 _WHOLE = ("fp32", *_SIXTEEN)
-_BEST = ("fits", "tight", "no")
+VERDICTS = ("fits", "tight", "no")
 
 
 def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how: Any) -> list[Row]:
@@ -114,7 +114,7 @@ def in_order(rows: list[Row], main: list[tuple[str, str | None]]) -> list[Row]:
 
 def best_of(rows: list[Row]) -> tuple[str | None, Row | None]:
     """The verdict of all formats together, and the first that has it."""
-    for verdict in _BEST:
+    for verdict in VERDICTS:
         for row in rows:
             if verdict_of(row) == verdict:
                 return verdict, told_of(row)

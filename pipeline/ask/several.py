@@ -9,7 +9,7 @@ from pipeline.book import commands as pasted
 from .almanac import Almanac, Row
 from .helps import commands_of
 from .question import Card, Model, Use
-from .scenarios import _BEST
+from .scenarios import VERDICTS
 
 TOGETHER = ("gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-mxfp4", "gguf-q4_k_m", "gguf-q3_k_m")  # the best first
 # Formats that are tried with a draft, the best first, and that of the draft where nobody names it.
@@ -37,7 +37,9 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
             "FROM fits_together($cards, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv)",
             asked | {"dtype": dtype},
         )
-        verdict = max((row["verdict"] for row in rows), key=lambda word: _BEST.index(word) if word else 9, default=None)
+        verdict = max(
+            (row["verdict"] for row in rows), key=lambda word: VERDICTS.index(word) if word else 9, default=None
+        )
         if verdict in ("fits", None):
             break
     commands = []
