@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pipeline.anatomy.autoencoders import shape_of
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import with_described_classes
-from pipeline.anatomy.reading import sizes
+from pipeline.anatomy.reading import architecture_of, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
 
@@ -64,7 +65,7 @@ def _leaf(tensors: Iterable[Tensor]) -> int | None:
 def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
     """Of one step: tokens are patches of latents, an eighth of the picture each way. Empty where the config does not say."""
     try:
-        heads = fields.count("num_attention_heads", default=None)
+        heads = fields.count("num_attention_heads", "n_heads", default=None)
         blocks = fields.items("down_block_types")
         if blocks:  # a U-Net, whose widest moment follows its first width
             first = _widths(fields)[0]
@@ -80,6 +81,8 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
             "caption_channels",
             "cap_feat_dim",
             "text_dim",
+            "text_embed_dim",
+            "text_hidden_dim",
             "cross_attention_dim",
             default=0,
             least=0,
@@ -93,11 +96,12 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
 
 def _patch(fields: Fields) -> int:
     """The side of a patch of latents: one number, or the last of those for frames, height and width."""
-    if not isinstance(fields.raw("patch_size"), list):
+    name = "patch_size" if fields.raw("patch_size") is not None else "all_patch_size"
+    if not isinstance(fields.raw(name), list):
         return fields.count("patch_size", default=1)
-    sides = sizes(fields, "patch_size", least=1)
+    sides = sizes(fields, name, least=1)
     if not sides:
-        raise ContradictoryConfig(f"{fields.where}.patch_size is an empty list")
+        raise ContradictoryConfig(f"{fields.where}.{name} is an empty list")
     return sides[-1]
 
 
@@ -113,6 +117,10 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
     fields = Fields(config, name)
     try:
         if name == "vae":
+            shape = shape_of(fields)
+            if shape:
+                facts = shape | {"token_pixels": 1, "latent_elements": 0}
+                return Component(name, class_name or fields.text("_class_name"), **facts)
             if fields.raw("base_dim") is not None:
                 part, hidden = video_autoencoder(fields), fields.count("base_dim")
             else:
@@ -121,14 +129,20 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
             facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": hidden}
             facts |= {"token_pixels": 1, "latent_elements": 0}
             return Component(name, class_name or fields.text("_class_name"), part.element_count, **facts)
-        kind = fields.text("model_type")
+        kind = fields.text("model_type", default=fields.text("_class_name"))
         reader = reader_for(kind) if kind else None
         if reader is None:
             raise UnknownAnatomy(f"architecture '{str(kind)[:60]}' is not described yet")
         anatomy = reader(Fields(with_described_classes(config, kind), name))
+        class_name = class_name or architecture_of(fields) or fields.text("_class_name")
+        if any(t.component == "denoiser" for t in anatomy.tensors):  # a second one, for other steps
+            facts = {"leaf_element_count": _leaf(anatomy.tensors), **denoiser_widths(fields)}
+            return Component(name, class_name, anatomy.parameter_count, **facts)
         facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
         facts["width"] = max((f.width for f in anatomy.feed_forward), default=None)
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
+        # (a language model hands over the states of its layers, so that their number tells)
+        facts["plan"] = f"{anatomy.layer_count} layers" if anatomy.layer_count else None
         return Component(name, class_name, anatomy.parameter_count, **facts)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return Component(name, class_name, None, str(reason))

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 
 from pipeline.book.packs import Packs
-from pipeline.render.data.book import Book
 from pipeline.render.kept_pages import KeptPages, keep, page_of, write
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
@@ -34,16 +37,28 @@ def hands(models: int) -> int:
     return 0 if models < FEW or cores < 2 else min(cores, MOST)
 
 
+class CrewError(RuntimeError):
+    """A process that writes pages was ended by somebody else; the message is for people."""
+
+
+ENDED = "a process that writes pages was ended, as a system does that runs out of memory"
+
+
 class Crew:
     """Processes that have begun to read, or none of them: then the pages are written by whoever asks for them."""
 
     def __init__(self, pages: ModelPages, processes: int) -> None:
         self.pages, self.pool = pages, None
         if processes:
+            # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
+            self.scratch = tempfile.TemporaryDirectory()
+            told = Path(self.scratch.name, "book")
+            told.write_bytes(pickle.dumps((pages.book.light(), pages.site_url)))
             start = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(processes, start, _begin, (pages.book.light(), pages.site_url))
-            for _ in range(processes):
-                self.pool.submit(_nothing)  # a process is started for each task that waits
+            self.pool = ProcessPoolExecutor(processes, start, _begin, (told,))
+            with _told():
+                for _ in range(processes):
+                    self.pool.submit(_nothing)  # a process is started for each task that waits
 
     def __enter__(self) -> Crew:
         return self
@@ -51,6 +66,7 @@ class Crew:
     def __exit__(self, *_) -> None:
         if self.pool:
             self.pool.shutdown(cancel_futures=True)
+            self.scratch.cleanup()
 
     def write(
         self, shell: Shell, site_dir: Path, beside: Callable[[], None], kept: KeptPages | None = None
@@ -62,7 +78,8 @@ class Crew:
         asked: dict[Future, range] = {}
         for part in left if self.pool else ():
             how = (kept.packs, kept.keys[part.start : part.stop]) if kept else (None, [])
-            asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part), *how)] = part
+            with _told():
+                asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part), *how)] = part
         beside()
         return chain(
             self._taken(shell, site_dir, kept) if kept else (),
@@ -98,18 +115,27 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
 
 def _ready(asked: dict[Future, range]) -> Iterator[int]:
     for future in as_completed(asked):
-        future.result()
+        with _told():
+            future.result()
         yield from asked[future]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool:
+        raise CrewError(ENDED) from None
 
 
 _pages: ModelPages | None = None  # what this process was given
 
 
-def _begin(book: Book, site_url: str) -> None:
+def _begin(told: Path) -> None:
     global _pages
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller says when to stop
     threading.Thread(target=_end_with_caller, daemon=True).start()
-    _pages = ModelPages(book, site_url)
+    _pages = ModelPages(*pickle.loads(told.read_bytes()))
 
 
 def _end_with_caller() -> None:

@@ -368,8 +368,9 @@ async function sayPipeline(out, mine) {
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), parts = (await r.pipelines())[s.model];
   if (mine !== turn) return;
   const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : FIELDS[key].start), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
-  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures") };
-  out.wanted = { model_id: s.model, ...wanted };
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null };
+  out.wanted = { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) };
+  const isVideo = (parts ?? []).some((part) => part.stage === "decode" && part.frames_at_once !== 1);
   const stages = (parts ?? []).map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
   if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
   const size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
@@ -379,7 +380,7 @@ async function sayPipeline(out, mine) {
   const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes));
   const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
   const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows[2])}.`;
-  say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : "One picture"} of ${size}.`);
+  say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : isVideo ? "One frame" : "One picture"} of ${size}.${isVideo && wanted.frames === 1 ? " Say above how many frames the video has." : ""}`);
   answer.classList.remove("unknown");
   shown.querySelector(".scroll").hidden = false;
   const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);

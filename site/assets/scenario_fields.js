@@ -62,6 +62,8 @@ export const GROUPS = [
     height: { label: "Height, pixels", start: "1024", pipeline: true },
     frames: { label: "Frames", start: "1", pipeline: true },
     pictures: { label: "Pictures at once", start: "1", pipeline: true },
+    is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", pipeline: true },
+    denoiser_dtype_id: { label: "Denoiser packed in", choices: words("nf4 nf4-double"), pipeline: true },
   }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },

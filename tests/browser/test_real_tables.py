@@ -25,7 +25,7 @@ MODELS = (
     "Qwen/Qwen3-8B",
     "openai/gpt-oss-20b",
     "sentence-transformers/all-MiniLM-L6-v2",
-    "black-forest-labs/FLUX.1-dev",
+    "Qwen/Qwen-Image-Edit-2511",
     "stabilityai/stable-diffusion-xl-base-1.0",
     "Wan-AI/Wan2.2-T2V-A14B-Diffusers",
     "openai/whisper-tiny",
@@ -97,11 +97,11 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
             f"SELECT total_bytes FROM pipeline_of($1, {asked} WHERE placement = 'model'", [MODELS[4], 1024]
         ).fetchone()[0]
     assert f"{needs / 2**30:.1f} of" in row.locator("td.rec").inner_text()
-    flux = page.locator("#window tbody.misses tr", has_text="FLUX.1-dev").inner_text()
-    # its transformer alone is 22 GiB, a block of it fits
+    parts = page.locator("#window tbody.misses tr", has_text="Qwen-Image-Edit-2511").inner_text()
+    # its transformer alone is 38 GiB, a block of it fits
     assert (
-        "unknown as a whole. At least 22.2 of 11.6 GiB with all at once" in flux
-        and "config of its text encoder" in flux
+        "unknown as a whole. At least 38.1 of 11.6 GiB with all at once" in parts
+        and "config of its text encoder" in parts
     )
     page.locator("#window select[name=context]").select_option("2048")
     page.wait_for_url("**pixels=2048*")
@@ -116,14 +116,14 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
 @pytest.mark.parametrize("width", [1440, 390])
 def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, folder, width):
     page = open_page("?gpu=rtx-3060-12gb&want=video&frames=33", width=width)
-    answer, misses = page.locator("#window .answer"), page.locator("#window tbody.misses tr")
-    assert "for 33 frames of 832 × 480 pixels nobody here knows all that any of 1 model needs" in answer.inner_text()
-    asked = "width := 832, height := 480, frames := 33"
+    expect(page.locator("#window .answer")).to_contain_text("1 model makes a video of 33 frames of 832 × 480 pixels")
+    row, misses = page.locator("#window tbody:not(.misses) tr"), page.locator("#window tbody.misses tr")
+    asked = "width := 832, height := 480, frames := 33, is_tiled := true"
     with released(folder) as connection:
-        parts = connection.execute(
-            f"SELECT sum(weights_bytes) FROM pipeline_stages($1, {asked})", [MODELS[5]]
-        ).fetchone()
-    assert f"At least {parts[0] / 2**30:.1f} of 11.6 GiB with all at once" in misses.inner_text()
+        query = f"SELECT total_bytes FROM pipeline_of($1, {asked}) WHERE placement = 'sequential'"
+        needs = connection.execute(query, [MODELS[5]]).fetchone()[0]
+    told = row.locator("td.rec").inner_text()
+    assert "one module at a time, decoded in tiles" in told and f"{needs / 2**30:.1f} of" in told
     page.locator("#window select[name=want]").select_option("listen")
     page.wait_for_url(lambda url: url.endswith("gpu=rtx-3060-12gb&want=listen"))
     row = page.locator("#window tbody:not(.misses) tr", has_text="wav2vec2")
@@ -309,10 +309,21 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
     page.get_by_label("Width, pixels", exact=True).fill("513")
     assert answer.inner_text().startswith("Unknown at 513 × 768 pixels: width and height are multiples of 8")
-    page = open_page("calculator/?model=black-forest-labs/FLUX.1-dev")
+    page = open_page(f"calculator/?model={MODELS[3]}")
     answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown at 1,024 × 1,024 pixels: ") and "tokens" not in answer
-    for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", ""):
+    page = open_page(
+        f"calculator/?model={MODELS[5]}&gpu=rtx-4090&width=832&height=480&frames=81&is_tiled=true&denoiser_dtype_id=nf4"
+    )
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("Fits on RTX 4090")
+    query = page.locator("#calculated code").inner_text()
+    assert "frames := 81" in query and "is_tiled := true, denoiser_dtype_id := 'nf4'" in query
+    with released(folder) as connection:
+        wanted = [row[4] for row in connection.execute(query).fetchall()]
+    cells = page.locator("#calculated tbody tr td:nth-child(4)").all_inner_texts()
+    assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
+    for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", f"models/{MODELS[5]}/", ""):
         assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
 
 

@@ -11,7 +11,22 @@ ROWS = list(
     csv.DictReader((Path(__file__).parents[1] / "oracle" / "pipelines.csv").read_text(encoding="utf-8").splitlines())
 )
 TOLERANCE = 0.015
+# by class and stage how much more may be told than is held
+OVER = {
+    # what was measured: five tensors of the widest layer, of which the count finds 4.75 (3.9 and 3.75 in fp32)
+    ("AutoencoderKL", "decode"): 0.07,
+    ("AutoencoderKLFlux2", "decode"): 0.07,
+    # one frame alone, or the first five, hold fewer frames of the past
+    ("AutoencoderKLWan", "decode"): 0.05,
+    ("AutoencoderKLHunyuanVideo", "decode"): 0.11,
+    # of tiles as many are told to wait as do in the largest pictures
+    ("AutoencoderKLLTXVideo", "decode"): 0.14,
+    ("AutoencoderKLCogVideoX", "decode"): 0.04,
+    # its convolutions are cut into parts where a tensor is above 2 GB, and small videos hold none of these parts
+    ("AutoencoderKLMochi", "decode"): 0.12,
+}
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0"
+NOT_RECORDED = "Qwen/Qwen-Image-Edit-2511"
 # what the snapshot has no pipeline of, by the widths of its config
 OTHERS = {"stable-diffusion-v1-5/stable-diffusion-v1-5": "320, 0, NULL, 768, 0, 64, 'CrossAttnDownBlock2D'"}
 
@@ -38,14 +53,19 @@ def asked(book, macro, model_id, **scenario):
 def predicted(book, row):
     numbers = {name: int(row[name]) for name in ("width", "height", "frames", "text_tokens") if row[name]}
     scenario = numbers | {"dtype_id": row["dtype_id"], "images": int(row["sequences"]), "sequences_each": 1}
+    scenario["is_tiled"] = bool(row["tiled"])
     stages = asked(book, "pipeline_stages", row["model_id"], **scenario)
     return next(stage["activations_bytes"] for stage in stages if stage["pipeline_part"] == row["part"])
 
 
 def test_stages_hold_what_their_classes_hold(pipelines):
-    errors = {tuple(row.values())[:10]: predicted(pipelines, row) / int(row["peak_bytes"]) - 1 for row in ROWS}
-    assert len(errors) == len(ROWS) > 50
-    assert not {key: f"{error:+.2%}" for key, error in errors.items() if abs(error) > TOLERANCE}
+    """Never less than they hold, but for the tolerance; more only where a row of OVER says why."""
+    # (Wan's autoencoder is counted in fp32 whatever is asked for, and a row in bf16 says what its class would hold)
+    rows = [row for row in ROWS if (row["class"], row["dtype_id"]) != ("AutoencoderKLWan", "bf16")]
+    errors = {tuple(row.values())[:11]: predicted(pipelines, row) / int(row["peak_bytes"]) - 1 for row in rows}
+    assert len(errors) == len(rows) > 150
+    over = {key: OVER.get((key[2], key[3]), TOLERANCE) for key in errors}
+    assert not {key: f"{error:+.2%}" for key, error in errors.items() if not -TOLERANCE <= error <= over[key]}
 
 
 def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
@@ -62,7 +82,7 @@ def test_one_part_at_a_time_needs_no_less_than_one_module(pipelines, side):
     """The part that needs most is told with the blocks that lie unused beside its activations, at every size."""
     _resident, model, sequential = asked(pipelines, "pipeline_of", SDXL, width=side, height=side)
     assert model["total_bytes"] > sequential["total_bytes"]
-    assert model["peak_part"] == ("denoiser" if side < 1600 else "vae")
+    assert model["peak_part"] == ("denoiser" if side < 1500 else "vae")
 
 
 def test_an_autoencoder_in_fp16_decodes_in_fp32(pipelines):
@@ -92,7 +112,10 @@ def test_more_of_anything_holds_more(pipelines):
         ({"model_id": SDXL, "dtype_id": "fp8"}, "fp32, bf16 and fp16"),
         ({"model_id": SDXL, "images": 0}, "start at 1"),
         ({"model_id": SDXL, "frames": 9}, "single pictures"),
-        ({"model_id": "black-forest-labs/FLUX.1-dev"}, "does not record the config"),
+        ({"model_id": SDXL, "is_tiled": True}, "decoding in tiles is not counted"),
+        ({"model_id": SDXL, "denoiser_dtype_id": "int8"}, "counted in nf4"),
+        ({"model_id": "Lightricks/LTX-Video", "height": 720, "width": 1280}, "multiples of 32"),
+        ({"model_id": NOT_RECORDED}, "does not record the config"),
     ],
 )
 def test_what_is_not_known_is_null_with_its_reason(pipelines, scenario, reason):
@@ -109,19 +132,36 @@ def test_a_footprint_of_a_pipeline_says_where_to_ask(footprint_of):
     assert "pipeline_of" in footprint_of(SDXL)["unknown_reason"]
 
 
-# SDXL as Hugging Face's diffusion-fast ran it on an A100 80GB, GiB allocated at most; the first one set a constant
-MEASURED = {"bf16": 8.958, "fp32": 16.827}
+# What allocators held at most, GiB: SDXL as Hugging Face's diffusion-fast ran it on an A100 80GB (one of them set a constant), and
+# HunyuanVideo and LTX-Video as diffusers' makers measured them (huggingface-blog-video-gen: 121 frames of 768 × 512 on an A100 80GB).
+HUNYUAN, LTX = "hunyuanvideo-community/HunyuanVideo", "Lightricks/LTX-Video"
+CLIP = {"width": 768, "height": 512, "frames": 121}
+MEASURED = [
+    (SDXL, {"dtype_id": "bf16"}, "resident", 8.958),
+    (SDXL, {"dtype_id": "fp32"}, "resident", 16.827),
+    (LTX, CLIP, "resident", 17.75),
+    (HUNYUAN, CLIP, "resident", 60.10),
+    (HUNYUAN, CLIP, "model", 28.87),
+    (HUNYUAN, CLIP | {"denoiser_dtype_id": "nf4"}, "resident", 42.96),
+    (HUNYUAN, CLIP | {"denoiser_dtype_id": "nf4"}, "model", 21.99),
+    (HUNYUAN, CLIP | {"is_tiled": True}, "resident", 43.58),
+    (HUNYUAN, CLIP | {"is_tiled": True, "denoiser_dtype_id": "nf4"}, "resident", 26.42),
+    (HUNYUAN, CLIP | {"is_tiled": True, "denoiser_dtype_id": "nf4"}, "model", 14.15),
+]
 
 
-@pytest.mark.parametrize("dtype_id", MEASURED)
-def test_a_measured_pipeline_is_predicted(pipelines, dtype_id):
-    """What the allocator reported: weights, activations and the work space of convolutions, which no count on hollow tensors sees."""
-    resident = asked(pipelines, "pipeline_of", SDXL, dtype_id=dtype_id)[0]
-    [(workspace,)] = pipelines.execute("SELECT convolution_workspace_bytes FROM constants").fetchall()
-    allocated = resident["weights_bytes"] + resident["activations_bytes"] + workspace
-    assert allocated == pytest.approx(MEASURED[dtype_id] * 1024**3, rel=0.01)
-    assert resident["total_bytes"] > MEASURED[dtype_id] * 1024**3
-    assert resident["error_band"] > 0.1
+@pytest.mark.parametrize(("model_id", "scenario", "placement", "measured"), MEASURED)
+def test_a_measured_pipeline_is_predicted(pipelines, model_id, scenario, placement, measured):
+    """What the allocator reported: weights and activations, with the work space of convolutions among them."""
+    rows = asked(pipelines, "pipeline_of", model_id, **scenario)
+    told = next(row for row in rows if row["placement"] == placement)
+    stages = asked(pipelines, "pipeline_stages", model_id, **scenario)
+    resident = sum(stage["weights_bytes"] for stage in stages) if placement == "resident" else 0
+    alone = 0 if resident else 1
+    allocated = resident + max(alone * stage["weights_bytes"] + stage["activations_bytes"] for stage in stages)
+    assert allocated == pytest.approx(measured * 1024**3, rel=0.025)
+    assert told["total_bytes"] > measured * 1024**3
+    assert told["error_band"] > 0.1
 
 
 def test_verdicts_keep_the_error_band_free(pipelines):
@@ -152,7 +192,7 @@ def asked_on(book, gpu_id, model_id=SDXL):
         ("no-card", SDXL, "no such GPU"),
         ("m4-max-128gb", SDXL, "Apple"),
         ("t4", SDXL, "bf16"),
-        ("rtx-4090", "black-forest-labs/FLUX.1-dev", "does not record the config"),
+        ("rtx-4090", NOT_RECORDED, "does not record the config"),
     ],
 )
 def test_a_verdict_that_is_not_known_has_a_reason(pipelines, gpu_id, model_id, reason):

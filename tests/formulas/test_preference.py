@@ -90,6 +90,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_has_a_reason_and_no_number(preference_of, case):
     asked, reason = REFUSED[case]

@@ -99,6 +99,20 @@ class Hollow(TorchDispatchMode):
         return tree_map(solid, shaped)
 
 
+class Convolving(Hollow):
+    """Counts what cuDNN works in besides. Its kernels for 16 bits read and write channels last: input and result lie there a second time. In
+    fp32 one copy of the result is counted. Judged on what pipelines of diffusers were measured at (tests/formulas/test_pipelines.py)."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if "convolution" in func._schema.name:
+            copies = (args[0], result) if result.element_size() == 2 else (result,)
+            working = self.total + sum(_round(tensor.nbytes, _ROUNDING) for tensor in copies)
+            if working > self.peak:
+                self.peak, self.at = working, f"{func} and its work space {tuple(result.shape)}"
+        return result
+
+
 class Kernels(Attention):
     """The attention kernel that a GPU of sm80 and later would run, for tensors that hold nothing."""
 

@@ -168,6 +168,7 @@ def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
     assert known == {content for contents in snapshots for content in contents.values()}
 
 
+@pytest.mark.full
 def test_a_snapshot_that_changed_is_as_if_it_were_worked_out_anew(shelf, tmp_path, monkeypatch):
     hold_equal(shelf, tmp_path, monkeypatch, edits(2, seed=1))
 

@@ -78,7 +78,7 @@ def reasons(book):
         "select distinct unknown_reason from footprints('reasons_asked')",
         "select distinct how from runs_on where how is not null and runs is distinct from true",
         "select distinct kv_reason(kv, vendor, compute_capability) from kv_dtype as kv, gpu",
-        "select distinct unknown_reason from pipeline_of('black-forest-labs/FLUX.1-dev')",
+        "select distinct unknown_reason from pipeline_of('Qwen/Qwen-Image-Edit-2511')",
     ):
         found |= {row[0] for row in book.execute(query).fetchall()} - {None}
     return sorted(found)

@@ -40,6 +40,7 @@ class Vit:
     pre_norm: bool = False
     post_norm: bool = True
     pools: bool = False  # SigLIP's attention pooling, where vision_use_head says so
+    always_pools: bool = False  # whatever it says
     rms: bool = False
     gated: bool = False
     bias: bool = True
@@ -78,6 +79,7 @@ VITS: dict[str, Vit] = {
     "mlcd": Vit(patch_bias=False, class_tokens=1, pre_norm=True, positions="none", turns_class_token=True),
     "idefics_vision": Vit(IDEFICS, patch_bias=False, class_tokens=1, pre_norm=True),
     "siglip_vision_model": Vit(pools=True),
+    "phi4_multimodal_vision": Vit(always_pools=True),
     "siglip2_vision_model": Vit(patch_is_linear=True, positions="num_patches", pools=True),
     "idefics2_vision": Vit(),
     "idefics3_vision": Vit(),
@@ -148,7 +150,7 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, layers=layers, count=2, bias=not plan.rms)
     part.vector(hidden, layers=layers, count=plan.layer_scales)
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
-    if plan.pools and fields.flag("vision_use_head"):
+    if plan.always_pools or (plan.pools and fields.flag("vision_use_head")):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
     if plan.norms_heads:
         part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=plan.head_norm_bias)

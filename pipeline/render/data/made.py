@@ -26,7 +26,14 @@ MADE = ROOT / "site" / "made.csv"
 DTYPE, ENGINE = "bf16", "transformers"  # diffusers runs on the PyTorch that Transformers does
 # the formulas do not cover what a picture that goes in takes
 GIVEN = "it works on a picture that is given, and what that takes is not worked out"
-PLACEMENTS = {"resident": "all at once", "model": "one part at a time", "sequential": "one module at a time"}
+PLACEMENTS = {
+    "resident": "all at once",
+    "model": "one part at a time",
+    "sequential": "one module at a time",
+    "model-tiled": "one part at a time, decoded in tiles",
+    "sequential-tiled": "one module at a time, decoded in tiles",
+}
+TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
 SHORT = 512  # tokens of text where nothing but the text is known
 
@@ -235,16 +242,17 @@ def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Row
     """The rows of `pipeline_of` by pipeline, size and placement; of what is unknown the parts that are known."""
     width, height, frames = (*wish.side, "asked.size") if wish.side else ("asked.size", "asked.size", 1)
     asked = f"asked.model_id, dtype_id := '{DTYPE}', width := {width}, height := {height}, frames := {frames}"
+    tiled = [c for c in wish.columns if c.endswith(TILED)]
     given = "(SELECT unnest($1::VARCHAR[]) AS model_id) AS model, (SELECT unnest($2::INTEGER[]) AS size) AS sizes"
     several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
-    result = connection.execute(
-        f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}) AS told", [names, list(wish.sizes)]
-    )
-    columns = [column[0] for column in result.description][2:]
     found: dict[str, dict[int, Rows]] = {}
-    for name, size, *values in result.fetchall():
-        row = dict(zip(columns, values, strict=True))
-        found.setdefault(name, {}).setdefault(size, {})[row["placement"]] = row
+    for end, more in (("", ""), *([(TILED, ", is_tiled := true")] if tiled else [])):
+        query = f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}{more}) AS told"
+        result = connection.execute(query, [names, list(wish.sizes)])
+        columns = [column[0] for column in result.description][2:]
+        for name, size, *values in result.fetchall():
+            row = dict(zip(columns, values, strict=True))
+            found.setdefault(name, {}).setdefault(size, {})[row["placement"] + end] = row
     least = f"""
         SELECT asked.model_id, {{'resident': sum(part.weights_bytes), 'model': max(part.weights_bytes),
             'sequential': max(part.leaf_bytes)}} {several}, pipeline_stages({asked}) AS part GROUP BY ALL
@@ -252,7 +260,7 @@ def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Row
     for name, parts in connection.execute(least, [names, [wish.usual]]).fetchall():
         for placement, row in found[name][wish.usual].items():
             if row["total_bytes"] is None:
-                row["least_bytes"] = parts[placement]
+                row["least_bytes"] = parts[placement.removesuffix(TILED)]
     return found
 
 

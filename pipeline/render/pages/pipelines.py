@@ -1,5 +1,5 @@
 """What diffusion pipelines hold, as the macros `pipeline_of` and `pipeline_stages` of the published file say: in bf16, for one picture
-of 1024 × 1024 pixels."""
+of 1024 × 1024 pixels, or for the video that site/made.csv asks for where the autoencoder makes videos."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from markupsafe import Markup
 from pipeline.base.readonly import reading
 from pipeline.render import words
 from pipeline.render.data.book import BAND_UNIT
+from pipeline.render.data.made import TILED, wishes
 
 DTYPE, SIDE_PIXELS = "bf16", 1024
+PICTURE = {"width": SIDE_PIXELS, "height": SIDE_PIXELS, "frames": 1}
+TOLD = ("model-tiled",)  # of these the way that most take
 PLACED = {
     "resident": "all parts on the card",
     "model": "one part on the card at a time",
     "sequential": "one module on the card at a time",
+    "resident-tiled": "all parts on the card, decoded in tiles",
+    "model-tiled": "one part at a time, decoded in tiles",
+    "sequential-tiled": "one module at a time, decoded in tiles",
 }
 
 
@@ -28,26 +34,66 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name IN ('pipeline_of', 'pipeline_stages')"
         if len(connection.execute(query).fetchall()) < 2:
             return {}
-        asked = (("parts", "pipeline_stages"), ("placements", "pipeline_of"))
-        rows = {name: _rows(connection, macro, models, plainly) for name, macro in asked}
+        videos = _videos(connection)
+        sized: dict[bool, list[str]] = {}
+        for model in models:
+            sized.setdefault(model in videos, []).append(model)
+        return {
+            model: pipeline
+            for makes_videos, some in sized.items()
+            for model, pipeline in _pipelines(connection, some, _size(makes_videos), plainly).items()
+        }
+
+
+def _size(makes_videos: bool) -> dict[str, int]:
+    """The size that a page speaks of."""
+    wish = next((w for w in wishes() if w.unit == "frames" and w.side), None) if makes_videos else None
+    return {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} if wish else PICTURE
+
+
+def _videos(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Pipelines whose autoencoder makes videos; none in a file that does not say so."""
+    query = "SELECT 1 FROM information_schema.columns WHERE table_name = 'pipeline_stage' AND column_name = 'frames_at_once'"
+    if not connection.execute(query).fetchall():
+        return set()
+    query = """
+        SELECT DISTINCT model_id FROM component JOIN pipeline_stage USING (class_name)
+        WHERE stage = 'decode' AND frames_at_once <> 1
+    """
+    return {model for (model,) in connection.execute(query).fetchall()}
+
+
+def _pipelines(
+    connection: duckdb.DuckDBPyConnection, models: list[str], size: dict[str, int], plainly: Callable[[str], str]
+) -> dict[str, dict]:
+    """Of models that are told of one size."""
+    parts = _rows(connection, "pipeline_stages", models, size, plainly)
+    placements = _rows(connection, "pipeline_of", models, size, plainly)
+    if size["frames"] > 1:
+        tiled = _rows(connection, "pipeline_of", models, size | {"is_tiled": True}, plainly)
+        for model, rows in tiled.items():
+            placements[model] += [row | {"placement": row["placement"] + TILED} for row in rows]
+    order = list(PLACED)
     return {
         model: {
-            "parts": sorted(rows["parts"].get(model, ()), key=lambda row: row["pipeline_part"]),
-            "placements": sorted(
-                rows["placements"].get(model, ()), key=lambda row: list(PLACED).index(row["placement"])
-            ),
+            "size": size,
+            "parts": sorted(parts[model], key=lambda row: row["pipeline_part"]),
+            "placements": sorted(placements[model], key=lambda row: order.index(row["placement"])),
         }
         for model in models
     }
 
 
 def _rows(
-    connection: duckdb.DuckDBPyConnection, macro: str, models: list[str], plainly: Callable[[str], str]
+    connection: duckdb.DuckDBPyConnection, macro: str, models: list[str], size: dict, plainly: Callable[[str], str]
 ) -> dict[str, list[dict]]:
     """Of all models in one question: that is planned anew each time it is asked, which takes longer than the answers."""
+    asked = ", ".join(
+        f"{name} := {str(value).lower()}" for name, value in size.items() if (name, value) != ("frames", 1)
+    )
     result = connection.execute(
         f"SELECT asked.model_id, told.* FROM (SELECT unnest($models::VARCHAR[]) AS model_id) AS asked, "
-        f"{macro}(asked.model_id, dtype_id := '{DTYPE}', width := {SIDE_PIXELS}, height := {SIDE_PIXELS}) AS told",
+        f"{macro}(asked.model_id, dtype_id := '{DTYPE}', {asked}) AS told",
         {"models": models},
     )
     names = [column[0] for column in result.description][1:]
@@ -66,7 +112,25 @@ def told(pipeline: dict | None) -> dict | None:
         return None
     whole = [p | {"placed": PLACED.get(p["placement"], p["placement"])} for p in pipeline["placements"]]
     known = [p for p in whole if p["total_bytes"] is not None]
-    return {"known": known, "parts": pipeline["parts"], "reason": next((p["unknown_reason"] for p in whole), "")}
+    size = pipeline.get("size", PICTURE)
+    reason = next((p["unknown_reason"] for p in whole), "")
+    return {"known": known, "parts": pipeline["parts"], "reason": reason, "size": size, "made": _made(size)}
+
+
+def _sides(size: dict[str, int]) -> str:
+    return f"{size['width']} × {size['height']} pixels"
+
+
+def _made(size: dict[str, int]) -> str:
+    return (
+        f"a video of {size['frames']} frames of {_sides(size)}"
+        if size["frames"] > 1
+        else f"one picture of {_sides(size)}"
+    )
+
+
+def _asked(size: dict[str, int]) -> str:
+    return f"{size['frames']} frames of {_sides(size)}" if size["frames"] > 1 else f"at {_sides(size)}"
 
 
 def as_json(pipeline: dict) -> dict:
@@ -74,8 +138,9 @@ def as_json(pipeline: dict) -> dict:
     rows = lambda of, names: [{k: row[k] for k in names if row.get(k) is not None} for row in pipeline[of]]  # noqa: E731
     return {
         "dtype_id": DTYPE,
-        "width_pixels": SIDE_PIXELS,
-        "height_pixels": SIDE_PIXELS,
+        "width_pixels": pipeline.get("size", PICTURE)["width"],
+        "height_pixels": pipeline.get("size", PICTURE)["height"],
+        "frame_count": pipeline.get("size", PICTURE)["frames"],
         "parts": rows("parts", ("pipeline_part", "class_name", "weights_bytes", "activations_bytes", "unknown_reason")),
         "placements": rows("placements", ("placement", "total_bytes", "error_band", "unknown_reason")),
     }
@@ -89,9 +154,10 @@ def totals(placement: dict) -> list[float]:
 
 def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
     """The answer of a pipeline's page; empty where no whole is known. `cards`: nominal GiB and capacity in KiB, smallest first."""
-    known = told(pipeline)["known"] if pipeline else []
+    shown = told(pipeline) if pipeline else None
+    known = [p for p in shown["known"] if not p["placement"].endswith(TILED) or p["placement"] in TOLD] if shown else []
     parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
-    return f"In {DTYPE}, at {SIDE_PIXELS} × {SIDE_PIXELS} pixels: {'; '.join(parts)}." if parts else ""
+    return f"In {DTYPE}, {_asked(shown['size'])}: {'; '.join(parts)}." if parts else ""
 
 
 def _where(placement: dict, cards: list[tuple[int, int]]) -> str:

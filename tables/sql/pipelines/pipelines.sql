@@ -3,6 +3,9 @@
 --   stage        activations = pictures × sequences × bytes × (tokens × (tensors × hidden size + latent) + text ×
 --                (tensors × hidden size + its width)) + tables, which all pictures share;   tokens = pixels ÷ pixels of
 --                    a token × (1 + (frames − 1) ÷ frames of a token)
+--   decode       pictures × bytes × (pixels × hidden size × (tensors × frames at once + tensors that stay) + pixels ×
+--                frames × tensors of the result); tiled: the first pixels are those of a tile, and no less than what
+--                lies there while tiles are put together
 --   resident     all weights and the largest activations
 --   model        one part on the card at a time (enable_model_cpu_offload): the largest sum of a part and its
 --       activations
@@ -11,19 +14,21 @@
 --
 -- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of
---   what they hold (tests/oracle/pipelines.csv). Weights in the format asked for, fp32, bf16 or fp16, and so is what
---   runs, but for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not.
--- overhead_bytes: the process's context, cuBLAS, blocks that lie unused, and the work space of convolutions, which is
---   no tensor of a stage (constant.csv: measured on one pipeline). error_band: error_band_pipeline, and the spread of
---   unused blocks.
--- Not covered: what convolutions take for pictures of other sizes; tiled and sliced decoding; classes without a row in
---   pipeline_stage; language models as text encoders but that of Qwen-Image; quantised parts; pictures as inputs;
---   autoencoders of video.
+--   what they hold (tests/oracle/pipelines.csv), the work space of convolutions among it: cuDNN's kernels for 16 bits
+--   hold input and result a second time. Weights in the format asked for, fp32, bf16 or fp16, and so is what runs, but
+--   for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not, and for those that
+--   are loaded in fp32 always (least_bytes).
+-- denoiser_dtype_id: the denoisers as bitsandbytes packs them (table weight), the rest in dtype_id; while a matrix is
+--   multiplied it lies there in 16 bits too.
+-- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: error_band_pipeline, and the
+--   spread of unused blocks.
+-- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models
+--   as text encoders but those with a row; denoisers in GGUF, fp8 or int8; pictures and videos as inputs.
 
 -- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
-CREATE OR REPLACE MACRO part_bytes(dtype_id, stage) AS CASE
-    WHEN dtype_id = 'fp32' OR dtype_id = 'fp16' AND stage = 'decode' THEN 4
-    WHEN dtype_id IN ('bf16', 'fp16') THEN 2
+CREATE OR REPLACE MACRO part_bytes(dtype_id, part) AS CASE
+    WHEN dtype_id = 'fp32' OR dtype_id = 'fp16' AND part.stage = 'decode' THEN 4
+    WHEN dtype_id IN ('bf16', 'fp16') THEN part.least_bytes
 END;
 
 -- A part of a pipeline as the rule of its class reads it. side_multiple: of all parts, a size that the pipeline's own
@@ -32,35 +37,80 @@ CREATE OR REPLACE VIEW pipeline_part AS
 SELECT component.model_id, component.pipeline_part, component.class_name, component.parameter_count,
     component.unknown_reason, component.leaf_element_count, coalesce(component.hidden_size, 0) AS hidden_size,
     coalesce(component.width, 0) AS block_width, coalesce(component.head_count, 0) AS head_count,
-    coalesce(component.text_width, 0) AS text_width, component.latent_elements, component.token_pixels,
+    coalesce(component.text_width, 0) AS text_width, component.latent_elements,
+    coalesce(stage_row.token_side * stage_row.token_side, component.token_pixels) AS token_pixels,
     stage_row.stage, stage_row.token_frames, stage_row.hidden_16, stage_row.hidden_32, stage_row.width_tensors,
     stage_row.text_hidden, stage_row.table_heads, stage_row.attention_hidden, stage_row.attention_scores,
-    stage_row.block_scores, stage_row.sequences_each, stage_row.text_tokens,
+    stage_row.block_scores, stage_row.mask_scores, stage_row.sequences_each, stage_row.text_tokens,
+    coalesce(stage_row.least_bytes, 2) AS least_bytes, stage_row.first_frames, stage_row.frames_at_once,
+    stage_row.kept_16, stage_row.kept_32, stage_row.result_tensors, stage_row.tile_width, stage_row.tile_height,
+    stage_row.tiled_result_tensors, stage_row.blended_tensors, packed.nf4_bytes, packed.nf4_double_bytes,
     max(stage_row.side_multiple) OVER (PARTITION BY component.model_id) AS side_multiple
 FROM component LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
-    AND (stage_row.plan = 'any' OR stage_row.plan = component.plan);
+    AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
+-- (of the denoiser, and of a second one of the same size, as bitsandbytes packs it)
+LEFT JOIN (SELECT weight.model_id, max(model.parameter_count) AS parameter_count,
+        max(weights_bytes) FILTER (dtype_id = 'nf4') AS nf4_bytes,
+        max(weights_bytes) FILTER (dtype_id = 'nf4-double') AS nf4_double_bytes
+    FROM weight JOIN model ON model.model_id = weight.model_id GROUP BY weight.model_id) AS packed
+    ON packed.model_id = component.model_id AND packed.parameter_count = component.parameter_count
+    AND stage_row.stage = 'denoise';
 
--- asked: dtype_id, width, height, frames, images; text_tokens and sequences_each where somebody says them
+-- asked: dtype_id, width, height, frames, images, is_tiled; text_tokens and sequences_each where somebody says them
 CREATE OR REPLACE MACRO stage_text(part, asked) AS coalesce(asked.text_tokens, part.text_tokens);
 CREATE OR REPLACE MACRO stage_passes(part, asked) AS coalesce(asked.sequences_each, part.sequences_each);
 CREATE OR REPLACE MACRO stage_tokens(part, asked) AS asked.width::DOUBLE * asked.height / part.token_pixels
     * (1 + (asked.frames - 1) // part.token_frames);
 CREATE OR REPLACE MACRO stage_hidden(part, bytes_each) AS iif(bytes_each = 4, part.hidden_32, part.hidden_16);
 
-CREATE OR REPLACE MACRO stage_activations(part, images, bytes_each, tokens, text, passes) AS CASE
+-- what an autoencoder makes: frames of all latents, some of which the pipeline may drop; at once, those of a step
+CREATE OR REPLACE MACRO decoded_frames(part, asked) AS
+    part.first_frames + (asked.frames - 1) // part.token_frames * part.token_frames;
+CREATE OR REPLACE MACRO decoded_at_once(part, asked) AS
+    iif(part.frames_at_once = 0, decoded_frames(part, asked), least(decoded_frames(part, asked), part.frames_at_once));
+-- (tiles that are done wait for the others, and are put together at the end)
+CREATE OR REPLACE MACRO is_cut(part, asked) AS asked.is_tiled AND part.tile_width > 0
+    AND (asked.width > part.tile_width OR asked.height > part.tile_height);
+CREATE OR REPLACE MACRO decoded_pixels(part, asked) AS iif(is_cut(part, asked),
+    least(asked.width, part.tile_width)::DOUBLE * least(asked.height, part.tile_height),
+    asked.width::DOUBLE * asked.height);
+CREATE OR REPLACE MACRO result_elements(part, asked, tensors) AS
+    asked.width::DOUBLE * asked.height * decoded_frames(part, asked) * tensors;
+CREATE OR REPLACE MACRO decode_activations(part, asked, bytes_each) AS bytes_each * asked.images * greatest(
+    decoded_pixels(part, asked) * part.hidden_size * (iif(bytes_each = 4, part.kept_32, part.kept_16)
+            + stage_hidden(part, bytes_each) * decoded_at_once(part, asked))
+        + result_elements(part, asked, iif(is_cut(part, asked), part.tiled_result_tensors, part.result_tensors)),
+    result_elements(part, asked, iif(is_cut(part, asked), part.blended_tensors, 0)));
+
+CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text, passes) AS CASE
+    WHEN part.stage = 'decode' THEN decode_activations(part, asked, bytes_each)
     -- (biases of positions are the same for all sequences)
     WHEN part.stage = 'encode' THEN bytes_each * text * greatest(
-        images * passes * (stage_hidden(part, bytes_each) * part.hidden_size + part.width_tensors * part.block_width)
-            + part.block_scores * part.head_count * text,
-        images * passes * part.attention_hidden * part.hidden_size + part.attention_scores * part.head_count * text)
-    ELSE bytes_each * images * passes * (tokens * (stage_hidden(part, bytes_each) * part.hidden_size
-            + part.latent_elements) + text * (part.text_hidden * part.hidden_size + part.text_width))
+        asked.images * passes * (stage_hidden(part, bytes_each) * part.hidden_size
+            + part.width_tensors * part.block_width) + part.block_scores * part.head_count * text,
+        asked.images * passes * part.attention_hidden * part.hidden_size
+            + part.attention_scores * part.head_count * text)
+    -- (or, of a small picture, while the text is read)
+    ELSE bytes_each * asked.images * passes * greatest(tokens * (stage_hidden(part, bytes_each) * part.hidden_size
+            + part.latent_elements) + text * (part.text_hidden * part.hidden_size + part.text_width)
+            + part.mask_scores * (tokens + text) * (tokens + text), text * part.attention_hidden * part.hidden_size)
         + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
 END;
 
+-- a packed denoiser: its matrices, and of one that is multiplied what it is in 16 bits
+CREATE OR REPLACE MACRO is_packed(part, asked) AS asked.denoiser_dtype_id IS NOT NULL AND part.stage = 'denoise';
+CREATE OR REPLACE MACRO packed_bytes(part, asked) AS CASE asked.denoiser_dtype_id
+    WHEN 'nf4' THEN part.nf4_bytes WHEN 'nf4-double' THEN part.nf4_double_bytes END;
+CREATE OR REPLACE MACRO part_weights(part, asked, bytes_each) AS iif(is_packed(part, asked),
+    packed_bytes(part, asked), (part.parameter_count * bytes_each)::BIGINT);
+CREATE OR REPLACE MACRO unpacked_bytes(part, asked, bytes_each) AS
+    iif(is_packed(part, asked), part.leaf_element_count * bytes_each, 0);
+
 CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, activations) AS CASE
     WHEN asked.argument_reason IS NOT NULL THEN asked.argument_reason
-    WHEN part_bytes(asked.dtype_id, part.stage) IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
+    WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
+    WHEN asked.denoiser_dtype_id NOT IN ('nf4', 'nf4-double')
+        THEN 'denoisers are counted in nf4 and nf4-double beside the format of the rest'
     WHEN least(asked.width, asked.height, asked.frames, asked.images) < 1
         THEN 'width, height, frames and images start at 1'
     WHEN text <= 0 AND part.stage = 'encode' OR passes < 1 THEN 'text_tokens and sequences_each start at 1'
@@ -70,21 +120,27 @@ CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, acti
     WHEN part.stage IS NULL THEN part.pipeline_part || ': what ' || coalesce(part.class_name, 'this part')
         || ' holds while it runs is not established yet'
     WHEN activations IS NULL THEN part.pipeline_part || ': its config does not say what a token is'
-    WHEN part.stage = 'decode' AND asked.frames > 1 THEN part.pipeline_part || ': decodes single pictures'
+    WHEN is_packed(part, asked) AND packed_bytes(part, asked) IS NULL
+        THEN part.pipeline_part || ': what it weighs in this format is not known'
+    WHEN part.stage = 'decode' AND asked.frames > 1 AND part.frames_at_once = 1
+        THEN part.pipeline_part || ': decodes single pictures'
+    WHEN part.stage = 'decode' AND asked.is_tiled AND part.tile_width = 0
+        THEN part.pipeline_part || ': what it holds decoding in tiles is not counted yet'
 END;
 
 CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activations) AS {
     'pipeline_part': part.pipeline_part, 'class_name': part.class_name, 'stage': part.stage,
-    'weights_bytes': (part.parameter_count * bytes_each)::BIGINT,
+    'weights_bytes': part_weights(part, asked, bytes_each),
     'leaf_bytes': (part.leaf_element_count * bytes_each)::BIGINT,
     'activations_bytes': iif(asked.argument_reason IS NOT NULL OR bytes_each IS NULL OR least(asked.width, asked.height,
-        asked.frames, asked.images) < 1 OR (part.stage = 'decode' AND asked.frames > 1), NULL,
-        try_cast(ceil(activations) AS BIGINT)),
+        asked.frames, asked.images) < 1 OR (part.stage = 'decode' AND asked.frames > 1 AND part.frames_at_once = 1)
+        OR (part.stage = 'decode' AND asked.is_tiled AND part.tile_width = 0), NULL,
+        try_cast(ceil(activations + unpacked_bytes(part, asked, bytes_each)) AS BIGINT)),
     'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations)
 };
-CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part.stage),
+CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part),
     stage_text(part, asked), stage_passes(part, asked),
-    stage_activations(part, asked.images, part_bytes(asked.dtype_id, part.stage), stage_tokens(part, asked),
+    stage_activations(part, asked, part_bytes(asked.dtype_id, part), stage_tokens(part, asked),
         stage_text(part, asked), stage_passes(part, asked)));
 
 -- the whole of all stages: what stays on the card of each, and the stage that needs most beside what stays
@@ -99,12 +155,12 @@ CREATE OR REPLACE MACRO peak_of(stages, placement, constants) AS list_filter(sta
 CREATE OR REPLACE MACRO pipeline_sum(weights, activations, peak_part, constants) AS {
     'weights_bytes': weights::BIGINT, 'activations_bytes': activations::BIGINT,
     'overhead_bytes': (constants.process_context_bytes + constants.cublas_workspace_bytes
-        + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations))::BIGINT,
+        + ceil(constants.unused_blocks_inference * activations))::BIGINT,
     'total_bytes': (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
-        + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations))::BIGINT,
+        + ceil(constants.unused_blocks_inference * activations))::BIGINT,
     'error_band': constants.error_band_pipeline + constants.unused_blocks_spread * activations
         / (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
-            + constants.convolution_workspace_bytes + ceil(constants.unused_blocks_inference * activations)),
+            + ceil(constants.unused_blocks_inference * activations)),
     'peak_part': peak_part
 };
 CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, constants) AS pipeline_sum(
@@ -119,7 +175,7 @@ CREATE OR REPLACE MACRO pipeline_number(value, most) AS
 
 CREATE OR REPLACE MACRO pipeline_stages(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL
 ) AS TABLE
 WITH asked AS (
     SELECT known_model(model_id) AS model_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id,
@@ -129,6 +185,8 @@ WITH asked AS (
         coalesce(pipeline_number(images, constants.most_images), 1) AS images,
         pipeline_number(text_tokens, constants.most_context_tokens) AS text_tokens,
         pipeline_number(sequences_each, constants.most_sequences) AS sequences_each,
+        coalesce(try_cast(is_tiled AS BOOLEAN), false) AS is_tiled,
+        nullif(lower(denoiser_dtype_id::VARCHAR), lower(coalesce(dtype_id, 'bf16')::VARCHAR)) AS denoiser_dtype_id,
         coalesce(number_reason('width', width, constants.most_image_side),
             number_reason('height', height, constants.most_image_side),
             number_reason('frames', frames, constants.most_image_side),
@@ -146,11 +204,12 @@ SELECT told.model_id, told.dtype_id, unnest(told.stage) FROM told ORDER BY told.
 
 CREATE OR REPLACE MACRO pipeline_of(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL
 ) AS TABLE
 WITH part_told AS MATERIALIZED (
     FROM pipeline_stages(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
-        images := images, text_tokens := text_tokens, sequences_each := sequences_each)
+        images := images, text_tokens := text_tokens, sequences_each := sequences_each, is_tiled := is_tiled,
+        denoiser_dtype_id := denoiser_dtype_id)
 ),
 known AS (
     SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason,

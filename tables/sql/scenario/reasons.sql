@@ -189,7 +189,7 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
 
 -- Why there is no answer for what a scenario reads, or null.
 -- (run: what the table engine_memory says of the engine)
-CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, run) AS CASE
+CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens, run) AS CASE
     WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
         THEN
         'images start at 0, image_width and image_height at 1, audio_seconds above 0'
@@ -208,5 +208,9 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, run) AS CASE
     WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
     WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
+        || ' tokens, more than the context'
+    WHEN sound_tokens > 0 AND coalesce(run.reads_prompt <> 'whole', true)
+        THEN 'sound in a prompt is counted in Transformers only'
+    WHEN sound_tokens > scenario.context_tokens THEN 'the sound alone is ' || sound_tokens::BIGINT
         || ' tokens, more than the context'
 END;

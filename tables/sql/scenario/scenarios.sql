@@ -206,14 +206,15 @@ in_columns AS (
 ),
 counted AS (
     SELECT scenario.*, tower_tokens(model.tower, scenario, constants) AS tower_tokens,
-        prompt_image_tokens(model.tower, scenario) AS prompt_image_tokens
+        prompt_image_tokens(model.tower, scenario) AS prompt_image_tokens,
+        prompt_sound_tokens(model.tower, scenario, constants) AS prompt_sound_tokens
     FROM (SELECT in_columns AS scenario FROM in_columns)
     LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
     CROSS JOIN constants_row
 ),
 resolved AS (
     SELECT
-        scenario.* EXCLUDE (prompt_image_tokens),
+        scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
         rule.can_offload_optimizer, rule.can_offload_all,
@@ -244,7 +245,7 @@ resolved AS (
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
-        input_reason(model, scenario, scenario.prompt_image_tokens, run) AS input_reason
+        input_reason(model, scenario, scenario.prompt_image_tokens, scenario.prompt_sound_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
