@@ -34,8 +34,10 @@ def qwen2_5_omni(fields: Fields) -> Anatomy:
         return add_parts(fields, thinker, [])
     parts = talker(nested(fields, "talker_config", required=False).filled())
     sound = nested(fields, "token2wav_config", required=False)
-    parts += [*denoiser(nested(sound, "dit_config", required=False).filled())]
-    return add_parts(fields, thinker, [*parts, waves(nested(sound, "bigvgan_config", required=False).filled())])
+    frames = nested(sound, "dit_config", required=False).filled()
+    parts += [*denoiser(frames), waves(nested(sound, "bigvgan_config", required=False).filled())]
+    stored = thinker.stored_extra | {"rotary frequencies": frames.count("head_dim") // 2}
+    return add_parts(fields, thinker, parts, stored_extra=stored)
 
 
 def talker(fields: Fields) -> list[Part]:
