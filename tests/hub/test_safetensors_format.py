@@ -165,3 +165,9 @@ def test_a_header_is_nested_no_deeper_than_any():
     fetched(body(nested(7)), None)
     with pytest.raises(Malformed, match="nested"):
         fetched(body(nested(8)), None)
+
+
+def test_a_header_of_more_values_than_any_is_not_parsed():
+    for count, why in ((5 * 10**6, "more than 5,000,000 values"), (5 * 10**6 - 1, "not JSON")):
+        with pytest.raises(Malformed, match=why):
+            fetched(body(b"[" + b"," * count), None)
