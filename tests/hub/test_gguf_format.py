@@ -129,7 +129,11 @@ def test_long_lists_are_kept_up_to_a_bound_each_and_all_together():
         (header(tensors=[tensor("a", [LARGEST_TOTAL + 1, 0])]), "0 elements"),
         (header(tensors=[tensor("a", [2, LARGEST_TOTAL])]), "elements"),
         (header(tensors=[tensor("a", [1]), tensor("a", [1], offset=32)]), "listed twice"),
-        (header(tensors=[tensor(b"\xff", [1])]), "not UTF-8"),
+        (header(tensors=[tensor(b"\xff" * 61, [1])]), r"'(\\xff){60}' has a name that is not UTF-8"),
+        (header(tensors=[tensor("a" * 61, [1]), tensor("a" * 61, [1])]), "'a{60}' is listed twice"),
+        (header(tensors=[tensor("a" * 61, [1]), tensor("b" * 61, [1])]), "'b{60}' overlaps"),
+        (header(tensors=[tensor("a" * 61, [1], kind=1001)]), "'a{60}' of 1 elements"),
+        (header(tensors=[tensor("a" * 61, [255], kind=14)]), "'a{60}': rows of 255"),
         (header(tensors=[tensor("a", [255], kind=14)]), "'a'"),
     ],
 )
