@@ -171,7 +171,7 @@ FACTS = _tables(
         "pipeline_stage",
         "What a stage of a diffusion pipeline holds at its peak, by the class that runs it: tensors of its widths for each token.",
         "class_name plan",
-        "class_name plan stage token_frames token_side? side_multiple? hidden_16 hidden_32 width_tensors text_hidden table_heads "
+        "class_name plan stage token_frames token_side? side_multiple? hidden_16 hidden_32 width_tensors block_hidden text_hidden table_heads "
         "attention_hidden attention_scores block_scores mask_scores sequences_each text_tokens first_frames frames_at_once kept_16 kept_32 "
         "result_tensors tile_width tile_height tiled_result_tensors blended_tensors least_bytes note? source",
     ),
