@@ -616,15 +616,27 @@ def _stages(almanac: Almanac, model: Model) -> bool:
     return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model.model_id})
 
 
+def _makes_videos(almanac: Almanac, model: Model) -> bool:
+    """Whether its autoencoder makes videos: these are asked by the frames that site/made.csv names, pictures by one of 1024 × 1024."""
+    query = """
+        SELECT count(*) > 0 FROM component JOIN pipeline_stage USING (class_name)
+        WHERE model_id = $id AND stage = 'decode' AND frames_at_once <> 1
+    """
+    return almanac.value(query, {"id": model.model_id})
+
+
 def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
     """A diffusion pipeline: all parts on the card, one part at a time, one module at a time."""
     if card.gpu_id is None:
         reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
         rows: list[Row] = []
+        size = ""
     elif card.free_bytes is not None:
-        reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
+        reason, rows, size = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", [], ""
     else:
-        rows = almanac.rows("FROM pipeline_fits_on($gpu, $model)", {"gpu": card.gpu_id, "model": model.model_id})
+        asked = {"gpu": card.gpu_id, "model": model.model_id}
+        size = ", width := 832, height := 480, frames := 81" if _makes_videos(almanac, model) else ""
+        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
     verdict = next((v for v in _BEST if any(row["verdict"] == v for row in rows)), None)
     return {
@@ -634,6 +646,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         "verdict": verdict,
         "best": next((row for row in rows if row["verdict"] == verdict), None) if verdict else None,
         "placements": rows,
+        "made": "81 frames of 832 × 480 pixels" if rows and size else None,
         "formats": [],
         "helps": [],
         "commands": [],

@@ -183,6 +183,7 @@ def _sentence(answer: dict[str, Any]) -> str:
     if answer.get("placements") is not None and verdict:
         told = _PLACEMENTS.get(best["placement"], best["placement"])
         how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
+        told += f", for {answer['made']}" if answer.get("made") else ""
         return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {_gib(best['total_bytes'])} of {_gib(card['usable_bytes'])} GiB."
     if verdict is None:
         return f"Not known: {answer['reason'] or 'no figure of this model'}."
