@@ -47,7 +47,8 @@ def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
         return []
     kind = fields.text("_class_name", default=anatomy.architecture or anatomy.model_type)
     leaf = _leaf(anatomy.tensors)
-    parts = [Component("denoiser", kind, anatomy.parameter_count, leaf_element_count=leaf, **denoiser_widths(fields))]
+    widths = denoiser_widths(fields) | {"width": _block_width(anatomy)}
+    parts = [Component("denoiser", kind, anatomy.parameter_count, leaf_element_count=leaf, **widths)]
     encoders = fields.inner("text_encoder_configs") or Fields({})
     named = {n for n in {*fields.config, *encoders.config} if n.startswith(_ENCODERS) and n != "text_encoder_configs"}
     named = sorted(n for n in named if encoders.raw(n) is not None or _class(fields, n))
@@ -62,10 +63,14 @@ def _leaf(tensors: Iterable[Tensor]) -> int | None:
     return max((t.element_count // (t.layer_count * t.per_layer_count) for t in tensors), default=None)
 
 
+def _block_width(anatomy: Anatomy) -> int | None:
+    return max((f.width for f in anatomy.feed_forward), default=None)
+
+
 def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
     """Of one step: tokens are patches of latents, an eighth of the picture each way. Empty where the config does not say."""
     try:
-        heads = fields.count("num_attention_heads", "n_heads", default=None)
+        heads = fields.count("num_attention_heads", "n_heads", "num_heads", default=None)
         blocks = fields.items("down_block_types")
         if blocks:  # a U-Net, whose widest moment follows its first width
             first = _widths(fields)[0]
@@ -137,9 +142,10 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         class_name = class_name or architecture_of(fields) or fields.text("_class_name")
         if any(t.component == "denoiser" for t in anatomy.tensors):  # a second one, for other steps
             facts = {"leaf_element_count": _leaf(anatomy.tensors), **denoiser_widths(fields)}
+            facts["width"] = _block_width(anatomy)
             return Component(name, class_name, anatomy.parameter_count, **facts)
         facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
-        facts["width"] = max((f.width for f in anatomy.feed_forward), default=None)
+        facts["width"] = _block_width(anatomy)
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
         # (a language model hands over the states of its layers, so that their number tells)
         facts["plan"] = f"{anatomy.layer_count} layers" if anatomy.layer_count else None

@@ -30,6 +30,11 @@ from .scenarios import (
 )
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
+VIDEO = {
+    "width": 832,
+    "height": 480,
+    "frames": 81,
+}  # that is asked of pipelines that make videos, as site/made.csv does
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -162,13 +167,16 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
 
 def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
     """A diffusion pipeline: all parts on the card, one part at a time, one module at a time."""
+    is_video = _makes_videos(almanac, model)
     if card.gpu_id is None:
         reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
         rows: list[Row] = []
     elif card.free_bytes is not None:
         reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
     else:
-        rows = almanac.rows("FROM pipeline_fits_on($gpu, $model)", {"gpu": card.gpu_id, "model": model.model_id})
+        asked = {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {})
+        size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
+        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
@@ -178,11 +186,23 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         "verdict": verdict,
         "best": next((row for row in rows if row["verdict"] == verdict), None) if verdict else None,
         "placements": rows,
+        "made": f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
+        if rows and is_video
+        else None,
         "formats": [],
         "helps": [],
         "commands": [],
         "reason": None if verdict else reason,
     }
+
+
+def _makes_videos(almanac: Almanac, model: Model) -> bool:
+    """Whether its autoencoder makes videos; of all others one picture is asked."""
+    query = """
+        SELECT count(*) > 0 FROM component JOIN pipeline_stage USING (class_name)
+        WHERE model_id = $id AND stage = 'decode' AND frames_at_once <> 1
+    """
+    return almanac.value(query, {"id": model.model_id})
 
 
 def _years(made: str | None, newest: str) -> int:

@@ -182,6 +182,7 @@ def _sentence(answer: dict[str, Any]) -> str:
     where = _cards(card)
     if answer.get("placements") is not None and verdict:
         told = _PLACEMENTS.get(best["placement"], best["placement"])
+        told += f", for {answer['made']}" if answer.get("made") else ""
         how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
         return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
     if verdict is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.anatomy import UnknownAnatomy
+from pipeline.anatomy.autoencoders import listed, shape_of
 from pipeline.anatomy.components import autoencoder, video_autoencoder
 from pipeline.anatomy.fields import Fields
 
@@ -53,3 +54,25 @@ def test_the_parts_of_a_pipeline_are_counted_or_say_why(book):
         "text_encoder_2": 694_659_840,
         "vae": 83_653_863,
     }
+
+
+def test_an_autoencoder_of_video_is_counted_as_published_and_else_a_reason():
+    """Those that the library lists: a field that may shape a tensor has to be as it was counted, others may be anything."""
+    for name, row in listed().items():
+        said = row["defaults"] | row["shapes"][0]["said"] | {"_class_name": name}
+        assert shape_of(Fields(said))["parameter_count"] == row["shapes"][0]["parameter_count"]
+        assert shape_of(Fields({"_class_name": name} | row["shapes"][0]["said"])) == shape_of(Fields(said))
+        assert shape_of(Fields(said | dict.fromkeys(row["idle"], 7))) == shape_of(Fields(said))
+        for field, value in row["defaults"].items():
+            with pytest.raises(UnknownAnatomy, match=f"as published, and not with this {field}"):
+                shape_of(Fields(said | {field: [*value, 1] if isinstance(value, list) else 77}))
+    assert shape_of(Fields({"_class_name": "AutoencoderKL"})) is None
+
+
+def test_a_second_denoiser_and_encoders_without_an_index_are_known_by_their_configs(book):
+    query = "SELECT class_name, parameter_count, width FROM component WHERE model_id = $1 AND pipeline_part = $2"
+    wan = "Wan-AI/Wan2.2-T2V-A14B-Diffusers"
+    first, second = (book.execute(query, [wan, part]).fetchall() for part in ("denoiser", "transformer_2"))
+    assert first == second == [("WanTransformer3DModel", 14_288_491_584, 13_824)]
+    flux = book.execute(query, ["black-forest-labs/FLUX.1-schnell", "text_encoder_2"]).fetchall()
+    assert flux == [("T5EncoderModel", 4_762_310_656, 10_240)]

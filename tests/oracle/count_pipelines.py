@@ -23,6 +23,17 @@ LANGUAGE = ("Qwen", "Llama", "Mistral")  # text encoders that are language model
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
 
 
+def in_words_of_diffusers(config: dict) -> dict:
+    """The config of Wan as its makers write it, by the names of the library's class."""
+    if config.get("_class_name") != "WanModel":
+        return config
+    heads = config["num_heads"]
+    same = {name: config[name] for name in ("ffn_dim", "freq_dim", "text_dim", "num_layers")}
+    sizes = {"num_attention_heads": heads, "attention_head_dim": config["dim"] // heads}
+    channels = {"in_channels": config["in_dim"], "out_channels": config["out_dim"]}
+    return {"_class_name": "WanTransformer3DModel", **same, **sizes, **channels}
+
+
 def build(row: dict[str, str], config: dict):
     import diffusers
     import torch
@@ -30,6 +41,7 @@ def build(row: dict[str, str], config: dict):
     kind = getattr(diffusers, row["class"])
     if row["stage"] == "decode":
         config = config.get("_vae_config", {})
+    config = in_words_of_diffusers(config)
     known, named = kind._get_init_keys(kind), ALIASES.get(config.get("_class_name"), config.get("_class_name"))
     fields = {k: v for k, v in config.items() if k in known and v is not None} if named == row["class"] else {}
     with torch.device("meta"):

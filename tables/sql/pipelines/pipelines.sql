@@ -40,6 +40,7 @@ SELECT component.model_id, component.pipeline_part, component.class_name, compon
     coalesce(component.text_width, 0) AS text_width, component.latent_elements,
     coalesce(stage_row.token_side * stage_row.token_side, component.token_pixels) AS token_pixels,
     stage_row.stage, stage_row.token_frames, stage_row.hidden_16, stage_row.hidden_32, stage_row.width_tensors,
+    stage_row.block_hidden,
     stage_row.text_hidden, stage_row.table_heads, stage_row.attention_hidden, stage_row.attention_scores,
     stage_row.block_scores, stage_row.mask_scores, stage_row.sequences_each, stage_row.text_tokens,
     coalesce(stage_row.least_bytes, 2) AS least_bytes, stage_row.first_frames, stage_row.frames_at_once,
@@ -90,9 +91,11 @@ CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text,
             + part.width_tensors * part.block_width) + part.block_scores * part.head_count * text,
         asked.images * passes * part.attention_hidden * part.hidden_size
             + part.attention_scores * part.head_count * text)
-    -- (or, of a small picture, while the text is read)
-    ELSE bytes_each * asked.images * passes * greatest(tokens * (stage_hidden(part, bytes_each) * part.hidden_size
-            + part.latent_elements) + text * (part.text_hidden * part.hidden_size + part.text_width)
+    -- (in its feed-forward block, where that is wide; or, of a small picture, while the text is read)
+    ELSE bytes_each * asked.images * passes * greatest(tokens * (part.latent_elements
+            + greatest(stage_hidden(part, bytes_each) * part.hidden_size,
+                part.block_hidden * part.hidden_size + part.width_tensors * part.block_width))
+            + text * (part.text_hidden * part.hidden_size + part.text_width)
             + part.mask_scores * (tokens + text) * (tokens + text), text * part.attention_hidden * part.hidden_size)
         + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
 END;
