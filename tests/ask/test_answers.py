@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from pipeline.ask import answers, several, words
+from pipeline.render.data.made import wishes
 from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SMALL, TEXT
 
 
@@ -389,3 +390,8 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
         told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)
         assert {row["context_tokens"] for row in told["formats"]} == {meant}
     assert ask("fits", TEXT, "--context", "4kk")[0] == 2
+
+
+def test_a_video_is_as_long_and_wide_as_the_first_screen_asks():
+    wish = next(wish for wish in wishes() if wish.unit == "frames" and wish.side)
+    assert {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} == answers.VIDEO
