@@ -59,7 +59,9 @@ def killed(folder: Path, times: int) -> None:
     hold(folder / "build")
     assert {path.name for path in folder.iterdir()} == {".build.lock", "build", "root", "packs"}
     # what was kept by those that were killed is what a build that keeps nothing makes
-    publish.publish(snapshot_of(times + 2), quiet, folder / "anew", folder / "root")
+    with pytest.MonkeyPatch.context() as here:
+        here.setattr(publish.checks, "run_checks", lambda *_: [])
+        publish.publish(snapshot_of(times + 2), quiet, folder / "anew", folder / "root")
     files = [
         {n: f["sha256"] for n, f in manifest.read(folder / b / "tables")["files"].items()} for b in ("build", "anew")
     ]
