@@ -18,11 +18,18 @@ from pipeline.book.packs import Packs
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import publish
 from tests.bench.build import Stages, changed, write
-from tests.press.few_models import root_of
 
 TABLE = Path(__file__).with_suffix(".csv")
 RUNS = ("cold", "changed", "unchanged")
 Taken = dict[str, list[float]]  # by stage: seconds, seconds of CPU, MiB
+
+
+def root_of(folder: Path) -> Path:
+    """The repository's inputs, and one file that is written here."""
+    folder.mkdir()
+    for name in ("tables", "pipeline", "site", "mkdocs.yml"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
 
 
 def measure(scratch: Path, run: str) -> Taken:
