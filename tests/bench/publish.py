@@ -1,5 +1,5 @@
-"""What a whole publish takes, by stage: with nothing kept, after one model changed, and after nothing changed: `python -m tests.bench.publish 10` for
-every tenth model. Each is a process of its own, and finds what the one before kept. The model that changes has one layer fewer.
+"""What a whole publish takes, by stage: with nothing kept, after one model changed, and after nothing changed: `python -m tests.bench.publish`.
+Each is a process of its own, and finds what the one before kept. The model that changes has one layer fewer.
 
 Writes publish.csv: seconds, seconds of CPU (with those of other processes) and the most memory that the first process held (MiB); then the
 share of a cold publish, and models a second of anatomy. One machine, one run: the columns can be compared with each other.
@@ -17,16 +17,23 @@ from pipeline import ROOT
 from pipeline.book.packs import Packs
 from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press import publish
-from tests.bench.build import Stages, changed, of_every, write
-from tests.press.few_models import root_of
+from tests.bench.build import Stages, changed, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 RUNS = ("cold", "changed", "unchanged")
 Taken = dict[str, list[float]]  # by stage: seconds, seconds of CPU, MiB
 
 
-def measure(scratch: Path, run: str, every: int) -> Taken:
-    snapshot = of_every(newest_snapshot(), every)
+def root_of(folder: Path) -> Path:
+    """The repository's inputs, and one file that is written here."""
+    folder.mkdir()
+    for name in ("tables", "pipeline", "site", "mkdocs.yml"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def measure(scratch: Path, run: str) -> Taken:
+    snapshot = newest_snapshot()
     root = scratch / "root"
     if not root.exists():
         root_of(root)
@@ -61,19 +68,19 @@ def table(found: dict[str, Taken], models: int) -> None:
     write(TABLE, ["stage", *columns], lines(found, models), models)
 
 
-def main(every: str = "1") -> None:
+def main() -> None:
     found: dict[str, Taken] = {}
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".build-bench-") as scratch:
         for run in RUNS:
-            command = [sys.executable, "-m", "tests.bench.publish", scratch, run, every]
+            command = [sys.executable, "-m", "tests.bench.publish", scratch, run]
             done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
             found[run] = json.loads(done.stdout.splitlines()[-1])
             print(run, round(sum(one[1] for one in found[run].values())), "s of CPU", file=sys.stderr, flush=True)
-    table(found, len(of_every(newest_snapshot(), int(every)).records))
+    table(found, len(newest_snapshot().records))
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        print(json.dumps(measure(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))
+        print(json.dumps(measure(Path(sys.argv[1]), sys.argv[2])))
     else:
-        main(*sys.argv[1:])
+        main()
