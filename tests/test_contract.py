@@ -94,6 +94,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "lora_dropout",
             "reduce_bucket_elements",
             "expandable_segments",
+            "trains_embeddings",
             "program",
             "program_version",
         ]

@@ -112,11 +112,13 @@ def merge_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def merge_kinds(groups: Iterable) -> tuple:
     """Groups of layers alike in all but their number, as one; kinds that repeat are numbered."""
-    layers: dict = {}
+    alike: dict[tuple, Any] = {}
+    layers: dict[tuple, int] = {}
     for group in groups:
-        alike = replace(group, layer_count=0)
-        layers[alike] = layers.get(alike, 0) + group.layer_count
-    return numbered(replace(alike, layer_count=count) for alike, count in layers.items())
+        key = type(group), *(value for name, value in vars(group).items() if name != "layer_count")
+        alike.setdefault(key, group)
+        layers[key] = layers.get(key, 0) + group.layer_count
+    return numbered(replace(alike[key], layer_count=count) for key, count in layers.items())
 
 
 def numbered(rows: Iterable) -> tuple:

@@ -22,6 +22,12 @@ WRITTEN_OUT = LIBRARY / "written_out.csv"
 _NEVER = frozenset({"model_type", "architectures", "_class_name", "rope_parameters", "rope_scaling"})
 
 
+class Unsaid(dict):
+    """What a class takes where a config is silent, and its flags that refuse a null (`strict`)."""
+
+    strict: frozenset[str] = frozenset()
+
+
 @cache
 def _rows() -> dict[str, dict]:
     return {row["model_type"]: row for row in map(json.loads, FILE.read_text(encoding="utf-8").splitlines())}
@@ -45,17 +51,22 @@ def unsaid(model_type: str) -> dict[str, Any] | None:
     """What a config of this type need not say: the class's defaults, but for those that it works out from other fields. None for a
     type that the library has not."""
     row = _rows().get(_likes().get(model_type, model_type))
-    return row and _without(row["config"], _NEVER | set(row["derived"]))
+    return row and _without(row["config"], _NEVER | set(row["derived"]), row.get("nullable", ()))
 
 
-def _without(config: Mapping[str, Any], places: Collection[str]) -> dict[str, Any]:
-    """A config without these fields; `text_config.head_dim` is one of a nested config."""
-    kept = {}
+def _without(config: Mapping[str, Any], places: Collection[str], nullable: Collection[str]) -> Unsaid:
+    """A config without these fields; `text_config.head_dim` is one of a nested config. Flags are strict but for those that may be null."""
+    kept = Unsaid()
     for name, value in config.items():
         if name not in places:
-            inner = {place.removeprefix(f"{name}.") for place in places if place.startswith(f"{name}.")}
-            kept[name] = _without(value, inner) if inner else value
+            is_object = isinstance(value, Mapping)
+            kept[name] = _without(value, _below(name, places), _below(name, nullable)) if is_object else value
+    kept.strict = frozenset(n for n, v in config.items() if isinstance(v, bool) and n not in nullable)
     return kept
+
+
+def _below(name: str, places: Collection[str]) -> set[str]:
+    return {place.removeprefix(f"{name}.") for place in places if place.startswith(f"{name}.")}
 
 
 def unsaid_in(nested: object) -> dict[str, Any]:
@@ -64,7 +75,11 @@ def unsaid_in(nested: object) -> dict[str, Any]:
         return {}
     own = nested.get("model_type")
     found = unsaid(own) if isinstance(own, str) else None
-    return {name: value for name, value in nested.items() if name not in _NEVER} if found is None else found
+    if found is not None:
+        return found
+    held = Unsaid((name, value) for name, value in nested.items() if name not in _NEVER)
+    held.strict = getattr(nested, "strict", frozenset())
+    return held
 
 
 def of_class(model_type: str | None, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -134,11 +134,15 @@ class Fields:
 
     def flag(self, *names: str, default: bool | None = None) -> bool:
         """True or false; where the field is missing `default`, or what the class takes, which is false where it has no such field.
-        A null that is written down is false to the class, whatever its default."""
+        A null that is written down is false to the class, whatever its default, or refused by it: then nothing loads this config."""
         value = self.raw(*names)
+        if value is None and self.is_null(*names):
+            refused = next((n for n in names if n in self.config and n in getattr(self.unsaid, "strict", ())), None)
+            if refused:
+                raise UnknownAnatomy(f"{self.where}.{refused} is null, which its class refuses")
+            return False
         if value is None:
-            default = self.by_class(*names) is True if default is None else default
-            return default and not self.is_null(*names)
+            return self.by_class(*names) is True if default is None else default
         if not isinstance(value, bool):
             raise ContradictoryConfig(f"{self.where}.{names[0]} is {_shown(value)}, not true or false")
         return value

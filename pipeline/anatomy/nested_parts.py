@@ -102,6 +102,7 @@ def leave_parts(config: Mapping[str, Any]) -> None:
     for value in dict.values(config):
         if isinstance(value, Part):
             value.is_read = True
+        if isinstance(value, dict):
             leave_parts(value)
 
 

@@ -185,7 +185,8 @@ class Tower:
     pixels_each: int = 0  # dynamic: pixels of a patch; tiles: pixels of a tile
     default_pixels: int = 0  # of an image where nobody says; 0: the almanac's default
     max_tiles: int = 0
-    text_tokens_each: int = 0  # fixed, tiles: tokens of the prompt for one of them
+    text_tokens_each: int = 0  # fixed, tiles: tokens of the prompt for one of them, a window of sound too
+    samples_each: int = 0  # of sound, of one window (tiles)
     merged_tokens: int = 0  # dynamic: tokens of the tower that make one of the prompt
     max_side_pixels: int = 0  # longest side that the tower has positions for; 0: any
     processor_id: str | None = (

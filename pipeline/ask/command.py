@@ -291,7 +291,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import answers, own, question, words
+    from . import answers, own, plan_words, plans, question, several, words
     from .almanac import opened
 
     page = words.Page(sys.stdout)
@@ -327,9 +327,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if asked.train_on and not use.is_training:
                 raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
             work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
-            answer = answers.plan(almanac, model, cards, use, asked.limit, work)
+            answer = plans.plan(almanac, model, cards, use, asked.limit, work)
             status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
-            words.plan(answer, page)
+            plan_words.plan(answer, page)
         elif asked.command == "what":
             card = _card(almanac, asked)
             answer = answers.what(almanac, card, _wish(asked.wish), use, asked.limit)
@@ -343,11 +343,11 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
-            answer = answers.drafted(almanac, model, question.model_of(almanac, asked.draft), card, use)
+            answer = several.drafted(almanac, model, question.model_of(almanac, asked.draft), card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
         elif asked.gpu and "+" in asked.gpu:
-            answer = answers.together(almanac, model, _cards(almanac, asked, use), use)
+            answer = several.together(almanac, model, _cards(almanac, asked, use), use)
             status = answers.STATUS[answer["verdict"]]
             words.together(answer, page)
         else:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from pipeline.base.bounds import visible
@@ -20,7 +20,7 @@ COMMANDS = 3  # that are shown; all of them with --all
 _GIB = 2**30
 _VERDICTS = {"fits": "fits", "tight": "barely", "no": "no", None: "unknown"}
 _COLOURS = {"fits": "32", "tight": "33", "no": "31", None: "2", "bold": "1", "dim": "2"}
-_PHASES = {
+PHASES = {
     "inference": "run", "lora": "be fine-tuned by LoRA", "qlora": "be fine-tuned by QLoRA",
     "full-finetune": "be fine-tuned in full", "pretrain": "be trained from the start",
 }  # fmt: skip
@@ -113,9 +113,9 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             rows = [
                 (
                     format_name(row["dtype_id"]),
-                    _engine(row),
-                    _gib(row["total_bytes"]),
-                    _reach(row),
+                    engine_name(row),
+                    gib_of(row["total_bytes"]),
+                    reach_of(row),
                     _VERDICTS[row["verdict"]],
                 )
                 for row in known
@@ -125,11 +125,11 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                 ("format", "runs in", what, "longest context", ""), rows, [row["verdict"] for row in known], drop=1
             )
         for row in unknown if verdict is not None else ():
-            page.say(f"{format_name(row['dtype_id'])} in {_engine(row)}: {row['unknown_reason']}", "dim", "  ")
+            page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
     if answer.get("placements"):
         page.gap()
         rows = [
-            (_PLACEMENTS.get(r["placement"], r["placement"]), _gib(r["total_bytes"]), _VERDICTS[r["verdict"]])
+            (_PLACEMENTS.get(r["placement"], r["placement"]), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]])
             for r in answer["placements"]
         ]
         page.table(("", "needs", " "), rows, [r["verdict"] for r in answer["placements"]], drop=9)
@@ -182,19 +182,19 @@ def _sentence(answer: dict[str, Any]) -> str:
     where = _cards(card)
     if answer.get("placements") is not None and verdict:
         told = _PLACEMENTS.get(best["placement"], best["placement"])
-        how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
         told += f", for {answer['made']}" if answer.get("made") else ""
-        return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {_gib(best['total_bytes'])} of {_gib(card['usable_bytes'])} GiB."
+        how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
+        return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
     if verdict is None:
         return f"Not known: {answer['reason'] or 'no figure of this model'}."
-    size = f"{_gib(best['total_bytes'])} of {_gib(best['capacity_bytes'])} GiB"
+    size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
     at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
     if use["sequences"] > 1:
         at += f" for {use['sequences']:,} {'users at once' if use['phase_id'] == 'inference' else 'sequences at once'}"
     name = format_name(best["dtype_id"])
-    how = _PHASES[use["phase_id"]]
+    how = PHASES[use["phase_id"]]
     if verdict == "fits":
-        reach = _reach(best)
+        reach = reach_of(best)
         up = (
             ""
             if reach in ("–", "?")
@@ -203,13 +203,15 @@ def _sentence(answer: dict[str, Any]) -> str:
             else f", up to {best['max_context_tokens']:,} fit"
         )
         each = " on each" if best["gpu_count"] > 1 else ""
-        return f"Yes: {answer['model']} can {how} on {where}, best in {name} ({_engine(best)}): {size}{each} {at}{up}."
+        return (
+            f"Yes: {answer['model']} can {how} on {where}, best in {name} ({engine_name(best)}): {size}{each} {at}{up}."
+        )
     if verdict == "tight":
-        return f"Barely: {answer['model']} may {how} on {where} in {name} ({_engine(best)}), without a margin: {size} {at}."
+        return f"Barely: {answer['model']} may {how} on {where} in {name} ({engine_name(best)}), without a margin: {size} {at}."
     least = min((row for row in answer["formats"] if row["total_bytes"]), key=lambda row: row["total_bytes"])
     return (
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
-        f"needs {_gib(least['total_bytes'])} of {_gib(least['capacity_bytes'])} GiB."
+        f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB."
     )
 
 
@@ -229,7 +231,7 @@ def together(answer: dict[str, Any], page: Page) -> None:
     layers = sum(row["gpu_layers"] for row in rows)
     for row in rows:
         page.say(
-            f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {_gib(row['gpu_bytes'])} of {_gib(row['capacity_bytes'])} GiB: {_VERDICTS[row['verdict']]}"
+            f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {gib_of(row['gpu_bytes'])} of {gib_of(row['capacity_bytes'])} GiB: {_VERDICTS[row['verdict']]}"
         )
     for each in answer["commands"]:
         page.gap()
@@ -246,13 +248,13 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
     each = " on each" if row["gpu_count"] > 1 else ""
     page.say(
         f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']} in {format_name(row['draft_dtype_id'])} drafting "
-        f"for it needs {_gib(row['total_bytes'])} of {_gib(row['capacity_bytes'])} GiB{each} on {answer['card']} ({_engine(row)}) "
+        f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
         f"at {row['context_tokens']:,} tokens.",
         "bold",
     )
     page.say(
-        f"- of the draft: weights {_gib(row['draft_weights_bytes'])}, cache {_gib(row['draft_cache_bytes'])}, its buffers "
-        f"{_gib(row['draft_buffers_bytes'])} GiB; holds for {row['holds_for']}"
+        f"- of the draft: weights {gib_of(row['draft_weights_bytes'])}, cache {gib_of(row['draft_cache_bytes'])}, its buffers "
+        f"{gib_of(row['draft_buffers_bytes'])} GiB; holds for {row['holds_for']}"
     )
     if answer["verdict"] == "fits":
         page.gap()
@@ -262,17 +264,17 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
 def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
     kind = told["help"]
     if kind == "layers":
-        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card (-ngl {told['gpu_layers']}) in {format_name(told['dtype_id'])}, {_gib(told['host_bytes'])} GiB in main memory; slower."
+        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card (-ngl {told['gpu_layers']}) in {format_name(told['dtype_id'])}, {gib_of(told['host_bytes'])} GiB in main memory; slower."
         if told.get("cpu_expert_layers") is not None:
-            text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {_gib(told['cpu_expert_host_bytes'])} GiB there."
+            text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {gib_of(told['cpu_expert_host_bytes'])} GiB there."
         return text
-    name = f"{format_name(told['dtype_id'])} ({_engine(told)})"
+    name = f"{format_name(told['dtype_id'])} ({engine_name(told)})"
     if kind == "context":
         return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
     if kind == "cache":
         return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
     if kind == "cards":
-        return f"{told['gpu_count']} such cards: it fits in {name}, {_gib(told['total_bytes'])} GiB on each."
+        return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
     return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."
 
 
@@ -306,8 +308,8 @@ def what(answer: dict[str, Any], page: Page) -> None:
                 _count(m["parameter_count"]),
                 m["created_at"] or "",
                 format_name(m["dtype_id"]),
-                _gib(m["total_bytes"]),
-                _reach(m),
+                gib_of(m["total_bytes"]),
+                reach_of(m),
             )
             for m in models
         ]
@@ -321,181 +323,6 @@ def what(answer: dict[str, Any], page: Page) -> None:
         page.say(f"More of one: vram-almanac fits {models[0]['model']}", "dim")
 
 
-def plan(answer: dict[str, Any], page: Page) -> None:
-    use = answer["use"]
-    for each in answer["cards"] if "work" in answer else ():
-        page.gap()
-        _timed(answer, each, page)
-    for each in () if "work" in answer else answer["cards"]:
-        card, plans = each["card"], each["plans"]
-        page.gap()
-        if each["verdict"] is None:
-            page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
-            continue
-        if each["verdict"] == "no":
-            page.say(
-                f"No: {answer['model']} cannot {_PHASES[use['phase_id']]} on {each['most']} × {card['name']}, the most that is worked out.",
-                "bold",
-            )
-            continue
-        first = plans[0]
-        barely = " barely, without a margin" if each["verdict"] == "tight" else ""
-        page.say(
-            f"{first['gpu_count']} × {card['name']}{barely}: {answer['model']} can {_PHASES[use['phase_id']]} "
-            f"at {first['context_tokens']:,} tokens, {_gib(first['total_bytes'])} of {_gib(first['capacity_bytes'])} GiB on each.",
-            "bold",
-        )
-        page.gap()
-        if "dtype_id" in first:
-            heads = ("format", "runs in", "cards", "needs, each", "longest context")
-            rows = [
-                (format_name(p["dtype_id"]), _engine(p), str(p["gpu_count"]), _gib(p["total_bytes"]), _reach(p))
-                for p in plans
-            ]
-        else:
-            heads = ("shared", "runs in", "cards", "needs, each", "checkpointing")
-            rows = [
-                (_shared(p), _engine(p), str(p["gpu_count"]), _gib(p["total_bytes"]), p["checkpointing"] or "")
-                for p in plans
-            ]
-        page.table(heads, rows, [_kind(p) for p in plans], drop=1)
-        _serving(answer, each, page)
-    for note in dict.fromkeys(note for each in answer["cards"] for note in each["card"]["notes"]):
-        page.say(note)
-
-
-def _serving(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
-    """How cards share many users, and what weights × users would be."""
-    rows = each["serving"]
-    if not rows:
-        return
-    first = rows[0]
-    count = first["gpu_count_by_weights_times_users"]
-    page.gap()
-    page.say(
-        f"The {first['users']:,} users in {format_name(first['dtype_id'])}: weights once in each copy, a cache for each user. Weights × users "
-        f"would be {_gib(first['weights_times_users_bytes'])} GiB, {count:,} card{'s' * (count != 1)}: the usual mistake."
-    )
-    heads = ("cards", "copies", "users of a copy", "needs, each", "tokens/s for each user", "at most")
-    page.table(
-        heads,
-        [
-            (str(r["gpu_count"]), f"{r['copy_count']} on {r['copy_gpu_count']}", str(r["copy_users"]), _gib(r["total_bytes"]), _likely(r),
-             "?" if r["user_tokens_per_second_most"] is None else f"{r['user_tokens_per_second_most']:,.0f}")
-            for r in rows
-        ],
-        [_kind(r) for r in rows],
-        drop=2,
-    )  # fmt: skip
-    page.say(
-        f"Around {first['gpu_count']:,} of them: "
-        + (f"{first['server_cpu_count']} CPU cores in a server, " if first["server_cpu_count"] else "")
-        + f"{_gib(first['server_memory_bytes'])} GiB of main "
-        f"memory to load, {_gib(first['disk_bytes'])} GiB of disk"
-        + (f", at most {first['power_kw_most']:.2g} kW." if first["power_kw_most"] else "."),
-        "dim",
-    )
-
-
-def _likely(row: dict[str, Any]) -> str:
-    """What is likely for each user, with its band; a question mark where no published run says."""
-    ends = [row[f"user_tokens_per_second_{end}"] for end in ("likely", "low", "high")]
-    return "?" if ends[0] is None else "{:,.0f} ({:,.0f}–{:,.0f})".format(*ends)
-
-
-def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
-    """A training with its time: the sentence, then hours by number of cards."""
-    card, plans, work = each["card"], each["plans"], answer["work"]
-    how, days = _PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
-    text = f"{answer['model']} can {how} on {_data(work)}"
-    if each["verdict"] is None:
-        page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
-        return
-    if not plans:
-        page.say(
-            f"No: {answer['model']} cannot {how} on {each['most']} × {card['name']}, the most that is worked out.",
-            "bold",
-        )
-        return
-    first = plans[0]
-    time = f"{_hours(first['hours'])}, {_hours(first['hours_least'])} to {_hours(first['hours_most'])}"
-    if each["verdict"] == "no":
-        page.say(f"Not in {days}: on {first['gpu_count']:,} × {card['name']} it takes {time}.", "bold")
-    else:
-        barely = "" if each["verdict"] == "fits" else "likely "
-        page.say(f"{first['gpu_count']:,} × {card['name']}: {text}, {barely}within {days}: {time}.", "bold")
-    page.gap()
-    heads = ("shared", "runs in", "cards", "hours", "at most", "needs, each", *(("cost",) if work["price"] else ()))
-    rows = [
-        (_shared(p), _engine(p), f"{p['gpu_count']:,}", _hours(p["hours"], ""), _hours(p["hours_most"], ""), _gib(p["total_bytes"]),
-         *((f"{p['cost']:,.0f}",) if work["price"] else ()))
-        for p in plans
-    ]  # fmt: skip
-    page.table(
-        heads,
-        rows,
-        ["fits" if p["finishes"] == "yes" else "tight" if p["finishes"] == "likely" else "no" for p in plans],
-        drop=1,
-    )
-    page.gap()
-    each = f" of {first['sequences']:,} sequences" if first["sequences"] > 1 else ""
-    page.say(
-        f"{first['data_tokens']:,} tokens at {100 * first['hardware_share']:.0f} % of the card's rate, as {first['share_basis']} reached; a step of "
-        f"{first['global_batch_tokens']:,} tokens, {first['gradient_accumulation']:,} micro-batches{each} on each copy. A server needs "
-        f"{first['server_cpu_count']} CPU cores and {_gib(first['server_memory_bytes'])} GiB of main memory, the data and checkpoints "
-        f"{_gib(first['disk_bytes'])} GiB of disk."
-        + (f" At most {first['energy_kwh_most']:,.2g} kWh." if first["energy_kwh_most"] else ""),
-        "dim",
-    )
-    if first["link_gb_s_least"]:
-        page.say(
-            f"Cards that divide layers have to send {_rate(first['link_gb_s_least'])} GB/s to one another; where their link gives less, it takes longer.",
-            "dim",
-        )
-    if first["network_gb_s_least"]:
-        page.say(
-            f"Each card has to send {_rate(first['network_gb_s_least'])} GB/s to the others; where their link gives less, it takes longer.",
-            "dim",
-        )
-
-
-def _hours(hours: float, unit: str = " hours") -> str:
-    return f"{hours:,.0f}{unit}" if hours >= 10 else f"{hours:.2g}{unit}"
-
-
-def _rate(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-
-
-def _data(work: Mapping[str, Any]) -> str:
-    if work["data_tokens"] is not None:
-        return f"{work['data_tokens']:,} tokens"
-    return f"{_text(work['data_bytes'])} of text"
-
-
-def _text(size: int) -> str:
-    for unit, word in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")):
-        if size >= unit:
-            return f"{size / unit:g} {word}"
-    return f"{size} bytes"
-
-
-def _kind(row: dict[str, Any]) -> str | None:
-    return "fits" if row["verdict"] == "multi-gpu" else row["verdict"]
-
-
-def _shared(row: dict[str, Any]) -> str:
-    ways = [row["sharding"]] if row["sharding"] not in (None, "none") else []
-    for name, short in (
-        ("tensor_parallel", "tensor"),
-        ("pipeline_parallel", "pipeline"),
-        ("context_parallel", "context"),
-    ):
-        if (row[name] or 1) > 1:
-            ways.append(f"{short} {row[name]}")
-    return ", ".join(ways) or "one card"
-
-
 def _cards(card: dict[str, Any]) -> str:
     if card["gpu_id"] is None:
         return card["name"]
@@ -506,15 +333,15 @@ def format_name(dtype: str) -> str:
     return dtype.removeprefix("gguf-").upper() if dtype.startswith("gguf-") else dtype
 
 
-def _engine(row: dict[str, Any]) -> str:
+def engine_name(row: dict[str, Any]) -> str:
     return ENGINES.get(row["engine_id"], row["engine_id"])
 
 
-def _gib(size: int | None) -> str:
+def gib_of(size: int | None) -> str:
     return "?" if size is None else f"{size / _GIB:,.1f}"
 
 
-def _reach(row: dict[str, Any]) -> str:
+def reach_of(row: dict[str, Any]) -> str:
     found, whole = row["max_context_tokens"], row["model_context_tokens"]
     if found is None:
         return "?"

@@ -96,6 +96,7 @@ def _foreseen() -> tuple[type[BaseException], ...]:
         "pipeline.press.publish": ("PublishError",),
         "pipeline.cli.own": ("OwnModelError",),
         "pipeline.render.shell": ("MkDocsError",),
+        "pipeline.render.crew": ("CrewError",),
         "pipeline.render.pages.redirects": ("RedirectError",),
         "pipeline.press.formulas": ("FormulaError",),
         "pipeline.press.same_bytes": ("WriteError",),

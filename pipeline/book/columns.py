@@ -8,7 +8,7 @@ own. A name declared twice for one table stops the build, and so does a number w
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,18 +85,19 @@ class Columns:
 
 def read_columns(path: Path = PATH) -> Columns:
     """Raises SchemaError."""
+    return Columns(declared(path, _FIELDS), path.name)
+
+
+def declared(path: Path, fields: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a declaration in tables/schema, each with its line. Raises SchemaError where its columns are not `fields`."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, strict=True)
-        if reader.fieldnames != _FIELDS:
-            raise SchemaError(f"{path.name}:1: the columns are {', '.join(_FIELDS)}")
-        return Columns(_rows(reader, path.name), path.name)
-
-
-def _rows(reader: csv.DictReader, where: str) -> Iterable[tuple[int, dict[str, str]]]:
-    for row in reader:
-        if None in row or None in row.values():
-            raise SchemaError(f"{where}:{reader.line_num}: the row has not as many cells as the first line")
-        yield reader.line_num, row
+        if reader.fieldnames != fields:
+            raise SchemaError(f"{path.name}:1: the columns are {', '.join(fields)}")
+        for row in reader:
+            if None in row or None in row.values():
+                raise SchemaError(f"{path.name}:{reader.line_num}: the row has not as many cells as the first line")
+            yield reader.line_num, row
 
 
 COLUMNS = read_columns()

@@ -69,7 +69,7 @@ def read_facts(folder: Path = TABLES / "facts") -> dict[str, pl.DataFrame]:
         table = FACTS.get(path.stem)
         if table is None:
             errors.append(
-                f"{_shown_path(path)}: no fact table is called '{path.stem}' (pipeline/book/schema.py lists them)"
+                f"{_shown_path(path)}: no fact table is called '{path.stem}' (tables/schema/table.csv lists them)"
             )
             continue
         try:

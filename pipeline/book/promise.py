@@ -23,7 +23,6 @@ from pipeline.base.failures import Failure
 from pipeline.book.facts import TABLES
 from pipeline.book.scenario import written_out
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
-from pipeline.book.schema import MACROS as PUBLIC
 
 SCHEMA_VERSION = "1.0.0"
 PROMISED = TABLES / "schema" / "promise.json"
@@ -83,10 +82,8 @@ def macros(rows: Path = MACROS, sql: Path = _SQL) -> list[Macro]:
     )
     found = {name: (tuple(_arguments(text)), bool(rows)) for name, text, rows in _HEAD.findall(texts)}
     listed = _rows(rows)
-    if gone := [row["macro"] for row in listed if row["macro"] not in found or row["macro"] not in PUBLIC]:
-        raise Failure(
-            f"{rows.name} promises macros that tables/sql does not make, or that are not public: {', '.join(gone)}"
-        )
+    if gone := [row["macro"] for row in listed if row["macro"] not in found]:
+        raise Failure(f"{rows.name} promises macros that tables/sql does not make: {', '.join(gone)}")
     return [Macro(row["macro"], row["meaning"], *found[row["macro"]]) for row in listed]
 
 

@@ -53,6 +53,7 @@ TYPES = {
     "lora_dropout": pl.Float64,
     "reduce_bucket_elements": pl.Int64,
     "expandable_segments": pl.Boolean,
+    "trains_embeddings": pl.Boolean,
     "program": pl.String,
     "program_version": pl.String,
 }

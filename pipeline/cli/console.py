@@ -19,6 +19,7 @@ from pipeline.base.caches import cache_folder
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import bar
 from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.packs import Packs
 from pipeline.hub.crawl import Crawled
 from pipeline.hub.crawl import crawl as crawl_hub
 from pipeline.hub.journal import JournalError
@@ -31,7 +32,6 @@ from pipeline.hub.traffic import HubError, Unavailable
 from pipeline.press import accuracy, brought, build, changes, checks, formulas, hosting, manifest
 from pipeline.press import publish as publishing
 from pipeline.press.anatomise import anatomise
-from pipeline.press.packs import Packs
 
 
 def publish(snapshot: Snapshot, output: Path, accept: str = "", anew: bool = False) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 LINEAR = ("linear", "torch.nn.linear", "nn.linear", "torch.nn.modules.linear.linear")
@@ -56,9 +57,18 @@ def _any_at_or_below(names: frozenset[str]) -> Test:
 
 
 def _any_inside(names: frozenset[str]) -> Test:
+    lengths: dict[str, set[int]] = defaultdict(set)  # by the first part, in parts: few places of a name begin one
+    for text in names:
+        first, *others = text.split(".")
+        lengths[first].add(1 + len(others))
+
     def test(name: str) -> bool:
         parts = name.split(".")
-        return any(".".join(parts[i:j]) in names for i in range(len(parts)) for j in range(i + 1, len(parts) + 1))
+        return any(
+            ".".join(parts[place : place + length]) in names
+            for place, part in enumerate(parts)
+            for length in lengths.get(part, ())
+        )
 
     return test
 

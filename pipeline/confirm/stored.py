@@ -211,21 +211,21 @@ def _explain_by(
         layer = {name: sum(m.count * storage.extra(m.out, m.into) for m in held[name]) for name in (*rows, "other")}
         projection = layer["other"]
     predicting = {size: parts for size, parts in extras.items() if any(c.startswith("multi-token") for c, _ in parts)}
-    usual = _usual(rows)
+    usual, is_small = _usual(rows), 0 < storage.extra(256, 256) <= 256
     for subset in subsets:
         is_alone = subset == ({"feed-forward"} if spared else {"expert"})
-        many = is_alone and sum(whole[name] for name in subset) >= _BY_CHANCE
+        body = sum([whole[name] for name in subset])
+        many = is_alone and body >= _BY_CHANCE
         is_usual = is_alone if spared else subset in usual or (is_declared and is_alone) or many
-        if 0 < storage.extra(256, 256) <= 256 and not is_usual:
+        if is_small and not is_usual:
             continue  # so few elements, of an odd part of the model, could as well be anything else
-        count = sum(m.count for name in subset for m in rows[name])
-        body = sum(whole[name] for name in subset)
-        predicted = subset - {*_RECURRENT, "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
-        spread = storage.spread * count
+        spread = storage.spread and storage.spread * sum(m.count for name in subset for m in rows[name])
         parts = _within(extras, difference - body, spread)
-        for more in (0, projection) if predicting else ():
-            if parts is None:
-                parts = _within(predicting, difference - body - more - sum(layer[n] for n in predicted), spread)
+        if parts is None and predicting:
+            predicted = subset - {*_RECURRENT, "head", *TOWERS} - ({"feed-forward"} if "expert" in groups else set())
+            ahead = difference - body - sum(layer[n] for n in predicted)
+            found = (_within(predicting, ahead - more, spread) for more in (0, projection))
+            parts = next((one for one in found if one is not None), None)
         if parts is not None:
             is_whole = _is_whole(storage, subset, rows)
             size = _bytes(storage, anatomy, rows, subset, parts) if is_whole else None

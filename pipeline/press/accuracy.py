@@ -34,6 +34,8 @@ _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
     "generated_tokens", "gradient_accumulation", "reduce_bucket_elements",
 )  # fmt: skip
+# how a word of reading.csv becomes a share or a flag
+_AS = {pl.Float64: float, pl.Boolean: "true".__eq__}
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.
 _RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id})::BIGINT"
@@ -43,9 +45,13 @@ _WORKSPACE = (
 )
 # Versions that hand the cache over as tuples keep the old one while a step makes the new one.
 _OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
+_ALLOCATED = f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
-    "allocated": f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
+    "allocated": _ALLOCATED,
+    # summed over two and three cards, each of which has the activations of a layer at some time
+    "allocated_on_two": f"{_ALLOCATED} + f.activations_bytes",
+    "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
@@ -110,7 +116,9 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             continue
         if match := rule["pattern"].fullmatch(words[rule["column_name"]]):
             value = match.expand(rule["as_value"])
-            found[field] = math.prod(map(int, value.split("*"))) if field in _NUMBERS else value
+            if field in _NUMBERS:
+                value = math.prod(map(int, value.split("*")))
+            found[field] = _AS.get(TYPES.get(field), str)(value) if field not in _NUMBERS else value
     return found
 
 
@@ -132,6 +140,7 @@ def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     row["ema"], row["optimizer_rank"] = (False, 128) if trains else (None, None)
     row["adapter"] = (row["adapter"] or "lora") if adapts else None
     row["lora_rank"] = (row["lora_rank"] or 16) if adapts else None
+    row["trains_embeddings"] = bool(row["trains_embeddings"]) if adapts else None
     if adapts and row["lora_targets"] is None:
         row["reason"] = row["reason"] or "the adapters' targets are not attention or all linear layers"
         row["lora_targets"] = "all-linear"
@@ -212,7 +221,7 @@ SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context
 FROM measured_scenario WHERE reason IS NULL
 UNION ALL
 SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
-FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND compared_with = 'allocated'
+FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND starts_with(compared_with, 'allocated')
 """
 
 _PREDICTIONS = """
@@ -253,6 +262,7 @@ WITH peak AS (
         value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
+        AND NOT starts_with(compared_with, 'allocated_on_')
 ),
 judged AS (
     SELECT measured_id, count(*) AS verdicts,

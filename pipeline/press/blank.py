@@ -20,11 +20,11 @@ import polars as pl
 
 from pipeline import ROOT
 from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import formulas
 from pipeline.press.anatomise import anatomise
 from pipeline.press.flat import flatten
-from pipeline.press.packs import Packs, fingerprint
 
 KEPT = "blank.duckdb"  # among packs
 REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order

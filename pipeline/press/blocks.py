@@ -15,8 +15,8 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from pipeline.press.lookup import content_of
-from pipeline.press.packs import Packs, fingerprint
+from pipeline.book.content import content_of
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.press.splice import Spliced
 
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
 from pipeline.book.facts import read_facts
+from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, blocks, file, same_bytes
@@ -28,7 +29,6 @@ from pipeline.press.blocks import Block, Cut
 from pipeline.press.file import DATABASE
 from pipeline.press.formulas import arguments_of, create
 from pipeline.press.lookup import ORDER, share_footprints
-from pipeline.press.packs import Packs
 from pipeline.press.plans import fill_plans
 from pipeline.press.work import work_of
 

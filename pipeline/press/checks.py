@@ -19,6 +19,8 @@ _SHOWN = 3
 _REFERENCES = ("model_id", "gpu_id", "dtype_id", "phase_id", "engine_id", "optimizer_id", "kv_dtype_id")
 # tables about what others measured or listed: they may name models, formats and phases that the almanac does not have
 _OF_OTHERS = ("measured", "prediction", "accuracy", "rejected", "correction")
+# tables about published runs and listed files: a crawl of another list may lack their models, and nothing else of theirs
+_OF_OTHER_MODELS = (*_OF_OTHERS, "serving_run", "repository_file")
 _MATERIALISED = [table for table in PUBLISHED.values() if table.name != "compatibility"]
 
 
@@ -57,7 +59,8 @@ def _schema_checks(table: Table) -> Iterator[tuple[str, str]]:
                 f'SELECT {key}, "{column.name}" FROM {table.name} WHERE "{column.name}" NOT IN ({allowed})',
             )
         home = column.name.removesuffix("_id")
-        if column.name in _REFERENCES and home != table.name and table.name not in _OF_OTHERS:
+        others = _OF_OTHER_MODELS if column.name == "model_id" else _OF_OTHERS
+        if column.name in _REFERENCES and home != table.name and table.name not in others:
             yield (
                 f"{table.name}: {column.name} exists",
                 f'SELECT DISTINCT "{column.name}" FROM {table.name} ANTI JOIN {home} USING ("{column.name}") '

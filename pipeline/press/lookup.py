@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.components import COMPONENTS
+from pipeline.book.content import SHAPE, WEIGHT, row_text
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
-from pipeline.press.packs import Packs, fingerprint
 
-# All that a footprint takes from a model: a row of one, and a row per dtype of the other.
-SHAPE, WEIGHT = "shape", "weight"
 _PAIRS_PER_STEP = 4_000
 # what stays the same from row to row stands next to itself: a third less to store than by context first
 ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
@@ -185,12 +184,12 @@ def _facts(connection: duckdb.DuckDBPyConnection, table: str, *keys: str) -> str
 
 def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
     """`pair_key`: of each model that is worked out the number of its formats, and a hash of all that its rows are made of."""
-    made_of = f"sha256(concat_ws(' ', $formulas, {_text(connection, SHAPE)}, of_formats))" if packs else "NULL"
+    made_of = f"sha256(concat_ws(' ', $formulas, {row_text(connection, SHAPE)}, of_formats))" if packs else "NULL"
     connection.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE pair_key AS
         WITH weighed AS (
-            SELECT model_id, count(*) AS pair_count, string_agg({_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats
+            SELECT model_id, count(*) AS pair_count, string_agg({row_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats
             FROM weight SEMI JOIN twin ON twin.first_id = weight.model_id AND twin.model_id = weight.model_id AND twin.dtype_id = weight.dtype_id
             GROUP BY model_id
         )
@@ -198,24 +197,6 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
         """,
         {"formulas": fingerprint()} if packs else {},
     )
-
-
-def content_of(connection: duckdb.DuckDBPyConnection) -> str:
-    """A query: of each model a hash of all that its footprints, and whether cards run them, are made of."""
-    return f"""
-        WITH weighed AS (
-            SELECT model_id, string_agg({_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats FROM weight GROUP BY model_id
-        )
-        SELECT model_id, sha256(concat_ws(' ', coalesce(model.stored_format, ''), {_text(connection, SHAPE)}, of_formats)) AS content
-        FROM shape JOIN model USING (model_id) JOIN weighed USING (model_id)
-    """
-
-
-def _text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
-    """A row as one text, without the name of its model."""
-    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] != "model_id"]
-    packed = ", ".join(f'"{name}" := {table}."{name}"' for name in columns)
-    return f"to_json(struct_pack({packed}))::VARCHAR"
 
 
 def _take(connection: duckdb.DuckDBPyConnection, packs: Packs) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from pipeline.press.packs import Packs, fingerprint
+from pipeline.book.packs import Packs, fingerprint
 
 PLANS = ("plan_serving", "plan_training")
 

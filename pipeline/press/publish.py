@@ -21,11 +21,11 @@ from pathlib import Path
 
 from pipeline import ROOT, render
 from pipeline.base.progress import Progress, step
+from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build, changes, checks, digest, gates, manifest, output, same_bytes
 from pipeline.press.output import PublishError
-from pipeline.press.packs import Packs
 from pipeline.render import addresses
 
 __all__ = ["PublishError", "Published", "alone", "publish"]
@@ -81,7 +81,7 @@ def publish(
                 output.put_in_place(following / "tables", folder)
                 say(f"The tables are whole and can be asked: {tables / build.DATABASE}. The site follows.")
             try:
-                _render_site(tables, following / "site", wanted["site"], progress)
+                _render_site(tables, following / "site", wanted["site"], progress, packs)
             except BaseException:
                 if not has_tables:
                     say("The new tables stay where they are; the site is as it was, of the tables before.")
@@ -127,9 +127,11 @@ def _build_tables(
     output.make_readonly(tables)
 
 
-def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress) -> None:
+def _render_site(tables: Path, site: Path, fingerprint: str, progress: Progress, packs: Packs | None = None) -> None:
     site.mkdir()
-    render.render(tables, site, progress)
+    render.render(tables, site, progress, packs=packs)
+    if packs:
+        packs.tidy()
     with step(progress, "manifest"):
         where = addresses.known().of_release(manifest.read(tables)["data_version"])
         write_far(tables, site, where)

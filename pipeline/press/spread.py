@@ -22,10 +22,10 @@ import pyarrow as pa
 from pipeline.base.caches import cache_folder
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.facts import read_facts
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, lookup
 from pipeline.press.anatomise import anatomise
-from pipeline.press.packs import Packs, fingerprint
 
 Rows = tuple[list[str], dict[str, pa.Table]]
 Run = Callable[[Callable[["Shard"], Rows], Iterator["Shard"]], Iterator[tuple["Shard", Any]]]

@@ -17,11 +17,13 @@ from markupsafe import escape
 
 from pipeline import ROOT
 from pipeline.base.progress import quiet, step
+from pipeline.book.packs import Packs
 from pipeline.render import addresses, words
-from pipeline.render.crew import Crew, hands, write_page
+from pipeline.render.crew import Crew, hands
 from pipeline.render.data import cards as card_facts
 from pipeline.render.data import rules, shapes, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
+from pipeline.render.kept_pages import KeptPages, write_page
 from pipeline.render.pages import commands, finding, news, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
@@ -38,12 +40,14 @@ def render(
     progress: Callable = quiet,
     site_url: str | None = None,
     processes: int | None = None,
+    packs: Packs | None = None,
 ) -> dict:
     """Write the whole site into `site_dir`, which must be empty or absent.
 
     `progress` is called as tqdm is: `progress(iterable, desc=…, total=…)`. The site's own address, for canonical links and
     the site map, is `site_url` or the environment's SITE_URL; without either there are none. `processes` write the pages of models beside this one (0: none do);
-    by default as many as there are cores, where there are many models. Returns counts, bytes and seconds.
+    by default as many as there are cores, where there are many models. What `packs` hold is not rendered again. Returns counts, bytes and
+    seconds.
     """
     started = time.perf_counter()
     tables_dir, site_dir = Path(tables_dir), Path(site_dir)
@@ -51,7 +55,7 @@ def render(
         raise FileExistsError(f"{site_dir} is not empty")
     where = addresses.known(site_url).of_release(_manifest(tables_dir).get("data_version", ""))
     with step(progress, "reading tables"):
-        pages = ModelPages(tables.read(tables_dir), where.site)
+        pages = ModelPages(tables.read(tables_dir), where.site, packs)
         book = pages.book
     with Crew(pages, hands(len(book.models)) if processes is None else processes) as crew:
         with step(progress, "prose"), tempfile.TemporaryDirectory() as scratch:
@@ -92,7 +96,7 @@ def render(
             programs.write(site_dir, pages, _manifest(tables_dir))
         cards = partial(_cards, site_dir, shells["page"], pages, prose, progress)
         for _number in progress(
-            crew.write(shells["model"], site_dir, cards), desc="model pages", total=len(book.models)
+            crew.write(shells["model"], site_dir, cards, KeptPages(pages)), desc="model pages", total=len(book.models)
         ):
             pass
     shapes.gather(site_dir)

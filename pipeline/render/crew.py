@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from pipeline.render import words
-from pipeline.render.data.book import Book
+from pipeline.book.packs import Packs
+from pipeline.render.kept_pages import KeptPages, keep, page_of, write
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 
@@ -32,35 +37,11 @@ def hands(models: int) -> int:
     return 0 if models < FEW or cores < 2 else min(cores, MOST)
 
 
-def write_page(folder: Path, html: str, files: dict[str, str] | None = None) -> None:
-    """A page, and files beside it by name."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {"index.html": html, **(files or {})}.items():
-        (folder / name).write_bytes(content.encode())
+class CrewError(RuntimeError):
+    """A process that writes pages was ended by somebody else; the message is for people."""
 
 
-def write_model(pages: ModelPages, shell: Shell, site_dir: Path, number: int) -> None:
-    """A model's page, and what else the site holds of it."""
-    name = pages.book.models[number]["model_id"]
-    path = f"models/{pages.paths[name]}"
-    body, files = pages.render(number), pages.files(number)
-    address = f"{pages.site_url}{path}/"
-    picture = f"{pages.site_url}{pages.picture(number)}" if files else None
-    write_page(
-        site_dir / path, shell.stamp(words.shown(name), words.shown(pages.description(number)), body, address, picture)
-    )
-    for file, content in files.items():
-        write_once(site_dir / file, content.encode() if isinstance(content, str) else content)
-
-
-def write_once(file: Path, content: bytes) -> None:
-    """A file of one model, or named by what it holds: whoever comes first writes it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with file.open("xb") as new:
-            new.write(content)
-    except FileExistsError:
-        pass
+ENDED = "a process that writes pages was ended, as a system does that runs out of memory"
 
 
 class Crew:
@@ -69,10 +50,15 @@ class Crew:
     def __init__(self, pages: ModelPages, processes: int) -> None:
         self.pages, self.pool = pages, None
         if processes:
+            # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
+            self.scratch = tempfile.TemporaryDirectory()
+            told = Path(self.scratch.name, "book")
+            told.write_bytes(pickle.dumps((pages.book.light(), pages.site_url)))
             start = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(processes, start, _begin, (pages.book.light(), pages.site_url))
-            for _ in range(processes):
-                self.pool.submit(_nothing)  # a process is started for each task that waits
+            self.pool = ProcessPoolExecutor(processes, start, _begin, (told,))
+            with _told():
+                for _ in range(processes):
+                    self.pool.submit(_nothing)  # a process is started for each task that waits
 
     def __enter__(self) -> Crew:
         return self
@@ -80,39 +66,76 @@ class Crew:
     def __exit__(self, *_) -> None:
         if self.pool:
             self.pool.shutdown(cancel_futures=True)
+            self.scratch.cleanup()
 
-    def write(self, shell: Shell, site_dir: Path, beside: Callable[[], None]) -> Iterator[int]:
+    def write(
+        self, shell: Shell, site_dir: Path, beside: Callable[[], None], kept: KeptPages | None = None
+    ) -> Iterator[int]:
         """Has every model's page written, and calls `beside` meanwhile. When that is done, gives the places of models whose pages are
-        there, as they get ready; raises what went wrong with any."""
-        places = range(len(self.pages.book.models))
+        there, as they get ready; raises what went wrong with any. What is `kept` of them is not rendered again."""
+        there = kept.there if kept else set()
+        left = list(_runs([n for n in range(len(self.pages.book.models)) if n not in there]))
         asked: dict[Future, range] = {}
-        if self.pool:
-            for start in range(0, len(places), PORTION):
-                part = places[start : start + PORTION]
-                asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part))] = part
+        for part in left if self.pool else ():
+            how = (kept.packs, kept.keys[part.start : part.stop]) if kept else (None, [])
+            with _told():
+                asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part), *how)] = part
         beside()
-        return _ready(asked) if self.pool else self._written(shell, site_dir, places)
+        return chain(
+            self._taken(shell, site_dir, kept) if kept else (),
+            _ready(asked) if self.pool else self._written(shell, site_dir, left, kept),
+        )
 
-    def _written(self, shell: Shell, site_dir: Path, places: range) -> Iterator[int]:
-        for number in places:
-            write_model(self.pages, shell, site_dir, number)
+    def _taken(self, shell: Shell, site_dir: Path, kept: KeptPages) -> Iterator[int]:
+        written = set()
+        for number, page in kept.taken():
+            write(self.pages, shell, site_dir, number, page)
+            written.add(number)
             yield number
+        yield from self._written(shell, site_dir, _runs(sorted(kept.there - written)), kept)  # damaged
+
+    def _written(self, shell: Shell, site_dir: Path, parts: Iterable[range], kept: KeptPages | None) -> Iterator[int]:
+        for part in parts:
+            made = [page_of(self.pages, number) for number in part]
+            for number, page in zip(part, made, strict=True):
+                write(self.pages, shell, site_dir, number, page)
+                yield number
+            if kept and kept.packs:
+                keep(kept.packs, kept.keys[part.start : part.stop], made)
+
+
+def _runs(places: Sequence[int]) -> Iterator[range]:
+    """Places that follow one another, as many as a process is given at a time."""
+    start = 0
+    for end in range(1, len(places) + 1):
+        if end == len(places) or places[end] != places[end - 1] + 1 or end - start == PORTION:
+            yield range(places[start], places[end - 1] + 1)
+            start = end
 
 
 def _ready(asked: dict[Future, range]) -> Iterator[int]:
     for future in as_completed(asked):
-        future.result()
+        with _told():
+            future.result()
         yield from asked[future]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool:
+        raise CrewError(ENDED) from None
 
 
 _pages: ModelPages | None = None  # what this process was given
 
 
-def _begin(book: Book, site_url: str) -> None:
+def _begin(told: Path) -> None:
     global _pages
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller says when to stop
     threading.Thread(target=_end_with_caller, daemon=True).start()
-    _pages = ModelPages(book, site_url)
+    _pages = ModelPages(*pickle.loads(told.read_bytes()))
 
 
 def _end_with_caller() -> None:
@@ -125,7 +148,20 @@ def _nothing() -> None:
     pass
 
 
-def _write(shell: Shell, site_dir: Path, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
+def _write(
+    shell: Shell,
+    site_dir: Path,
+    numbers: range,
+    totals: bytes,
+    held: dict[str, dict],
+    packs: Packs | None = None,
+    keys: Sequence[str] = (),
+) -> None:
     _pages.take(numbers, totals, held)
+    made = []
     for number in numbers:
-        write_model(_pages, shell, site_dir, number)
+        page = page_of(_pages, number)
+        write(_pages, shell, site_dir, number, page)
+        made += [page] if packs else []
+    if packs:
+        keep(packs, keys, made)

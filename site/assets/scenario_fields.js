@@ -46,6 +46,7 @@ export const GROUPS = [
     ema: { label: "Average of the weights", choices: YES, when: trains },
     adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },
     lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },
+    trains_embeddings: { label: "Embedding and head trained too", choices: YES, when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },
     lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear experts attention-experts"), when: adapts },
   }],

@@ -135,7 +135,7 @@ const td = (kind, text, title) => a.h("td", { class: kind, title: title ?? false
 const shown = (value, text) => (value == null ? td("n x", "–", "not known") : td("n", text(value)));
 function drawTable() {
   table.tBodies[0].replaceChildren(...current.map((x) => a.h("tr", {},
-    a.h("th", { scope: "row" }, x.n > 1 ? `${x.n} × ` : "", a.h("a", { href: a.address(`gpus/${x.g.slug}/`) }, x.g.short)),
+    a.h("th", { scope: "row" }, a.h("a", { href: a.address(`gpus/${x.g.slug}/`) }, cardName(x))),
     shown(x.price, (n) => n.toLocaleString("en")), td("n", gib(x.free)), shown(x.speed, (n) => `≤ ${r.rate(n)}`), shown(x.watts, (n) => n.toLocaleString("en")), td("n", x.date?.slice(0, 4) ?? "–"))));
 }
 // Price against room, both by powers; what no other beats in both is named.

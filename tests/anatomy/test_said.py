@@ -125,6 +125,34 @@ def test_heads_without_a_dimension_share_the_hidden_size(model_type):
     assert {layer.kv_head_count for layer in all_heads.attention if layer.component == "text"} == {heads}
 
 
+TIE = "tie_word_embeddings"
+
+
+@pytest.mark.parametrize(
+    "model_type", ["llama", "qwen2", "gemma3_text", "gpt2", "bert", "whisper", "qwen3_vl", "mistral3"]
+)
+def test_a_null_that_the_class_refuses_is_no_flag(model_type):
+    """The library raises for it: neither a tied head nor one of its own can be told."""
+    with pytest.raises(UnknownAnatomy, match=f"{TIE} is null, which its class refuses"):
+        read_config(class_defaults()[model_type] | {TIE: None})
+
+
+@pytest.mark.parametrize("model_type", ["gemma3", "mistral3", "llava"])
+def test_a_null_in_a_nested_config_is_refused_too(model_type):
+    default = class_defaults()[model_type]
+    with pytest.raises(UnknownAnatomy, match=r"text_config\.tie_word_embeddings is null"):
+        read_config(default | {"text_config": default["text_config"] | {TIE: None}})
+
+
+def test_a_null_that_the_class_takes_is_what_it_makes_of_it():
+    """Gemma 3 takes it for false, T5 ties whatever is said, Qwen2-VL's text has no such field."""
+    defaults = class_defaults()
+    assert not read_config(defaults["gemma3"] | {TIE: None}).is_head_tied
+    assert read_config(defaults["t5"] | {TIE: None}).is_head_tied
+    text = defaults["qwen2_vl"]["text_config"] | {TIE: None}
+    assert read_config(defaults["qwen2_vl"] | {"text_config": text}) == read_config(defaults["qwen2_vl"])
+
+
 def test_a_gate_that_is_said_by_itself_is_there():
     t5 = class_defaults()["t5"]
     bare = {k: v for k, v in t5.items() if k not in ("feed_forward_proj", "is_gated_act", "dense_act_fn")}

@@ -8,7 +8,8 @@ import re
 import duckdb
 import pytest
 
-from pipeline.ask import answers, words
+from pipeline.ask import answers, several, words
+from pipeline.render.data.made import wishes
 from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SMALL, TEXT
 
 
@@ -346,7 +347,7 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     query = "FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], $m, dtype_id := $d, context_tokens := 8192)"
     assert [{k: v for k, v in row.items() if k != "name"} for row in rows] == macro(query, m=LARGE, d=dtype)
     # no better format fits both
-    for better in answers.TOGETHER[: answers.TOGETHER.index(dtype)]:
+    for better in several.TOGETHER[: several.TOGETHER.index(dtype)]:
         assert {row["verdict"] for row in macro(query, m=LARGE, d=better)} != {"fits"}
     assert told["verdict"] == "fits" and told["status"] == 0
     assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
@@ -362,7 +363,7 @@ def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
         row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
     )
     # no better format fits
-    for better in answers.TOGETHER[: answers.TOGETHER.index(row["dtype_id"])]:
+    for better in several.TOGETHER[: several.TOGETHER.index(row["dtype_id"])]:
         assert macro(query, m=LARGE, d=SMALL, f=better)[0]["verdict"] != "fits"
     status, out, _said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2)
     assert status == 1 and "drafting" in out
@@ -389,3 +390,8 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
         told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)
         assert {row["context_tokens"] for row in told["formats"]} == {meant}
     assert ask("fits", TEXT, "--context", "4kk")[0] == 2
+
+
+def test_a_video_is_as_long_and_wide_as_the_first_screen_asks():
+    wish = next(wish for wish in wishes() if wish.unit == "frames" and wish.side)
+    assert {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} == answers.VIDEO

@@ -29,9 +29,9 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.book.packs import Packs
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.press import build
-from pipeline.press.packs import Packs
 from pipeline.render import render
 
 TABLE = Path(__file__).with_suffix(".csv")

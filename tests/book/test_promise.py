@@ -118,7 +118,7 @@ def test_every_reworded_meaning_is_the_one_that_stands():
 
 def test_a_promised_macro_that_no_file_makes_is_an_error(tmp_path):
     (tmp_path / "macro.csv").write_text("macro,meaning\nfits_on,x\nnowhere,x\n")
-    with pytest.raises(Failure, match="are not public: nowhere"):
+    with pytest.raises(Failure, match="tables/sql does not make: nowhere"):
         promise.macros(tmp_path / "macro.csv")
 
 

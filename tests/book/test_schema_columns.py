@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from pipeline.book.columns import PATH, Columns, read_columns
-from pipeline.book.schema import COLUMNS, FACTS, PUBLISHED, SNAPSHOT, SchemaError
+from pipeline.book.schema import COLUMNS, FACTS, PUBLISHED, SNAPSHOT, SchemaError, read_tables
 
 TABLES = {table.name: table for tables in (FACTS, SNAPSHOT, PUBLISHED) for table in tables.values()}
 UNIT_OF_SUFFIX = {
@@ -104,3 +104,22 @@ def test_a_row_with_too_many_cells_is_told(tmp_path):
     path.write_text("name,tables,type,least,unit,meaning\nwidth,,integer,0,element,How wide, it is\n", encoding="utf-8")
     with pytest.raises(SchemaError, match=r"column\.csv:2: the row has not as many cells"):
         read_columns(path)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (["gpu,facts,Cards,gpu_id,gpu_id name", "gpu,published facts,Cards,gpu_id,gpu_id"], ":3: table gpu: is declared twice for facts"),
+        (["gpu,fact,Cards,gpu_id,gpu_id name"], ":2: table gpu: is of 'fact', which is none of facts, snapshot, published"),
+        (["gpu,,Cards,gpu_id,gpu_id name"], ":2: table gpu: is of ''"),
+        (["gpu,facts,Cards,gpu_id name,gpu_id source"], ":2: table gpu: its key has name, and its columns have not"),
+        (["gpu,facts,Cards,gpu_id,gpu_id name gpu_id?"], ":2: table gpu: names a column twice"),
+        (["gpu,facts,,gpu_id,gpu_id"], ":2: table gpu: has no meaning"),
+        (["gpu,facts,Cards,gpu_id,gpu_id shininess"], ":2: .*no column shininess is declared for table gpu"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_table_is_told_with_its_line(tmp_path, rows, told):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["name,of,meaning,key,columns", *rows, ""]), encoding="utf-8")
+    with pytest.raises(SchemaError, match=r"table\.csv" + told):
+        read_tables(path)

@@ -115,7 +115,9 @@ def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
             assert told[mine] == (None if plan[theirs] is None else pytest.approx(plan[theirs])), (gpu, model, theirs)
 
 
-def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked):
+@pytest.mark.some(3)
+@pytest.mark.parametrize(("gpu", "model", "phase", "work"), PLANNED)
+def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked, gpu, model, phase, work):
     """Of all ways that the tables search; the card's memory is what the table judges by."""
     names = (
         "gpu_count",
@@ -132,17 +134,16 @@ def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked
     )
     code = """const [id, bytes, wanted, asked] = more, told = plan.planned(own, wanted, id, bytes, asked), row = told.row;
         return [told.cards, told.finishes, row.sharding, row.tensor_parallel, row.pipeline_parallel, row.expert_parallel, row.checkpointing, told.hours, told.micro_batches, row.sequences, told.network];"""
-    for gpu, model, phase, work in PLANNED:
-        named = "".join(f", {name} := {value}" for name, value in work.items())
-        query = f"SELECT {', '.join(names)} FROM plan_training_for($1, $2, phase_id := $3{named}) LIMIT 1"
-        expected = book.execute(query, [gpu, model, phase]).fetchall()[0]
-        ((capacity,),) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [gpu]).fetchall()
-        told = asked(code, model, gpu, capacity, {"model_id": model, "phase_id": phase}, work)
-        assert told == [pytest.approx(value) if isinstance(value, float) else value for value in expected], (
-            gpu,
-            model,
-            work,
-        )
+    named = "".join(f", {name} := {value}" for name, value in work.items())
+    query = f"SELECT {', '.join(names)} FROM plan_training_for($1, $2, phase_id := $3{named}) LIMIT 1"
+    expected = book.execute(query, [gpu, model, phase]).fetchall()[0]
+    ((capacity,),) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [gpu]).fetchall()
+    told = asked(code, model, gpu, capacity, {"model_id": model, "phase_id": phase}, work)
+    assert told == [pytest.approx(value) if isinstance(value, float) else value for value in expected], (
+        gpu,
+        model,
+        work,
+    )
 
 
 def test_a_bad_question_has_a_reason_and_no_hours(asked):

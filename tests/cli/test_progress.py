@@ -83,7 +83,7 @@ def test_pages_are_counted_as_they_get_ready_and_after_what_is_written_beside_th
 
     order = []
 
-    def write(shell, site_dir, numbers, totals, held):
+    def write(shell, site_dir, numbers, *_):
         time.sleep(0.4 if numbers.start == 0 else 0)
 
     monkeypatch.setattr(crew, "_write", write)

@@ -54,3 +54,13 @@ def test_a_captioner_caches_keys_and_values_of_its_image(footprints):
     one, none = footprints([asked | {"images": images} for images in (1, 0)])
     assert (said["images"], said["kv_cache_bytes"]) == (1, 22_007_808) == (1, one["kv_cache_bytes"])
     assert none["kv_cache_bytes"] == 12 * 20 * 2 * 768 * 2
+
+
+def test_sound_in_a_prompt_has_its_tokens_in_the_context(footprints):
+    """Voxtral hears windows of 30 seconds, the last filled up: 375 tokens each. What does not fit, or another program, is a reason."""
+    asked = {"model_id": "mistralai/Voxtral-Mini-3B-2507", "dtype_id": "bf16", "context_tokens": 2048}
+    scenarios = [("transformers", 30.0), ("transformers", 1.0), ("transformers", 600.0), ("vllm", 30.0)]
+    whole, short, long, other = footprints([asked | {"engine_id": e, "audio_seconds": s} for e, s in scenarios])
+    assert whole["total_bytes"] == short["total_bytes"] > 0
+    assert long["unknown_reason"] == "the sound alone is 7500 tokens, more than the context"
+    assert other["unknown_reason"] == "sound in a prompt is counted in Transformers only"

@@ -62,6 +62,7 @@ def test_more_memory_takes_more_layers_and_nothing_is_lost(book, footprint_of, m
     assert before == blocks + 1
 
 
+@pytest.mark.full
 def test_a_longer_context_leaves_fewer_layers(book):
     layers = [
         ask(book, "rtx-4090", "meta-llama/Llama-3.3-70B-Instruct", context_tokens=context)["gpu_layers"]

@@ -40,14 +40,14 @@ def test_training_programs_have_their_own_recipe(footprint_of):
 
 
 def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_which(footprint_of):
-    """TRL 1.16 and vLLM 0.29 are known to differ, and not by how much: what is answered says that it is not of them."""
+    """TRL 1.16 and vLLM 0.10 are known to differ, and not by how much: what is answered says that it is not of them."""
     trl = footprint_of(MODEL, program="trl", phase_id="lora")
     assert trl["holds_for"] == "TRL 0.24 to 1.0" and trl["lora_dropout"] == 0.05 and trl["total_bytes"]
     newer = footprint_of(MODEL, program="trl", program_version="1.16", phase_id="lora")
     assert newer["total_bytes"] is None and "known: program_version := 1.0" in newer["unknown_reason"]
-    assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.26 to 0.28"
-    large = footprint_of(MODEL, program="vllm", program_version="0.29.1")
-    assert large["total_bytes"] is None and "16384 tokens at a time" in large["unknown_reason"]
+    assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.31"
+    earlier = footprint_of(MODEL, program="vllm", program_version="0.10.2")
+    assert earlier["total_bytes"] is None and "cards before Ampere" in earlier["unknown_reason"]
 
 
 def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
@@ -64,20 +64,25 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     [
         ("0.7.3.post1", "vLLM 0.6.4 to 0.7"),
         ("0.6.4", "vLLM 0.6.4 to 0.7"),
-        ("v0.19.1", "vLLM 0.19"),
-        ("0.27", "vLLM 0.26 to 0.28"),
-        ("0.28.9", "vLLM 0.26 to 0.28"),
+        ("v0.19.1", "vLLM 0.11 to 0.19"),
+        ("0.11", "vLLM 0.11 to 0.19"),
+        ("0.31.2", "vLLM 0.20 to 0.31"),
+        ("0.27", "vLLM 0.20 to 0.31"),
+        ("0.28.9", "vLLM 0.20 to 0.31"),
     ],
 )
 def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds_for):
     assert footprint_of(MODEL, program="vllm", program_version=version)["holds_for"] == holds_for
 
 
-@pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.18.0", "0.20", "0.30", "1"])
+@pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.32", "1"])
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
     assert row["total_bytes"] is None and row["holds_for"] is None
-    assert row["unknown_reason"] == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.19, 0.26 to 0.28, 0.29)"
+    assert (
+        row["unknown_reason"]
+        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.31)"
+    )
 
 
 def test_which_engine_a_version_starts_by_itself_decides(footprint_of, book):
@@ -140,6 +145,21 @@ def test_the_share_of_the_card_is_that_of_the_version(book):
 
     assert share("0.19", 27000) == "--gpu-memory-utilization 0.91"
     assert share("0.26", 27000) is None
+
+
+def test_what_a_large_card_reads_at_a_time_is_said_where_it_would_not_start(book):
+    """vLLM keeps in the cache of a window what two steps read, which is 16384 tokens on an H100 and 32768 on a B200, where footprints count
+    8192 (0.28.0, SlidingWindowSpec.max_admission_blocks_per_request)."""
+
+    def setting(gpu, model, tokens, requests=1):
+        asked = f"'{gpu}', '{model}', program := 'vllm', context_tokens := {tokens}, sequences := {requests}"
+        return book.execute(f"SELECT engine_setting FROM fits_on({asked})").fetchall()[0][0] or ""
+
+    windowed, whole = "google/gemma-3-27b-it", "Qwen/Qwen3-32B"
+    flag = "--max-num-batched-tokens"
+    assert f"{flag} 4096" in setting("h100-sxm", windowed, 120000) and flag not in setting("h100-sxm", windowed, 8000)
+    assert flag not in setting("h100-sxm", whole, 12000)
+    assert f"{flag} 8192" in setting("b200", whole, 40000, 10)
 
 
 def test_every_macro_that_takes_a_scenario_takes_a_program(book):

@@ -29,8 +29,8 @@ PLAIN = {
     "tensor_parallel": 1, "pipeline_parallel": 1, "context_parallel": 1, "expert_parallel": 1, "offload": "none",
     "sharding": "zero3", "gpu_count": 8,
 }  # fmt: skip
-BATCH = {"min_size": 30, "max_size": 30}
-THOROUGH = settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+BATCH = {"min_size": 45, "max_size": 45}
+THOROUGH = settings(max_examples=2, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
 def each(scenarios, **changes):

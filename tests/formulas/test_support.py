@@ -99,7 +99,7 @@ def test_every_verdict_is_of_a_pair_that_runs(book):
     [
         ("rtx-4090", True),
         pytest.param("h100-sxm", True, marks=pytest.mark.full),
-        ("mi300x", True),
+        pytest.param("mi300x", True, marks=pytest.mark.full),
         ("rtx-3090", False),
         pytest.param("mi210", False, marks=pytest.mark.full),
     ],

@@ -187,6 +187,7 @@ def test_of_experts_those_that_a_token_passes_are_counted(plans):
     assert told["disk_bytes"] == pytest.approx(1e9 + 4e9 / 3.94 + 30 * 30.5e9, rel=0.01)
 
 
+@pytest.mark.full
 @pytest.mark.some(3)
 @pytest.mark.parametrize("run", WHOLE, ids=lambda run: run["run"])
 def test_whole_trainings_lie_in_the_band(plans, run):

@@ -62,6 +62,16 @@ def test_dropout_of_adapters_costs_what_real_steps_hold(judged):
     assert max(abs(row["error"]) for row in dropped) < 0.006
 
 
+def test_embedding_and_head_beside_adapters_are_what_real_steps_hold():
+    """peft's modules_to_save: copies in the precision of the base, with their gradients and states."""
+    rows = step_account.judged("training_embeddings.csv", trains_embeddings=True)
+    assert len(rows) >= 6 and {row["phase_id"] for row in rows} == {"lora", "qlora"}
+    outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in rows if not -0.003 <= row["error"] <= OVER]
+    assert not outside
+    without = step_account.judged("training_embeddings.csv")
+    assert all(plain["adapters_bytes"] < row["adapters_bytes"] for plain, row in zip(without, rows, strict=True))
+
+
 @pytest.mark.parametrize("adapter", ["lora", "dora"])
 def test_adapters_have_as_many_parameters_as_peft_gives_them(judged, adapter):
     rows = [row for row in judged if row["lora_rank"] and (row["adapter"] or "lora") == adapter]

@@ -22,6 +22,8 @@ TEXT = {
     "OpenGVLab/InternVL3-1B-hf": "Qwen/Qwen2.5-0.5B-Instruct",
     "llava-hf/llava-onevision-qwen2-0.5b-ov-hf": "Qwen/Qwen2-0.5B-Instruct",
 }
+AUDIO_TOKEN = 24  # where a config names none
+LISTENS = {"voxtral": 375}  # tokens of the prompt for a window
 PACKED = (
     "qwen2_vl",
     "qwen2_5_vl",
@@ -41,10 +43,18 @@ def build(config: dict, row: dict[str, str]):
     import transformers
 
     fields = {k: v for k, v in config.items() if k not in ("model_type", "dtype", "torch_dtype", "quantization_config")}
+    if config["model_type"] == "qwen3_asr" and "thinker_config" in fields:  # as its own package writes it
+        fields = {k: v for k, v in fields["thinker_config"].items() if k in ("audio_config", "text_config")}
+        fields = {
+            name: {k: v for k, v in inner.items() if v is not None and k != "model_type"}
+            for name, inner in fields.items()
+        }
     if row["model_id"] in TEXT:
         tied = {"tie_word_embeddings": config["model_type"] != "internvl"}  # by their published totals
         fields = {"text_config": configs()[TEXT[row["model_id"]]] | {"vocab_size": config["vocab_size"]} | tied, **tied}
     settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
+    if hasattr(settings, "audio_token_id") and settings.audio_token_id is None:
+        settings.audio_token_id = AUDIO_TOKEN
     kind = getattr(transformers, row["class"])
     make = getattr(kind, "_from_config", None) or kind.from_config
     with torch.device("meta"):
@@ -70,6 +80,23 @@ def inputs(model, row: dict[str, str]) -> dict:
         return {"input_values": pixels(batch, int(float(row["audio_seconds"]) * 16000))}
     if kind == "whisper":
         return {"input_features": pixels(batch, config.num_mel_bins, 2 * config.max_source_positions)}
+    if kind == "qwen3_asr":  # a chunk a second, each thirteen positions
+        seconds, text = int(row["audio_seconds"] or 0), text | {"use_cache": True, "logits_to_keep": 1}
+        if seconds:
+            text["input_ids"][:, 1 : 1 + 13 * seconds] = config.audio_token_id
+            text["input_features"] = pixels(batch, config.audio_config.num_mel_bins, 100 * seconds)
+            text["input_features_mask"] = torch.ones(batch, 100 * seconds, dtype=torch.long)
+            text["attention_mask"] = torch.ones_like(text["input_ids"])
+        return text
+    if kind in LISTENS:  # sound in whole windows of thirty seconds, and what the text reads of each
+        windows = math.ceil(float(row["audio_seconds"] or 0) / 30)
+        text |= {"use_cache": True, "logits_to_keep": 1}
+        if not windows:
+            return text
+        bins, frames = config.audio_config.num_mel_bins, 2 * config.audio_config.max_source_positions
+        text["input_ids"][:, 1 : 1 + LISTENS[kind] * windows] = getattr(config, "audio_token_id", None) or AUDIO_TOKEN
+        text["input_features"] = pixels(batch * windows, bins, frames)
+        return text
     vision = getattr(config, "vision_config", config)
     size = getattr(vision, "image_size", 0)
     if kind in ("vit", "dinov2"):

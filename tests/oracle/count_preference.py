@@ -1,10 +1,11 @@
-"""Counts what a step of TRL's DPO holds at its peak: the truth that preference_of is held to.
+"""Counts what a step of TRL's DPO, ORPO, KTO or GRPO holds at its peak: the truth that preference_of is held to.
 
     pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl
     python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet
 
-The loss is TRL's own text (DPOTrainer._compute_loss and what it calls), taken out of its files: the package itself asks for data sets and
-more. Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
+The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, and what they call), taken out of its files:
+the package itself asks for data sets and more. Of KTO's rows one half is desired and one is not; of GRPO's all but the
+first token are of a completion, and there is no divergence (beta 0). Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
 (convert_outputs_to_fp32), which is done here too; every token counts as one of a completion, so that a mask takes all rows. The peak is
 that of the second step in bytes of live storage.
 """
@@ -38,12 +39,13 @@ def functions(path: Path, names: set[str], space: dict) -> None:
     exec(compile(ast.Module(found, type_ignores=[]), str(path), "exec"), space)
 
 
-def loss_of(trl: Path, trainer, has_adapters: bool):
-    import torch
+@contextlib.contextmanager
+def as_it_is(*_arguments):
+    yield
 
-    @contextlib.contextmanager
-    def as_it_is(*_arguments):
-        yield
+
+def dpo(trl: Path, trainer, has_adapters: bool, _rows: int):
+    import torch
 
     @contextlib.contextmanager
     def switched_off(model, adapter_name=None):
@@ -54,7 +56,85 @@ def loss_of(trl: Path, trainer, has_adapters: bool):
     space |= {"use_adapter": switched_off, "disable_gradient_checkpointing": as_it_is}
     functions(trl / "trainer" / "utils.py", {"selective_log_softmax", "entropy_from_logits"}, space)
     functions(trl / "trainer" / "dpo_trainer.py", {"_compute_loss"}, space)
-    return lambda model, inputs: space["_compute_loss"](trainer, model, inputs, False)
+
+    def loss(model, ids, mask):
+        return space["_compute_loss"](
+            trainer, model, {"input_ids": ids, "attention_mask": mask, "completion_mask": mask}, False
+        )
+
+    return loss
+
+
+def methods(trl: Path, path: str, names: set[str], trainer) -> dict:
+    """Methods of a trainer's file, bound to what stands for the trainer."""
+    import torch
+
+    space = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "is_torch_xla_available": lambda: False}
+    functions(trl / "trainer" / "utils.py", {"selective_log_softmax"}, space)
+    functions(trl / path, names, space)
+    for name in names - {"log1mexp"}:
+        # (get_batch_logps is static)
+        setattr(trainer, name, space[name] if name == "get_batch_logps" else types.MethodType(space[name], trainer))
+    return space
+
+
+def orpo(trl: Path, trainer, _has_adapters: bool, rows: int):
+    names = {"concatenated_forward", "get_batch_logps", "odds_ratio_loss", "get_batch_loss_metrics", "log1mexp"}
+    methods(trl, "experimental/orpo/orpo_trainer.py", names, trainer)
+
+    def loss(model, ids, mask):
+        trainer.concatenated_inputs = lambda *_batch, **_named: {
+            "concatenated_input_ids": ids, "concatenated_attention_mask": mask, "concatenated_labels": ids
+        }  # fmt: skip
+        return trainer.get_batch_loss_metrics(model, {"chosen_labels": ids[: rows // 2]})[0]
+
+    return loss
+
+
+def kto(trl: Path, trainer, has_adapters: bool, rows: int):
+    import torch
+
+    names = {"forward", "kto_loss", "_compute_kl_logps", "get_batch_logps", "get_batch_loss_metrics"}
+    methods(trl, "experimental/kto/kto_trainer.py", names, trainer)
+    # which rows are desired depends on values
+    torch.nonzero = lambda _mask, as_tuple=False: torch.arange(rows // 2, device="cuda").unsqueeze(-1)
+    if has_adapters:
+        trainer.null_ref_context = trainer.model.disable_adapter
+
+    def loss(model, ids, mask):
+        batch = {f"{kind}completion_{part}": mask if part == "attention_mask" else ids for kind in ("", "KL_")
+            for part in ("input_ids", "attention_mask", "labels")}  # fmt: skip
+        return trainer.get_batch_loss_metrics(model, batch | {"label": [True, False] * (rows // 2)})[0]
+
+    return loss
+
+
+def grpo(trl: Path, trainer, _has_adapters: bool, rows: int):
+    import inspect
+
+    import torch
+
+    names = {"_get_per_token_logps_and_entropies", "_compute_loss"}
+    space = methods(trl, "trainer/grpo_trainer.py", names, trainer)
+    functions(trl / "trainer" / "utils.py", {"entropy_from_logits"}, space)
+    space["nanmin"] = space["nanmax"] = lambda tensor: tensor.amax()
+    trainer.model_kwarg_keys = inspect.signature(trainer.model.forward).parameters.keys()
+    # defaults of its config
+    trainer.temperature, trainer.top_entropy_quantile, trainer.off_policy_mask_threshold = 1.0, 1.0, None
+    trainer.importance_sampling_level, trainer.loss_type, trainer.beta, trainer.use_vllm = "token", "dapo", 0.0, False
+    trainer.epsilon_low, trainer.epsilon_high, trainer.args.delta = 0.2, 0.2, None
+    trainer.accelerator.num_processes = 1
+
+    def loss(model, ids, mask):
+        inputs = {f"{part}_{kind}": of[:, begin:end] for kind, of in (("ids", ids), ("mask", mask))
+            for part, begin, end in (("prompt", 0, 1), ("completion", 1, None))}  # fmt: skip
+        inputs |= {"advantages": torch.zeros(rows, device="cuda"), "num_items_in_batch": torch.ones((), device="cuda")}
+        return trainer._compute_loss(model, inputs)
+
+    return loss
+
+
+OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1), "grpo": (grpo, 1)}
 
 
 def wrapped(model) -> None:
@@ -63,9 +143,9 @@ def wrapped(model) -> None:
 
     call = model.forward
 
-    def forward(**named):
+    def forward(*given, **named):
         with torch.autocast("cuda", dtype=torch.bfloat16):
-            outputs = call(**named)
+            outputs = call(*given, **named)
         outputs["logits"] = outputs["logits"].float()
         return outputs
 
@@ -97,19 +177,29 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     row = row | {name: row.get(name) or value for name, value in count_training.DEFAULTS.items()}
-    row |= {"sequences": str(2 * int(row["pairs"])), "precision": "amp", "optimizer_id": "adamw", "attention": "flash"}
+    objective, rows_each = OBJECTIVES[row["objective_id"]]
+    row |= {
+        "sequences": str(rows_each * int(row["pairs"])),
+        "precision": "amp",
+        "optimizer_id": "adamw",
+        "attention": "flash",
+    }
     fake_cuda.install()
     live_storage.install_attention()
     model, reference = count_training.build(model_row, row), None
-    if not row["lora_rank"]:
+    if not row["lora_rank"] and row["objective_id"] in ("dpo", "kto"):
         reference = count_training.build(model_row, row | {"checkpointing": "none"}).eval()
     trainer = types.SimpleNamespace(
         model=model, ref_model=reference, ld_alpha=None, precompute_ref_logps=False, f_divergence_type="reverse_kl", loss_types=["sigmoid"],
-        loss_weights=[1.0], beta=0.1, label_smoothing=0.0, use_weighting=False, _total_train_tokens=0,
-        args=types.SimpleNamespace(gradient_checkpointing_kwargs=None), _metrics={"train": collections.defaultdict(list)},
+        loss_weights=[1.0], beta=0.1, label_smoothing=0.0, use_weighting=False, _total_train_tokens=0, is_encoder_decoder=False,
+        aux_loss_enabled=False, padding_value=0, calculate_KL=True, loss_type="kto", desirable_weight=1.0, undesirable_weight=1.0,
+        args=types.SimpleNamespace(gradient_checkpointing_kwargs=None, use_liger_kernel=False), _metrics={"train": collections.defaultdict(list)},
         accelerator=types.SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x, unwrap_model=lambda m: m, device="cuda"),
     )  # fmt: skip
-    loss, models = loss_of(trl, trainer, reference is None), [each for each in (model, reference) if each is not None]
+    loss, models = (
+        objective(trl, trainer, bool(row["lora_rank"]), int(row["sequences"])),
+        [each for each in (model, reference) if each is not None],
+    )
     tracker, peak = live_storage.Tracker(), 0
     with FakeTensorMode(allow_non_fake_inputs=True):
         for each in models:
@@ -127,7 +217,7 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
             for _ in range(STEPS):
                 gc.collect()
                 tracker.reset_peak()
-                kept = loss(model, {"input_ids": ids, "attention_mask": mask, "completion_mask": mask})
+                kept = loss(model, ids, mask)
                 gc.collect()
                 tracker.sums_in_place = True
                 kept.backward()

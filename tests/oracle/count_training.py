@@ -219,6 +219,8 @@ def with_adapters(model, row: dict[str, str]):
         settings.target_modules = []
     if row["lora_targets"].endswith("experts"):
         settings.target_parameters = experts_of(model)
+    if row.get("trains_embeddings"):
+        settings.modules_to_save = ["embed_tokens", "lm_head"]
     adapted = peft.get_peft_model(model, settings)
     if (
         row["engine_id"] == "unsloth"

@@ -5,13 +5,14 @@
 
 Writes tables/library/class_default.jsonl: a line for each model_type that a reader describes, with the class's default config,
 the names of the fields in it that the class works out from others (`derived`: heads of keys that are as many as heads, an inner size
-that is twice the hidden size), and the library's version. What is derived is no default: another size gives another value, so that
+that is twice the hidden size), the flags that may be null (`nullable`: its class refuses a null in any other), and the library's version. What is derived is no default: another size gives another value, so that
 readers have to work it out too. The tests read every config whole, and with each of its fields left out in turn.
 Left out: what shapes no tensor and no cache (token ids, initial values, epsilons), labels, and fields that are null.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sys
@@ -64,6 +65,22 @@ def derived(config_class: type) -> list[str]:
     return sorted(found)
 
 
+def nullable(config_class: type) -> list[str]:
+    """The flags that a class takes a null in; those of nested configs by their place."""
+    from transformers import PreTrainedConfig
+
+    whole, found = config_class(), set()
+    for name, value in slim(whole.to_dict()).items():
+        inner = getattr(whole, name, None) if isinstance(value, dict) else None
+        if isinstance(inner, PreTrainedConfig):
+            found |= {f"{name}.{place}" for place in nullable(type(inner))}
+        elif isinstance(value, bool):
+            with contextlib.suppress(Exception):  # refused
+                config_class(**{name: None})
+                found.add(name)
+    return sorted(found)
+
+
 def main() -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.ERROR)
@@ -83,6 +100,8 @@ def main() -> None:
             continue
         row = {"model_type": model_type, "config": {**config, "model_type": model_type}}
         row["derived"] = derived(CONFIG_MAPPING[model_type])
+        if taken := nullable(CONFIG_MAPPING[model_type]):
+            row["nullable"] = taken
         row["library_version"] = f"transformers {transformers.__version__}"
         lines.append(json.dumps(row, sort_keys=True, separators=(",", ":")))
     FILE.parent.mkdir(exist_ok=True)

@@ -2,7 +2,7 @@
 
     pip install -e '.[oracle]' timm torchvision
     python tests/oracle/list_timm.py                  # architectures with published weights that have no row yet
-    python tests/oracle/list_timm.py --only resnet    # those whose name begins with this, anew
+    python tests/oracle/list_timm.py --only resnet    # those whose name begins with this, anew; the whole name of one without weights of its own
 
 A config of timm names an entry of the library's registry and no sizes, so that the library's own table is the only source of its shape.
 Writes tables/library/timm.jsonl: a line for each architecture, or for each size of picture where positions are made for one:
@@ -210,6 +210,8 @@ def main() -> None:
         architecture, _, tag = name.partition(".")
         config = get_pretrained_cfg(name)
         sizes.setdefault(architecture, {}).setdefault(tuple(config.input_size), tag)
+    if arguments.only in timm.list_models() and arguments.only not in sizes:  # its weights are part of another model's
+        sizes[arguments.only] = {tuple(get_pretrained_cfg(arguments.only).input_size): ""}
     first = arguments.first.read_text().split() if arguments.first else []
     for architecture in [*(n for n in first if n in sizes), *(n for n in sorted(sizes) if n not in first)]:
         listed = any(key[0] == architecture for key in rows)
@@ -218,7 +220,9 @@ def main() -> None:
         if arguments.only and not architecture.startswith(arguments.only):
             continue
         free = {
-            k: v for k, v in sizes[architecture].items() if get_pretrained_cfg(f"{architecture}.{v}").fixed_input_size
+            k: v
+            for k, v in sizes[architecture].items()
+            if get_pretrained_cfg(f"{architecture}.{v}" if v else architecture).fixed_input_size
         }
         wanted = free or dict(list(sizes[architecture].items())[:1])
         try:

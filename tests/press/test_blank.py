@@ -47,6 +47,7 @@ def made(connection):
     return rows, macros, views, connection.execute("FROM footprints('few') ORDER BY ALL").fetchall()
 
 
+@pytest.mark.full
 def test_a_filled_copy_is_what_a_build_makes(frames):
     with duckdb.connect() as whole, blank.copied(cache_folder()) as copy:
         formulas.load(whole, read_facts(), {**frames, "measured": read_measured()})

@@ -64,3 +64,13 @@ def test_each_check_names_the_bad_rows(database, damage, named):
     with duckdb.connect(str(database)) as connection:
         connection.execute(damage)
     assert any(failure.startswith(named) for failure in run_checks(database)), run_checks(database)
+
+
+@pytest.mark.parametrize("table", ["serving_run", "repository_file", "measured"])
+def test_a_crawl_that_lacks_a_model_of_others_is_published(database, table):
+    with duckdb.connect(str(database)) as connection:
+        rows = connection.execute(
+            f"UPDATE {table} SET model_id = 'nobody/gone' WHERE model_id = (SELECT min(model_id) FROM {table})"
+        )
+        assert rows.fetchall()[0][0]
+    assert run_checks(database) == []

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
+from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import compatibility
 from pipeline.press.blocks import Cut
 from pipeline.press.compatibility import DERIVED, write_compatibility
 from pipeline.press.lookup import fill_footprints
-from pipeline.press.packs import Packs
 
 MODELS = ["Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-20b"]
 

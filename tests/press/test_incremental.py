@@ -1,4 +1,4 @@
-"""Tables that a build makes of what is kept are those of a build that begins with nothing, to the byte."""
+"""Tables and pages that a build makes of what is kept are those of a build that begins with nothing, to the byte."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.book.packs import Packs
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import build
-from pipeline.press.packs import Packs
+from pipeline.render import render
 from tests.once import bundled_snapshot
 
 LAYERS = "num_hidden_layers"
@@ -29,13 +30,16 @@ def edited(snapshot: Snapshot, whole: Snapshot, chance: random.Random) -> Snapsh
 
 
 def sums(folder: Path, snapshot: Snapshot, packs: Packs | None) -> dict[str, str]:
-    folder.mkdir()
-    build.build_tables(folder, snapshot, packs=packs)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    tables, site = folder / "tables", folder / "site"
+    tables.mkdir(parents=True)
+    build.build_tables(tables, snapshot, packs=packs)
+    render(tables, site, processes=0, packs=packs)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.mark.full
-def test_what_is_kept_makes_the_same_tables_over_random_edits(tmp_path):
+def test_what_is_kept_makes_the_same_tables_and_pages_over_random_edits(tmp_path):
     whole, chance = bundled_snapshot(), random.Random(1)
     snapshot = replace(whole, records=tuple(sorted(chance.sample(whole.records, 30), key=lambda r: r.model_id)))
     for number in range(3):

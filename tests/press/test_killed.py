@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from pipeline import ROOT
 from pipeline.base.sealed import unsealed
 from pipeline.press import manifest
+from tests.press import small_disk
 
 # The real publish with stages that write a hundred files each and nothing else, so that the moments between steps are most of its time.
 PROGRAM = """
@@ -29,7 +31,7 @@ PROGRAM = """
             (folder / f"part{number}.csv").write_text(content * 100)
         (folder / "almanac.duckdb").write_text(content)
         return {"model": 1}
-    def render(tables, site, progress):
+    def render(tables, site, progress, packs=None):
         (site / "assets" / "almanac").mkdir(parents=True)
         for number in range(100):
             (site / f"page{number}.html").write_text(content + (tables / "almanac.duckdb").read_text())
@@ -70,6 +72,9 @@ class Publishing:
         assert process.returncode == 0, problem.decode()
         assert started <= begun
         return time.monotonic() - begun
+
+    def is_of(self, content: str) -> bool:
+        return (self.output / "tables" / "almanac.duckdb").read_text() == content
 
     def hold(self, contents: set[str]) -> None:
         """What is published is whole, and of one run; a site may still be of the tables before."""
@@ -140,3 +145,32 @@ def test_a_disk_that_is_full_leaves_what_is_published_whole(tmp_path):
     assert process.returncode != 0 and b"File too large" in problem
     publishing.hold({"1"})
     assert not (tmp_path / ".build-next").exists()
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare: nobody else's view of disks is left alone")
+def test_a_small_disk_that_runs_full_leaves_what_is_published_whole(tmp_path):
+    """A real one, of memory, in a namespace of its own."""
+    command = ["unshare", "-rm", sys.executable, "-m", "tests.press.small_disk", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    if "unshare" in run.stderr or run.returncode == small_disk.NOT_ALLOWED:
+        pytest.skip("this system lets nobody mount")
+    assert run.stdout.splitlines() == ["held"], run.stderr
+
+
+def test_of_two_publishes_at_once_one_is_told_and_the_other_is_whole(tmp_path):
+    publishing = Publishing(tmp_path)
+    publishing.whole("0")
+    first = publishing.start("1")
+    os.kill(first.pid, signal.SIGSTOP)  # wherever it is: begun, or done
+    second = publishing.start("1")
+    said, problem = second.communicate(timeout=60)
+    was_first_done = publishing.is_of("1")
+    os.kill(first.pid, signal.SIGCONT)
+    first.communicate(timeout=60)
+    assert first.returncode == 0
+    if second.returncode:
+        assert b"another build of" in problem and b"is running" in problem
+    else:  # the first had not begun, or was done
+        assert was_first_done
+    publishing.hold({"1"})
+    assert not (tmp_path / ".build-next").exists() and said == b""

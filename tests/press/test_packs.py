@@ -9,9 +9,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from pipeline.book import packs
 from pipeline.book.facts import read_facts
-from pipeline.press import lookup, packs
-from pipeline.press.packs import Packs
+from pipeline.book.packs import Packs
+from pipeline.press import lookup
 
 # small, of several kinds: few formats fit, so that a question is answered soon
 MODELS = ["Qwen/Qwen3-0.6B", "BAAI/bge-m3", "openai-community/gpt2", "google/gemma-3-270m"]
@@ -167,6 +168,7 @@ def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
     assert known == {content for contents in snapshots for content in contents.values()}
 
 
+@pytest.mark.full
 def test_a_snapshot_that_changed_is_as_if_it_were_worked_out_anew(shelf, tmp_path, monkeypatch):
     hold_equal(shelf, tmp_path, monkeypatch, edits(2, seed=1))
 
@@ -195,3 +197,24 @@ def shelve_keys(shelve, contents, folder) -> set[str]:
     shelve(contents, Watched(folder))
     assert len(asked) == 1
     return asked
+
+
+def test_a_clock_that_jumps_costs_time_and_no_rows(tmp_path, monkeypatch):
+    """A year ahead while another build is at a pack, which is then removed under its hands; and back."""
+    assert Packs(tmp_path).put(["a"], ROWS)
+    (now,) = [path.stat().st_mtime for path in tmp_path.iterdir()]
+    real = packs.sealed
+
+    def meanwhile(manifest):
+        with monkeypatch.context() as ahead:
+            ahead.setattr(packs.time, "time", lambda: now + 365 * 24 * 3600)
+            Packs(tmp_path).tidy()
+        return real(manifest)
+
+    with monkeypatch.context() as other:
+        other.setattr(packs, "sealed", meanwhile)
+        assert not Packs(tmp_path).put(["b"], ROWS)
+    assert taken(tmp_path, ["a", "b"]) == {"a": [1]}
+    monkeypatch.setattr(packs.time, "time", lambda: 0.0)
+    Packs(tmp_path).tidy()
+    assert Packs(tmp_path).put(["b"], ROWS) and taken(tmp_path, ["b"]) == {"b": [2, 3]}

@@ -32,7 +32,7 @@ def stages(monkeypatch, tmp_path):
         (folder / "almanac.duckdb").write_text("tables")
         return {"model": 1}
 
-    def render(tables, site, progress):
+    def render(tables, site, progress, packs=None):
         ran.append("site")
         assert (tables / "almanac.duckdb").exists()
         (site / "index.html").write_text("site")
@@ -119,7 +119,7 @@ def test_a_site_that_fails_after_its_tables_were_put_in_place_says_what_stands(s
     (root / "tables/facts/gpu.csv").write_text("2")
     told = []
 
-    def end(*_):
+    def end(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(publishing.render, "render", end)
@@ -148,7 +148,7 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
     before = contents(output)
     (root / "tables/facts/gpu.csv").write_text("2")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise RuntimeError("no space left")
 
     kept = before
@@ -173,7 +173,7 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
     assert sorted(p.name for p in output.parent.iterdir()) == [".build.lock", "build", "root"]
     if stage == "site":
         monkeypatch.undo()  # the next run has only the site to make
-        monkeypatch.setattr(publishing.render, "render", lambda tables, site, progress: (site / "index.html").touch())
+        monkeypatch.setattr(publishing.render, "render", lambda tables, site, *_, **__: (site / "index.html").touch())
         assert run(root, output).rebuilt == ("site",)
 
 

@@ -74,6 +74,7 @@ def test_a_file_that_cannot_be_written_says_why(tmp_path):
         same_bytes.write(tmp_path / "workshop.duckdb", tmp_path / "no_such_folder" / "almanac.duckdb", {})
 
 
+@pytest.mark.full
 def test_a_site_that_is_rendered_elsewhere_is_the_same(tmp_path):
     elsewhere.run("site", tmp_path / "site")
     assert sums(tmp_path / "site") == sums(rendered())

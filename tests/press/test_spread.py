@@ -14,9 +14,9 @@ import pytest
 from pipeline import ROOT
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts
+from pipeline.book.packs import Packs
 from pipeline.press import blank, lookup, spread
 from pipeline.press.anatomise import anatomise
-from pipeline.press.packs import Packs
 from tests.once import bundled_snapshot
 
 MODELS = ("BAAI/bge-m3", "google/gemma-3-270m", "openai-community/gpt2")
@@ -90,7 +90,7 @@ def test_two_workers_of_a_cluster_one_of_which_is_killed(tmp_path):
         from pathlib import Path
         from distributed import Client, LocalCluster
         from pipeline.press import lookup, spread
-        from pipeline.press.packs import Packs
+        from pipeline.book.packs import Packs
         from tests.press.test_spread import snapshot
         if __name__ == "__main__":
             lookup._PAIRS_PER_STEP = 1

@@ -340,6 +340,37 @@ def test_a_page_that_cannot_be_written_stops_the_build(tables, tmp_path):
         list(one.write(Shell.of("ALMANAC-TITLE"), tmp_path, lambda: None))
 
 
+NO_GUARD = """
+import sys
+from pathlib import Path
+from pipeline.render import crew
+from pipeline.render.data.tables import read
+from pipeline.render.pages.models import ModelPages
+book = read(Path(sys.argv[1]))
+book.tables["source"] = [*book["source"]] * 10_000  # more than a pipe holds
+print("begins", flush=True)
+with crew.Crew(ModelPages(book), 2) as one:
+    list(one.write(None, Path("nowhere"), lambda: None))
+"""
+
+
+def test_a_process_that_ends_before_it_begins_stops_the_build_and_holds_up_nobody(tables, tmp_path):
+    """As one does that the system kills: here each runs this very program first, and that is refused."""
+    program = tmp_path / "program.py"
+    program.write_text(NO_GUARD)
+    environment = os.environ | {"PYTHONPATH": str(publish.ROOT)}
+    run = subprocess.run(
+        [sys.executable, str(program), str(tables)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode and run.stdout.startswith("begins")
+    assert run.stderr.strip().endswith(crew.ENDED)
+
+
 def test_a_full_folder_is_refused(tables, tmp_path):
     (tmp_path / "kept").write_text("mine")
     with pytest.raises(FileExistsError):

@@ -14,7 +14,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import hosting, publish
-from pipeline.render import addresses, crew, render, words
+from pipeline.render import addresses, kept_pages, render, words
 from pipeline.render.data import shapes
 from pipeline.render.data.tables import read
 from pipeline.render.pages import redirects
@@ -232,7 +232,7 @@ def test_models_with_the_same_numbers_share_a_file(tables, tmp_path):
     for name in ("formulas", "points", "lines"):
         pages.held[name][other] = pages.held[name][one]
     for number in (1, 2):
-        crew.write_model(pages, Shell.of("ALMANAC-TITLE"), tmp_path, number)
+        kept_pages.write(pages, Shell.of("ALMANAC-TITLE"), tmp_path, number, kept_pages.page_of(pages, number))
     assert pages.shape(1).name == pages.shape(2).name != pages.shape(0).name
     assert [file.stem for file in (tmp_path / "data" / "shapes").iterdir()] == [pages.shape(1).name]
 

@@ -1,4 +1,5 @@
-"""Gemma 3n, the text model: four streams, a low-rank branch beside attention, embeddings per layer, shared caches.
+"""Gemma 3n: four streams, a low-rank branch beside attention, embeddings per layer, shared caches; what it sees
+and hears is normed and projected.
 
 Source: transformers 5.23.0, models/gemma3n. The released checkpoints also hold the key and value projections of the
 layers that read another layer's cache.
@@ -8,12 +9,37 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
+from pipeline.anatomy.families.vision_language import Plan, is_text_only, language_model
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.windows import FULL, SLIDING, every, window_of
-from pipeline.anatomy.reading import Heads, dropout, layer_types
+from pipeline.anatomy.reading import Heads, dropout, layer_types, nested
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
+from pipeline.anatomy.towers import audio_tower, vision_tower
+from pipeline.anatomy.towers.part import Part
+
+
+@family("gemma3n")
+def gemma3n(fields: Fields) -> Anatomy:
+    text = language_model(fields, Plan("", "gemma3n_text", ties=True))
+    if is_text_only(fields):
+        leave_parts(fields.config)
+        return add_parts(fields, text, [])
+    parts = []
+    for name, read, kind in (
+        ("vision_config", vision_tower, "gemma3n_vision"),
+        ("audio_config", audio_tower, "gemma3n_audio"),
+    ):
+        inner = nested(fields, name, required=False).filled()
+        tower, embedder = read(inner.but({"model_type": kind}), kind), Part("projector", "projector")
+        embedder.embedding("mark_embedding", inner.count("vocab_size"), tower[0].hidden)
+        embedder.norm(tower[0].hidden, count=2, bias=False)
+        embedder.linear("projector", tower[0].hidden, text.hidden_size, bias=False)
+        parts += [*tower, embedder]
+    return add_parts(fields, text, parts)
 
 
 @family("gemma3n_text")

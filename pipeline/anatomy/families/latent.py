@@ -15,6 +15,7 @@ from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.experts import Sparse, after_dense, read_sparse
 from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.latent import Latent, latent_attention
+from pipeline.anatomy.reading import layer_count
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 
 BARE = Plain()
@@ -91,4 +92,41 @@ def read_dense(fields: Fields) -> Anatomy:
     decoder.embed()
     latent_attention(decoder, fields, decoder.layers, Latent.read(fields, decoder.hidden))
     decoder.mlp(decoder.layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
+    return decoder.finish()
+
+
+@family("longcat_flash")
+def read_longcat(fields: Fields) -> Anatomy:
+    """Blocks of two layers, each of which attends and has a feed-forward; beside them experts, some of which hand on what they get.
+
+    The class of the library sets rows of up and gate aside for those too, which no checkpoint holds and nothing reads: not counted.
+    """
+    blocks = layer_count(fields, "num_layers")
+    if fields.raw("num_hidden_layers") not in (None, 2 * blocks):
+        raise UnknownAnatomy(f"{fields.where}: num_hidden_layers is not twice num_layers")
+    decoder = Decoder(fields, layers=2 * blocks)
+    latent = Latent.read(fields, decoder.hidden)
+    if fields.raw("qk_head_dim") not in (None, latent.nope + latent.rope):
+        raise UnknownAnatomy(f"{fields.where}: qk_head_dim is not what its two parts come to")
+    decoder.embed()
+    latent_attention(decoder, fields, decoder.layers, latent)
+    width = fields.count("ffn_hidden_size", "intermediate_size")
+    decoder.mlp(blocks, width)
+    decoder.moe(  # beside the feed-forward of every second layer
+        blocks,
+        fields.size("n_routed_experts", "num_local_experts"),
+        fields.size("moe_topk", "num_experts_per_tok"),
+        fields.size("expert_ffn_hidden_size", "moe_intermediate_size"),
+        shared_width=width,
+        router="linear",
+        router_bias=fields.flag("router_bias"),
+        correction=True,
+        idle=fields.size("zero_expert_num", least=0),
+    )
+    ahead = decoder.ahead()  # released files hold a dense layer that predicts, and the embedding for it again
+    latent_attention(ahead, fields, 1, latent)
+    ahead.mlp(1, width)
+    ahead.norm(1, each=5)
+    decoder.predict(ahead)
+    decoder.store("embedding of prediction layers", fields.count("vocab_size") * decoder.hidden)
     return decoder.finish()

@@ -20,32 +20,43 @@ TEXT = {
     "vocab_size": 49408, "hidden_size": 1024, "intermediate_size": 4096, "projection_dim": 512,
     "num_hidden_layers": 24, "num_attention_heads": 16, "max_position_embeddings": 32,
 }  # fmt: skip
+SCALES = [4.0, 2.0, 1.0, 0.5]  # of the features that leave the tower's neck
 DETR = {"hidden_size": 256, "num_attention_heads": 8, "intermediate_size": 2048}
 
 
 @family("sam3_video")
 def sam3_video(fields: Fields) -> Anatomy:
-    detector, tracker = nested(fields, "detector_config"), nested(fields, "tracker_config")
-    vision, text = nested(detector, "vision_config"), over(nested(detector, "text_config"), TEXT)
+    tracker = nested(fields, "tracker_config")
+    leave_parts(tracker.config)  # it follows what the detector's tower sees
+    inner = nested(fields, "detector_config")
+    parts, width, facts = detector(inner, over(nested(inner, "text_config"), TEXT))
+    follower = Part("tracker", "other")
+    neck(follower, width, parts[0].hidden)
+    facts |= {"architecture": "Sam3VideoModel", "stored_extra": {"position frequencies": 2 * width}}
+    return assemble(fields, [*parts, track(tracker, follower, width)], **facts)
+
+
+@family("sam3")
+def sam3(fields: Fields) -> Anatomy:
+    """The detector alone: what words or boxes mean in one picture."""
+    parts, _, facts = detector(fields, nested(fields, "text_config").filled())
+    return assemble(fields, parts, architecture="Sam3Model", **facts)
+
+
+def detector(fields: Fields, text: Fields) -> tuple[list[Part], int, dict]:
+    """Its parts, its width, and what they say of the whole."""
+    vision = nested(fields, "vision_config")
     tower = backbone(nested(vision, "backbone_config").filled())
     width = vision.size("fpn_hidden_size")
-    leave_parts(tracker.config)  # it follows what the detector's tower sees
+    if vision.raw("scale_factors") not in (None, SCALES):
+        raise UnknownAnatomy(f"{vision.where}.scale_factors are not {SCALES}, which are described")
     for name in ("geometry_encoder_config", "detr_encoder_config", "detr_decoder_config", "mask_decoder_config"):
-        if nested(detector, name, required=False).count("hidden_size", default=256) != width:
-            raise UnknownAnatomy(f"{detector.where}.{name} has another width than the vision tower's neck")
+        if nested(fields, name, required=False).count("hidden_size", default=256) != width:
+            raise UnknownAnatomy(f"{fields.where}.{name} has another width than the vision tower's neck")
     neck(tower, width)
-    follower = Part("tracker", "other")
-    neck(follower, width, tower.hidden)
-    parts = [tower, text_encoder(text), detect(detector, text, width), track(tracker, follower, width)]
-    return assemble(
-        fields,
-        parts,
-        hidden=tower.hidden,
-        layers=tower.layers + text.repeats("num_hidden_layers"),
-        vocab_size=text.count("vocab_size"),
-        architecture="Sam3VideoModel",
-        stored_extra={"position frequencies": 2 * width},
-    )
+    facts = {"hidden": tower.hidden, "layers": tower.layers + text.repeats("num_hidden_layers")}
+    facts |= {"vocab_size": text.count("vocab_size")}
+    return [tower, text_encoder(text), detect(fields, text, width)], width, facts
 
 
 def backbone(fields: Fields) -> Part:

@@ -8,25 +8,14 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of
 from pipeline.anatomy.rows import Anatomy
 from pipeline.anatomy.towers.part import Part
-from pipeline.anatomy.towers.timm import classes, row_of
-
-OPERATORS = {
-    "conv": "conv",
-    "norm": "vector",
-    "bias": "vector",
-    "scale": "vector",
-    "parameter": "parameter",
-    "embedding": "embedding",
-}
+from pipeline.anatomy.towers.timm import OPERATORS, classes, row_of, timm_tower
 
 
 @family("timm_wrapper")
 def read_timm(fields: Fields) -> Anatomy:
     row = row_of(fields)
     count = 0 if architecture_of(fields) == "TimmWrapperModel" else classes(fields, row)
-    tower, head = Part("vision", "vision-tower"), Part("vision")
-    for role, number, outputs, *inputs in row["tensors"] + row["classified" if count else "bare"]:
-        tower.add(role, OPERATORS.get(role, "linear"), outputs, *inputs, count=number)
+    tower, head = timm_tower(row, row["classified" if count else "bare"]), Part("vision")
     for role, number, each, besides, *inputs in row["head"] if count else ():
         head.add(role, OPERATORS.get(role, "linear"), each * count + besides, *inputs, count=number)
     return assemble(

@@ -31,6 +31,7 @@ MAY_BE_SILENT = frozenset(
         "gemma",
         "gemma2",
         "gemma3_text",
+        "gemma3n_text",
         "gemma4_text",
         "gemma4_unified_text",
         "qwen2_vl_text",
@@ -72,6 +73,7 @@ class Plan:
     text_names: tuple[str, ...] = ("text_config",)
     newline: bool = False  # one learned vector that ends a row of patches
     towers: int = 1  # the same again, for video
+    own_head: bool = False  # a head that is not tied has the sizes that stand beside the nested configs
 
 
 # Towers whose class the parent chooses by the nested model_type; every other parent builds its own class whatever it says.
@@ -118,6 +120,7 @@ PLANS = {
     "video_llama_3": Plan("video_llama_3_vision", "qwen2", p.llava, text_ties=True),
     "deepseek_vl": Plan("siglip_vision_model", "llama", p.llava, ties=True),
     "hunyuan_vl": Plan("hunyuan_vl_vision", "hunyuan_vl_text", ties=True, text_ties=True),
+    "ovis2": Plan("ovis2_vision", "qwen2", p.ovis2, ties=True, own_head=True),
     "fuyu": Plan("fuyu_patches", "persimmon"),
     "phi3_v": Plan("phi3_clip", "phi3", p.phi3),
 }
@@ -127,6 +130,9 @@ PLANS = {
 def read_vision_language(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     text = language_model(fields, plan)
+    if plan.own_head:
+        sizes = {"out_features": fields.size("vocab_size"), "in_features": fields.size("hidden_size")}
+        text = replace(text, tensors=tuple(replace(t, **sizes) if t.role == "head" else t for t in text.tensors))
     if is_text_only(fields):
         leave_parts(fields.config)
         return add_parts(fields, text, [])
@@ -188,9 +194,8 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
         width = inner.count("hidden_size") // inner.count("num_attention_heads")
         inner = over(inner, {"head_dim": max(width, 1)})
     alone = plan.text_alone or is_text_only(fields)  # a class of the language model alone reads its config alone
-    tied = fields.flag("tie_word_embeddings", default=plan.ties) and not alone
-    if (plan.text_ties or alone) and not tied:
-        tied = inner.flag("tie_word_embeddings")
+    tied, text_tied = fields.flag("tie_word_embeddings", default=plan.ties), inner.flag("tie_word_embeddings")
+    tied = (tied and not alone) or (text_tied and (plan.text_ties or alone))
     name = architecture_of(fields) or "ForConditionalGeneration"
     head = {"tie_word_embeddings": tied, "architectures": ["Model" if name.endswith("Model") else "ForCausalLM"]}
     return reader(inner.but(head))

@@ -172,21 +172,23 @@ class Decoder(Builder):
         expert_inner: int | None = None,
         shared_fused: bool = False,
         shared_bias: bool = False,
+        idle: int = 0,
     ):
         """Routed experts as transformers 5 fuses them, [experts, 2·width, h] and [experts, h, width], and shared ones.
 
         `router` is the operator of the gate's matrix [experts, h]; `correction` counts the router's correction bias
-        as a stored buffer, one value for each expert.
+        as a stored buffer, one value for each expert. `idle`: experts that may be chosen too and hand on what they get.
         """
-        if chosen > experts:
-            raise ContradictoryConfig(f"{self.fields.where}: {chosen} experts per token of {experts}")
+        routes = experts + idle
+        if chosen > routes:
+            raise ContradictoryConfig(f"{self.fields.where}: {chosen} experts per token of {routes}")
         inner = expert_inner or self.hidden
         if router == "parameter":
-            self.parameter("router", "router", layers, experts * self.hidden)
+            self.parameter("router", "router", layers, routes * self.hidden)
         else:
-            self.linear("router", "router", layers, experts, self.hidden, operator=router)
+            self.linear("router", "router", layers, routes, self.hidden, operator=router)
         if router_bias:
-            self.vector("bias", layers, experts)
+            self.vector("bias", layers, routes)
         role, rows = ("expert_gate_up", 2 * width) if gated else ("expert_up", width)
         self.add("expert", role, "expert", layers, rows, inner, experts)
         self.add("expert", "expert_down", "expert", layers, inner, width, experts)
@@ -204,13 +206,13 @@ class Decoder(Builder):
         if shared_gate:
             self.linear("shared-expert", "shared_expert_gate", layers, 1, self.hidden)
         if correction:
-            self.store("router bias buffers", layers * experts)
+            self.store("router bias buffers", layers * routes)
         self.feed_forward_row(
             "moe",
             layers,
             is_gated=gated,
             expert_count=experts,
-            experts_per_token=chosen,
+            experts_per_token=min(chosen, experts),
             expert_width=width,
             shared_width=shared_width,
         )

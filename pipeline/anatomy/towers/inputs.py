@@ -33,6 +33,8 @@ from pipeline.anatomy.towers.tiles import cut, llama4, mllama, tiled
 from pipeline.anatomy.towers.timm import pictures
 from pipeline.base.bounds import LARGEST_SIZE, LARGEST_TOTAL
 
+FRAME = 160  # samples of ten milliseconds
+SAMPLES = 2 * FRAME  # of one of Whisper's positions
 CLAP_SAMPLE = 1001 * 64  # frames of a clip of ten seconds, and their mel bins
 
 
@@ -78,6 +80,36 @@ def whisper(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     named = fields.text("activation_function")
     facts = {"tokens_each": each, "output_elements": shape.hidden, "input_elements": 2 * bins}
     return [plain(anatomy, "encoder", named, reader="cross-attention", stem_elements=4 * shape.hidden, **facts)]
+
+
+def windows(text_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:
+    """Whisper's encoder before a language model: windows of thirty seconds, each so many tokens of the prompt."""
+
+    def rule(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+        inner = nested(fields, "audio_config").filled()
+        shape, each = shape_of(anatomy, "audio"), inner.count("max_source_positions")
+        facts = {"grid": "tiles", "tokens_each": each, "text_tokens_each": text_tokens, "samples_each": each * SAMPLES}
+        facts |= {"input_elements": 2 * inner.count("num_mel_bins"), "stem_elements": 4 * shape.hidden}
+        facts["output_elements"] = -(-text_tokens * anatomy.hidden_size // each)
+        named = inner.text("activation_function", default=None) or inner.text("hidden_act") or "gelu"
+        return [plain(anatomy, "audio", named, **facts)]
+
+    return rule
+
+
+def chunks(fields: Fields, anatomy: Anatomy) -> list[Tower]:
+    """Qwen3-ASR: convolutions over chunks of a second, whose first layer is the longest; every position is one of the prompt."""
+    whole = fields if fields.raw("thinker_config") is None else nested(fields, "thinker_config")
+    inner = nested(whole, "audio_config").filled()
+    frames, bins = 2 * inner.size("n_window", otherwise=50), inner.count("num_mel_bins")
+    tokens = frames
+    for _ in range(3):
+        tokens = -(-tokens // 2)
+    first = inner.count("downsample_hidden_size") * -(-bins // 2) * -(-frames // 2)
+    facts = {"grid": "tiles", "tokens_each": tokens, "text_tokens_each": tokens, "samples_each": frames * FRAME}
+    facts |= {"input_elements": -(-bins * frames // tokens), "stem_elements": -(-2 * first // tokens)}
+    named = inner.text("activation_function", default=None) or "gelu"
+    return [plain(anatomy, "audio", named, output_elements=anatomy.hidden_size, **facts)]
 
 
 def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
@@ -158,6 +190,8 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "blip": blip,
     "vision-encoder-decoder": read_by_decoder,
     "whisper": whisper,
+    "voxtral": windows(375),
+    "qwen3_asr": chunks,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
     "clap": spectrogram,
     "timm_wrapper": pictures,

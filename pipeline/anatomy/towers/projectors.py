@@ -234,3 +234,14 @@ def phi3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     part.linear("projector_down", text, text)
     part.parameter(joined, "separator", count=2)
     return part
+
+
+def ovis2(fields: Fields, vision: Fields, tower: list[Part], width: int) -> Part:
+    """Each patch becomes shares of a visual vocabulary, whose rows stand in a table of their own."""
+    part, inner = Part("projector", "projector"), vision.filled()
+    rows = inner.count("vocab_size")
+    shares = rows - inner.count("num_visual_indicator_tokens", least=0)
+    part.linear("projector", tower[0].hidden * inner.count("hidden_stride") ** 2, shares, bias=False)
+    part.norm(shares)
+    part.embedding("visual_embedding", rows, fields.size("hidden_size"))
+    return part

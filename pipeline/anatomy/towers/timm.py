@@ -15,6 +15,7 @@ from pipeline import ROOT
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
+from pipeline.anatomy.towers.part import Part
 
 FILE = ROOT / "tables" / "library" / "timm.jsonl"
 CELL_PIXELS = 32 * 32  # of a token, where an architecture has no patches
@@ -26,6 +27,15 @@ IDLE = (
     "exportable",
     "scriptable",
 )  # of what model_args may say
+
+OPERATORS = {
+    "conv": "conv",
+    "norm": "vector",
+    "bias": "vector",
+    "scale": "vector",
+    "parameter": "parameter",
+    "embedding": "embedding",
+}
 
 
 @cache
@@ -70,6 +80,14 @@ def row_of(fields: Fields) -> dict[str, Any]:
     if "map" in (pool, row["global_pool"]) and pool not in (None, row["global_pool"]):
         raise UnknownAnatomy(f"global_pool '{pool[:20]}' of timm's '{name[:60]}' is not described yet")
     return row
+
+
+def timm_tower(row: Mapping[str, Any], besides: list[list]) -> Part:
+    """The tensors of a row: those of the architecture, and those that it has with a classifier or without."""
+    tower = Part("vision", "vision-tower")
+    for role, number, outputs, *inputs in row["tensors"] + besides:
+        tower.add(role, OPERATORS.get(role, "linear"), outputs, *inputs, count=number)
+    return tower
 
 
 def classes(fields: Fields, row: Mapping[str, Any]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.reading import over, pair
+from pipeline.anatomy.reading import over, pair, ratio
 from pipeline.anatomy.towers import seeing
 from pipeline.anatomy.towers.part import Part
 
@@ -40,6 +40,7 @@ class Vit:
     pre_norm: bool = False
     post_norm: bool = True
     pools: bool = False  # SigLIP's attention pooling, where vision_use_head says so
+    always_pools: bool = False  # whatever it says
     rms: bool = False
     gated: bool = False
     bias: bool = True
@@ -51,6 +52,7 @@ class Vit:
     registers: bool = False
     has_ratio: bool = False  # DINOv2 writes a ratio in place of the feed-forward's width
     norms_heads: bool = False  # where use_qk_norm says so
+    head_norm_bias: bool = False
     averages: bool = False  # no norm at the end where use_mean_pooling says so
     turns_class_token: bool = False  # the class token has a learned place in the rotary positions
     flags: dict[str, str] = field(default_factory=dict)  # this dataclass's field ← the config's flag
@@ -77,6 +79,7 @@ VITS: dict[str, Vit] = {
     "mlcd": Vit(patch_bias=False, class_tokens=1, pre_norm=True, positions="none", turns_class_token=True),
     "idefics_vision": Vit(IDEFICS, patch_bias=False, class_tokens=1, pre_norm=True),
     "siglip_vision_model": Vit(pools=True),
+    "phi4_multimodal_vision": Vit(always_pools=True),
     "siglip2_vision_model": Vit(patch_is_linear=True, positions="num_patches", pools=True),
     "idefics2_vision": Vit(),
     "idefics3_vision": Vit(),
@@ -94,6 +97,9 @@ VITS: dict[str, Vit] = {
     "muse_glimmer_vision": Vit(patch_bias=False, patch_is_linear=True, positions="grid", pre_norm=True),
     "internvl_vision": INTERNVL,
     "qianfan_ocr_vision": replace(INTERNVL, bias=True),
+    "janus_vision_model": Vit(
+        output_bias=True, has_ratio=True, norms_heads=True, head_norm_bias=True, flags={"bias": "attention_bias"}
+    ),
     "vit": Vit(class_tokens=1, output_bias=True, flags={"bias": "qkv_bias"}),
     "vit_msn": Vit(class_tokens=1, output_bias=True, flags={"bias": "qkv_bias"}),
     "deit": Vit(class_tokens=2, output_bias=True, flags={"bias": "qkv_bias"}),
@@ -131,7 +137,7 @@ def vit(fields: Fields) -> list[Part]:
     part = Part("vision", "vision-tower")
     hidden = fields.count("embed_dim" if "embed_dim" in fields.config else "hidden_size")
     layers, heads = fields.repeats("num_hidden_layers"), fields.count("num_attention_heads")
-    width = hidden * fields.count("mlp_ratio") if plan.has_ratio else fields.count("intermediate_size")
+    width = int(hidden * ratio(fields, "mlp_ratio")) if plan.has_ratio else fields.count("intermediate_size")
     embed_patches(part, fields, plan, hidden)
     part.mixer(
         layers, hidden, heads, bias=plan.bias, key_bias=plan.key_bias, output_bias=plan.output_bias, fused=plan.fused
@@ -144,10 +150,10 @@ def vit(fields: Fields) -> list[Part]:
     part.norm(hidden, layers=layers, count=2, bias=not plan.rms)
     part.vector(hidden, layers=layers, count=plan.layer_scales)
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
-    if plan.pools and fields.flag("vision_use_head"):
+    if plan.always_pools or (plan.pools and fields.flag("vision_use_head")):
         attention_pooling(part, hidden, fields.count("intermediate_size"))
     if plan.norms_heads:
-        part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=False)
+        part.norm(hidden if fields.flag("use_qk_norm") else 0, layers=layers, count=2, bias=plan.head_norm_bias)
     if plan.averages:
         part.norm(0 if fields.flag("use_mean_pooling") else hidden)
     if plan.turns_class_token:

@@ -102,7 +102,7 @@ def ratio_vit(fields: Fields) -> list[Part]:
     return part.finished(hidden, layers)
 
 
-@seeing("aimv2_vision_model")
+@seeing("aimv2_vision_model", "ovis2_vision")
 def aimv2(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")

@@ -57,6 +57,11 @@ class Scenario:
     optimizer_id: str | None
     checkpointing: str | None
 
+    @property
+    def but_for_context(self) -> tuple:
+        """What it shares with those of other contexts."""
+        return tuple(value for name, value in self.__dict__.items() if name != "context_tokens")
+
 
 @dataclass
 class Book:
@@ -134,6 +139,14 @@ class Book:
         return openings.read(self["scenario_set"])
 
     @cached_property
+    def but_for_context(self) -> dict[tuple, list[Scenario]]:
+        """Scenarios that differ by their context alone, together."""
+        found: dict[tuple, list[Scenario]] = {}
+        for scenario in self.scenarios:
+            found.setdefault(scenario.but_for_context, []).append(scenario)
+        return found
+
+    @cached_property
     def gpus(self) -> list[dict]:
         segments = ["consumer", "workstation", "datacenter", "unified", "embedded", "tpu"]
         order = {name: i for i, name in enumerate(segments)}
@@ -191,6 +204,15 @@ class Book:
             known[s.context_tokens] = max(known.get(s.context_tokens, 0), len(column) - column.count(UNKNOWN_KIB))
         most = max(known.values(), default=0)
         return sorted(c for c, n in known.items() if n >= COMMON * most)
+
+    def reading_less(self, context: int) -> list[tuple[int, int]]:
+        """The models that read less than a context: their places, and what they read."""
+
+        def find() -> list[tuple[int, int]]:
+            known = ((i, m["max_context_tokens"]) for i, m in enumerate(self.models))
+            return [(i, own) for i, own in known if own and own < context]
+
+        return self._once(("reading less", context), find)
 
     def default(self, phase: str, **wanted) -> dict:
         """The scenario that a page shows first: what the book opens a phase with, or the nearest below it that is published."""

@@ -6,6 +6,7 @@ GPU and, where the database holds one, the ladder between and beyond it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -20,13 +21,17 @@ ALIKE = ("kv_dtype_id", "optimizer_id", "precision", "checkpointing")
 ENGINES = ("vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm")
 
 
-def points(folder: Path, phase: str = "inference", more: tuple[str, ...] = ()) -> pl.DataFrame:
-    """Every known total of a phase on one GPU: `context_tokens`, `sequences`, the total, and what it needs with its band; and `more`
-    columns of the footprints."""
+def points(
+    folder: Path, phase: str = "inference", more: tuple[str, ...] = (), models: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Every known total of a phase on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
+    its band; and `more` columns of the footprints."""
     columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
+    if models is not None:
+        known &= pl.col("model_id").is_in(list(models))
     frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known).select(columns).collect()]
-    frames += _ladder(folder / "almanac.duckdb", columns, phase)
+    frames += _ladder(folder / "almanac.duckdb", columns, phase, models)
     return (
         pl.concat(frames)
         .with_columns(need=rules.in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))
@@ -34,14 +39,16 @@ def points(folder: Path, phase: str = "inference", more: tuple[str, ...] = ()) -
     )
 
 
-def _ladder(database: Path, columns: list[str], phase: str) -> list[pl.DataFrame]:
+def _ladder(database: Path, columns: list[str], phase: str, models: Sequence[str] | None) -> list[pl.DataFrame]:
     with reading(database) as connection:
         if not connection.execute("SELECT 1 FROM information_schema.tables WHERE table_name = 'ladder'").fetchall():
             return []
         query = (
-            f"SELECT {', '.join(columns)} FROM ladder WHERE gpu_count = 1 AND phase_id = $1 AND total_bytes IS NOT NULL"
+            f"SELECT {', '.join(columns)} FROM ladder WHERE gpu_count = 1 AND phase_id = $phase AND total_bytes IS NOT NULL "
+            "AND ($models IS NULL OR model_id IN (SELECT unnest($models::VARCHAR[])))"
         )
-        return [connection.sql(query, params=[phase]).pl()]
+        some = None if models is None else list(models)
+        return [connection.sql(query, params={"phase": phase, "models": some}).pl()]
 
 
 def of_engines(constants: list[dict]) -> dict[str, dict[str, float]]:
@@ -77,6 +84,9 @@ def _limits(
     cards = ", ".join(
         f"{limit.format(capacity=capacity)}::BIGINT AS {_name(gpu)}" for gpu, capacity in capacities.items()
     )
+    if known.is_empty():  # planning takes as long as thousands of answers
+        names = dict.fromkeys(WHO, pl.String) | {other: pl.Int64} | dict.fromkeys(capacities, pl.Int64)
+        return pl.DataFrame(schema=names)
     query = f"""
         SELECT {", ".join((*WHO, other))}, {cards}
         FROM (

@@ -193,14 +193,18 @@ class MadeFiles:
         names = connection.execute(
             "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
         ).fetchone()[0]
+        # who hears as part of the prompt has the sound's tokens in its context, and some of text
+        rate = "(SELECT value FROM constant WHERE constant_id = 'audio_samples_per_second')"
+        heard = f"ceil(seconds * {rate} / nullif(samples_each, 0)) * text_tokens_each + {SHORT}"
         given = {
             "model_id": "model_id", "dtype_id": "dtype_id", "engine_id": f"'{ENGINE}'", "phase_id": "'inference'",
-            "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({SHORT}, max_context_tokens), NULL)",
+            "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({SHORT}, max_context_tokens), {heard})",
         }  # fmt: skip
         asked = ", ".join(f'{given.get(name, "NULL")} AS "{name}"' for name in names)
         formats = list(wish.columns)
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE sound_asked AS SELECT {asked} FROM (SELECT model_id, max_context_tokens FROM model "
+            f"CREATE OR REPLACE TEMP TABLE sound_asked AS SELECT {asked} FROM (SELECT model_id, max_context_tokens, "
+            "samples_each, text_tokens_each FROM model LEFT JOIN (SELECT * FROM tower WHERE component = 'audio') USING (model_id) "
             "WHERE list_contains($1, model_id)), (SELECT unnest($2::VARCHAR[]) AS dtype_id), (SELECT unnest($3::DOUBLE[]) AS seconds)",
             [mine, formats, [None, *wish.sizes]],
         )

@@ -13,7 +13,6 @@ import sys
 import zlib
 from array import array
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
@@ -176,22 +175,17 @@ def file_of(scenario: Scenario) -> str:
 def slice_of(book: Book, scenario: Scenario) -> array:
     """The scenario for every model, of models that read less at the longest context that is published of them."""
     values, width = book.scenario_array(book.index[scenario]), book.width
-    shorter = {s.context_tokens: book.index[s] for s in _same_but_shorter(book, scenario)}
-    for i, model in enumerate(book.models):
-        own = model["max_context_tokens"]
-        if own and own < scenario.context_tokens:
-            longest = max((c for c in shorter if c <= own), default=None)
-            if longest:
-                values[i * width : (i + 1) * width] = book.totals(i, shorter[longest])
+    less = book.reading_less(scenario.context_tokens)
+    shorter = {s.context_tokens: book.index[s] for s in _same_but_shorter(book, scenario)} if less else {}
+    for i, own in less:
+        longest = max((c for c in shorter if c <= own), default=None)
+        if longest:
+            values[i * width : (i + 1) * width] = book.totals(i, shorter[longest])
     return values
 
 
 def _same_but_shorter(book: Book, scenario: Scenario) -> list[Scenario]:
-    return [
-        s
-        for s in book.scenarios
-        if s.context_tokens < scenario.context_tokens and replace(s, context_tokens=scenario.context_tokens) == scenario
-    ]
+    return [s for s in book.but_for_context[scenario.but_for_context] if s.context_tokens < scenario.context_tokens]
 
 
 def _published(book: Book, phase: str) -> bool:

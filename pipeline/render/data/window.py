@@ -15,6 +15,7 @@ because works of one shape share a line, and because formats of one engine diffe
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
@@ -33,18 +34,23 @@ NEEDED = ("gpu_count", "weights_bytes", *CACHE)
 class Window:
     """Works by wish, and their totals."""
 
-    def __init__(self, book: Book, paths: dict[str, str]) -> None:
+    def __init__(self, book: Book, paths: dict[str, str], contents: Mapping[str, str] | None = None) -> None:
+        """Of models of one of `contents`, by model, the totals of one are read: they are those of all."""
         self.book, self.paths = book, paths
+        first: dict[str, str] = {}
+        names = [model["model_id"] for model in book.models]
+        self.alike = {name: first.setdefault((contents or {}).get(name) or name, name) for name in names}
         self.wishes = wishes()
         self.by_file: dict[str, list[Wish]] = {}
         for wish in self.wishes:
             self.by_file.setdefault(wish.file, []).append(wish)
-        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED))
+        read = sorted(set(self.alike.values()))
+        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED, read))
         self.frames = {name: self._frame(_columns(of[0], book)) for name, of in self.by_file.items()}
         self.reading = _reading(book)
         self._points.cache_clear()
         known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
-        self.leaders = works.leaders(book.models, lambda i: book.models[i]["model_id"] in known)
+        self.leaders = works.leaders(book.models, lambda i: self.alike[names[i]] in known)
         self.members: dict[int, list[int]] = {}
         for i, leader in enumerate(self.leaders):
             self.members.setdefault(leader, []).append(i)
@@ -57,7 +63,10 @@ class Window:
         for phase in dict.fromkeys(phase for phase, _d, _e in columns):
             found = self._points(phase)
             several = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(
-                (pl.col("gpu_count") > 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
+                (pl.col("gpu_count") > 1)
+                & (pl.col("phase_id") == phase)
+                & pl.col("total_bytes").is_not_null()
+                & pl.col("model_id").is_in(set(self.alike.values()))
             )
             keys = [*limits.WHO, *limits.ALIKE, "context_tokens", "sequences", "gpu_count"]
             more = several.join(wanted.lazy(), on=["phase_id", "dtype_id", "engine_id"], how="semi")
@@ -82,13 +91,13 @@ class Window:
         chosen = [
             i
             for i in sorted(self.members, key=lambda i: (-downloads[i], i))
-            if models[i]["pipeline_tag"] in tasks and 1 in lines.get(models[i]["model_id"], {})
+            if models[i]["pipeline_tag"] in tasks and 1 in lines.get(self.alike[models[i]["model_id"]], {})
         ]
         axes: list[list[int]] = []
         shapes: dict[str, int] = {}
         one, several, places, reads, sparse = [], [], [], [], []
         for i in chosen:
-            mine = lines[models[i]["model_id"]]
+            mine = lines[self.alike[models[i]["model_id"]]]
             shape = {n: _shape(mine[n], axes) if n in mine else None for n in (1, *counts)}
             native = GGUF_OF.get(models[i]["stored_format"])
             if native and any(c[1] == native for c in columns):

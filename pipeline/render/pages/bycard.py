@@ -94,12 +94,24 @@ class ByCard:
 
     def best(self, number: int, gpu: dict, scenarios: list[Scenario], context: int) -> Best:
         """The best format that holds the context on a card, else the one that goes farthest, else the fewest cards."""
-        longest, place = self._of("longest", number), self.places[gpu["gpu_id"]]
+        return self.all_best(number, [gpu], scenarios, context)[0]
+
+    def all_best(self, number: int, gpus: list[dict], scenarios: list[Scenario], context: int) -> list[Best]:
+        """The same for some cards: those that give the same and run the same are asked about once."""
         by_key = {(s.dtype_id, s.engine_id): s for s in scenarios}
-        formats = self.formats(number)
-        runs = [key for key in formats if key in by_key and self._does_run(by_key[key], number, gpu["gpu_id"])]
-        if not runs:
-            return Best("unknown")
+        offered = [(key, by_key[key]) for key in self.formats(number) if key in by_key]
+        told: dict[tuple, Best] = {}
+        out = []
+        for gpu in gpus:
+            runs = tuple(key for key, scenario in offered if self._does_run(scenario, number, gpu["gpu_id"]))
+            alike = gpu["capacity_bytes"], runs
+            if alike not in told:
+                told[alike] = self._best(number, gpu, by_key, runs, context) if runs else Best("unknown")
+            out.append(told[alike])
+        return out
+
+    def _best(self, number: int, gpu: dict, by_key: dict[tuple, Scenario], runs: tuple, context: int) -> Best:
+        longest, place = self._of("longest", number), self.places[gpu["gpu_id"]]
         best = next((key for key in runs if longest[key][place] >= context), None)
         best = best or max(runs, key=lambda key: longest[key][place])
         if far := longest[best][place]:

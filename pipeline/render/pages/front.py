@@ -30,7 +30,7 @@ SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one 
 class Front:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
-        self.window = Window(book, pages.paths)
+        self.window = Window(book, pages.paths, pages.kept.contents)
         self.made = MadeFiles(book, pages.paths, self.window.members)
         by_id = {g["gpu_id"]: g for g in book.gpus}
         self.card = by_id.get(EXAMPLE) or book.common[0]
@@ -118,13 +118,21 @@ class Front:
         wish = self.window.wishes[0]
         of = self.window.of_file[wish.file]
         models = [self.book.models[i] for i in of["works"]]
+        alike = self.window.alike
         frame = self.window.frames[wish.file].filter(
-            pl.col("model_id").is_in([m["model_id"] for m in models]), gpu_count=1
+            pl.col("model_id").is_in([alike[m["model_id"]] for m in models]), gpu_count=1
         )
         frame = frame.with_columns(need=in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))
         name = self.card["gpu_id"]
         found = limits.longest(frame, {name: self.card["capacity_bytes"]}, self.book["constant"])
-        longest = {(m, d): n for m, d, n in found.select("model_id", "dtype_id", name).rows()}
+        told = {(m, d): n for m, d, n in found.select("model_id", "dtype_id", name).rows()}
+        formats = found["dtype_id"].unique().to_list()
+        longest = {
+            (m["model_id"], d): told[alike[m["model_id"]], d]
+            for m in models
+            for d in formats
+            if (alike[m["model_id"]], d) in told
+        }
         newest = max((m["created_at"] or "")[:7] for m in models) if models else ""
         rows = []
         for k, model in enumerate(models):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 
-import polars as pl
 from markupsafe import Markup
 
 from pipeline.book.wishes import wishes
@@ -88,8 +87,8 @@ class GpuPages:
         """Of the listed models the longest context of one sequence by card, in one format: the limits of `compatibility`."""
         cards = {g["gpu_id"]: g["capacity_bytes"] for g in self.book.gpus}
         listed = [self.book.models[i]["model_id"] for i in self.listed]
-        known = limits.points(self.book.folder).filter(
-            pl.col("model_id").is_in(listed), dtype_id=far.dtype_id, engine_id=far.engine_id, sequences=1
+        known = limits.points(self.book.folder, models=listed).filter(
+            dtype_id=far.dtype_id, engine_id=far.engine_id, sequences=1
         )
         rows = limits.longest(known, cards, self.book["constant"]).to_dicts()
         return {row["model_id"]: row for row in rows}

@@ -13,10 +13,12 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.book.commands import GGUF_OF
+from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, works
 from pipeline.render.data.book import PARTS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
+from pipeline.render.data.kept import Kept, contents
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.support import Support
 from pipeline.render.draw import plot
@@ -36,8 +38,8 @@ OLDER = 12  # months that a sibling of a model's own time may be older
 class ModelPages:
     """Holds what all model pages share, so that a page costs only its own rows."""
 
-    def __init__(self, book: Book, site_url: str = "") -> None:
-        self.book, self.site_url = book, site_url
+    def __init__(self, book: Book, site_url: str = "", packs: Packs | None = None) -> None:
+        self.book, self.site_url, self.packs = book, site_url, packs
         self._answered: tuple[int, tuple[str, str]] = (-1, ("", ""))
         self._shaped: tuple[int, shapes.Shape | None] = (-1, None)
         env = environment(book)
@@ -67,6 +69,15 @@ class ModelPages:
         return Calculator(self.book.folder)
 
     @cached_property
+    def kept(self) -> Kept:
+        """What was worked out before, by what it is made of: of tables without formulas nobody can tell."""
+        found = contents(self.book.folder / "almanac.duckdb")
+        book = self.book
+        scenarios = [list(s.__dict__.values()) for s in book.scenarios]
+        shared = [book.openings, book.counts, book.counts_of, scenarios, reach.capacities(book)]
+        return Kept(found, shared, self.packs if found else None)
+
+    @cached_property
     def leaders(self) -> list[int]:
         """For each model the place of the one that it is a copy, quantisation or fine-tune of, or its own."""
         return works.leaders(self.book.models, lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
@@ -81,18 +92,43 @@ class ModelPages:
             "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
-        } | reach.read(book, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+        } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+
+    def made_of(self, number: int) -> tuple[str, list]:
+        """The model, and all that its page and files are made of beside the content of its numbers: its own rows, and what of other models
+        stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
+        model = self.book.models[number]
+        name = model["model_id"]
+        held = [self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "formulas")]
+        return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
+
+    def beside(self, number: int) -> dict[str, object]:
+        """What of other models stands on a page."""
+        model = self.book.models[number]
+        name = model["model_id"]
+        return {
+            "path": self.paths[name],
+            "base_path": self.paths.get(model["base_model_id"]),
+            "files": self._files(name),
+            "is_organised": self.sizes[self.paths[name].partition("/")[0]] >= LISTED,
+            "is_led": self.leaders[number] != number,
+            "made_of": self._made_of(number),
+            "smaller": self.smaller(number),
+            "relatives": self._relatives(number),
+            "repositories": self.commands.repositories(number),
+        }
 
     def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`."""
         ids = [self.book.models[n]["model_id"] for n in numbers]
-        held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in self.held.items()}
+        all_held = self.held | {"bests": self.bests}
+        held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in all_held.items()}
         return numbers, self.book.part(numbers).tobytes(), held
 
     def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
         """From now on these are the models whose pages can be written."""
         self.book.first, self.book.array, self._shaped = numbers.start, array("f", totals), (-1, None)
-        self.held = held
+        self.held, self.bests = held, held["bests"]
 
     def _files(self, model_id: str) -> list[dict]:
         """The single files of a repository, each with the page of the model that it is a copy of."""
@@ -297,11 +333,33 @@ class ModelPages:
 
     def verdicts(self, number: int, gpus: list[dict]) -> list[tuple[str, Best]]:
         """By card what it does with a model."""
-        if not self.by_card.formats(number):
-            return []
+        found = self.bests.get(self.book.models[number]["model_id"])
+        return [(g["gpu_id"], found[self.card_places[g["gpu_id"]]]) for g in gpus] if found else []
+
+    @cached_property
+    def card_places(self) -> dict[str, int]:
+        return {g["gpu_id"]: place for place, g in enumerate(self.book.gpus)}
+
+    @cached_property
+    def bests(self) -> dict[str, list[Best]]:
+        """By model what each card does with it, in the order of the cards; none of models without limits."""
+        place = {m["model_id"]: number for number, m in enumerate(self.book.models)}
+        own = {
+            name: [self.book.models[number]["stored_format"], self.book.models[number]["max_context_tokens"]]
+            for name, number in place.items()
+            if self.by_card.formats(number)
+        }
+        make = lambda names: {name: self._cards_of(place[name]) for name in names}  # noqa: E731
+        told: dict[int, list[Best]] = {}  # models of one content have one list
+        found = self.kept.by_content("bests", list(own), make, own)
+        for rows in found.values():
+            if id(rows) not in told:
+                told[id(rows)] = [Best(*row) for row in rows]
+        return {name: told[id(rows)] for name, rows in found.items()}
+
+    def _cards_of(self, number: int) -> list[Best]:
         context = self._opening(self.book.models[number])[0] or self.wanted[0]
-        inference = self._shown(number)[0]
-        return [(g["gpu_id"], self.by_card.best(number, g, inference, context)) for g in gpus]
+        return self.by_card.all_best(number, self.book.gpus, self._shown(number)[0], context)
 
     def _badge(self, number: int) -> tuple[str | None, bool]:
         """What the badge of memory says."""

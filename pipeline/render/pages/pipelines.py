@@ -35,7 +35,14 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         if len(connection.execute(query).fetchall()) < 2:
             return {}
         videos = _videos(connection)
-        return {model: _pipeline(connection, model, _size(model in videos), plainly) for model in models}
+        sized: dict[bool, list[str]] = {}
+        for model in models:
+            sized.setdefault(model in videos, []).append(model)
+        return {
+            model: pipeline
+            for makes_videos, some in sized.items()
+            for model, pipeline in _pipelines(connection, some, _size(makes_videos), plainly).items()
+        }
 
 
 def _size(makes_videos: bool) -> dict[str, int]:
@@ -56,30 +63,47 @@ def _videos(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {model for (model,) in connection.execute(query).fetchall()}
 
 
-def _pipeline(
-    connection: duckdb.DuckDBPyConnection, model: str, size: dict[str, int], plainly: Callable[[str], str]
-) -> dict:
-    found = {"size": size, "parts": _rows(connection, "pipeline_stages", model, size, plainly)}
-    placements = _rows(connection, "pipeline_of", model, size, plainly)
+def _pipelines(
+    connection: duckdb.DuckDBPyConnection, models: list[str], size: dict[str, int], plainly: Callable[[str], str]
+) -> dict[str, dict]:
+    """Of models that are told of one size."""
+    parts = _rows(connection, "pipeline_stages", models, size, plainly)
+    placements = _rows(connection, "pipeline_of", models, size, plainly)
     if size["frames"] > 1:
-        tiled = _rows(connection, "pipeline_of", model, size | {"is_tiled": True}, plainly)
-        placements += [row | {"placement": row["placement"] + TILED} for row in tiled]
-    return found | {"placements": placements}
+        tiled = _rows(connection, "pipeline_of", models, size | {"is_tiled": True}, plainly)
+        for model, rows in tiled.items():
+            placements[model] += [row | {"placement": row["placement"] + TILED} for row in rows]
+    order = list(PLACED)
+    return {
+        model: {
+            "size": size,
+            "parts": sorted(parts[model], key=lambda row: row["pipeline_part"]),
+            "placements": sorted(placements[model], key=lambda row: order.index(row["placement"])),
+        }
+        for model in models
+    }
 
 
 def _rows(
-    connection: duckdb.DuckDBPyConnection, macro: str, model: str, size: dict, plainly: Callable[[str], str]
-) -> list[dict]:
+    connection: duckdb.DuckDBPyConnection, macro: str, models: list[str], size: dict, plainly: Callable[[str], str]
+) -> dict[str, list[dict]]:
+    """Of all models in one question: that is planned anew each time it is asked, which takes longer than the answers."""
     asked = ", ".join(
         f"{name} := {str(value).lower()}" for name, value in size.items() if (name, value) != ("frames", 1)
     )
-    result = connection.execute(f"FROM {macro}($model, dtype_id := '{DTYPE}', {asked})", {"model": model})
-    names = [column[0] for column in result.description]
-    rows = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-    for row in rows:
+    result = connection.execute(
+        f"SELECT asked.model_id, told.* FROM (SELECT unnest($models::VARCHAR[]) AS model_id) AS asked, "
+        f"{macro}(asked.model_id, dtype_id := '{DTYPE}', {asked}) AS told",
+        {"models": models},
+    )
+    names = [column[0] for column in result.description][1:]
+    found: dict[str, list[dict]] = {model: [] for model in models}
+    for model, *values in result.fetchall():
+        row = dict(zip(names, values, strict=True))
         if row.get("unknown_reason"):
             row["unknown_reason"] = plainly(row["unknown_reason"])
-    return rows
+        found[model].append(row)
+    return found
 
 
 def told(pipeline: dict | None) -> dict | None:

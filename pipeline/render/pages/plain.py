@@ -39,6 +39,7 @@ LABELS = {
     "lora_dropout": "LoRA dropout",
     "reduce_bucket_elements": "DeepSpeed’s reduce bucket",
     "expandable_segments": "expandable segments",
+    "trains_embeddings": "embedding and head trained",
     "program_version": "version",
 }
 # What is better said otherwise than by the label alone. `$1` is what the first bracket holds.

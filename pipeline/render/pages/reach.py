@@ -7,8 +7,7 @@ points (site/assets/limits.js), which stand in the file of its shape (data/shape
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 from markupsafe import Markup
@@ -16,11 +15,13 @@ from markupsafe import Markup
 from pipeline.render import words
 from pipeline.render.data import limits
 from pipeline.render.data.book import PARTS, Book
+from pipeline.render.data.kept import Kept
 from pipeline.render.draw import plot
 
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
 DRAWN = ("bf16", "fp8", "gguf-q8_0", "awq-int4", "gguf-q4_k_m", "stored")
 HELD = ("longest", "most", "lines", "lengths", "looked", "points")
+_BY_CARD = ("longest", "most", "lengths")  # a number for each of `capacities`
 # What a context changes; the other components are one number for a phase, a format and an engine.
 VARYING = ("kv_cache_bytes", "kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
 FIXED = tuple(c for c in PARTS if c not in VARYING)
@@ -41,6 +42,7 @@ def capacities(book: Book) -> list[int]:
 
 def read(
     book: Book,
+    kept: Kept,
     contexts: list[int],
     lengths: list[int],
     trained: list[str],
@@ -50,40 +52,66 @@ def read(
     """What the published points say, by model: `points` of every phase and format; of the formats that are `offered` the `longest` context
     and the `most` sequences, and of what is `taught` (phase and format) the `lengths`, each for every number of `capacities`;
     `lines` to draw, and how far was `looked` at all by phase."""
+    asked = contexts, lengths, trained, list(offered), [list(pair) for pair in taught]
+    own = {model["model_id"]: [model["max_context_tokens"], *asked] for model in book.models}
+    values = kept.by_content("reach", list(own), lambda models: _read(book, models, *asked), own)
+    found: dict[str, dict] = {name: {} for name in HELD}
+    for model, told in values.items():
+        for name, rows in told.items():
+            take = (lambda numbers: array("q", numbers)) if name in _BY_CARD else lambda value: value
+            found[name][model] = {(key[0] if len(key) == 1 else tuple(key)): take(value) for key, value in rows}
+    return found
+
+
+def _read(
+    book: Book,
+    models: Sequence[str],
+    contexts: list[int],
+    lengths: list[int],
+    trained: list[str],
+    offered: list[str],
+    taught: list[list[str]],
+) -> dict[str, dict[str, list]]:
+    """The same of some models, as plain values: by name the rows, each with its key."""
     cards = {str(capacity): capacity for capacity in capacities(book)}
-    found: dict[str, dict] = {name: defaultdict(dict) for name in HELD}
+    found: dict[str, dict[str, list]] = {model: {} for model in models}
+    read_on = [model for model in book.models if model["model_id"] in found]
     own = {(d["dtype_id"], d["engine_id"]) for d in book["dtype"] if d["dtype_id"] in DRAWN}
+
+    def put(name: str, model: str, key: tuple, value: object) -> None:
+        found[model].setdefault(name, []).append([key, value])
+
     for phase in ("inference", *(trained if lengths else ())):
         is_run = phase == "inference"
         opening = book.openings[phase]
-        known = limits.points(book.folder, phase, PARTS)
+        known = limits.points(book.folder, phase, PARTS, models)
         if not is_run:
             known = known.filter(optimizer_id=opening["optimizer_id"], checkpointing=opening["checkpointing"])
         # most users are counted at the context that a page opens with, or at the longest that the model reads
-        at = usual(book.models, contexts if is_run else lengths, opening["context_tokens"])
+        at = usual(read_on, contexts if is_run else lengths, opening["context_tokens"])
         at = pl.DataFrame(list(at.items()), schema={"model_id": pl.String, "usual": pl.Int64}, orient="row")
         one = known.filter(sequences=1)
         there = known.join(at, on="model_id").filter(pl.col("context_tokens") == pl.col("usual")).drop("usual")
-        asked = pl.col("dtype_id").is_in(list(offered) if is_run else [d for p, d in taught if p == phase])
+        asked = pl.col("dtype_id").is_in(offered if is_run else [d for p, d in taught if p == phase])
         longest = limits.longest(one.filter(asked), cards, book["constant"]).drop("sequences")
-        for model_id, dtype, engine, *values in longest.rows():
+        for model_id, dtype, engine, *values in longest.sort(limits.WHO).rows():
             key = (dtype, engine) if is_run else (phase, dtype, engine)
-            found["longest" if is_run else "lengths"][model_id][key] = array("q", values)
+            put("longest" if is_run else "lengths", model_id, key, values)
         for model_id, tokens in known.group_by("model_id").agg(pl.col("context_tokens").max()).rows():
-            found["looked"][model_id][phase] = tokens
+            put("looked", model_id, (phase,), tokens)
         for model_id, dtype, engine, *points in _points(one, there):
-            found["points"][model_id][phase, dtype, engine] = points
+            put("points", model_id, (phase, dtype, engine), points)
         if is_run:
             most = limits.most(there.filter(asked), cards, book["constant"]).drop("context_tokens")
-            for model_id, dtype, engine, *values in most.rows():
-                found["most"][model_id][dtype, engine] = array("q", values)
+            for model_id, dtype, engine, *values in most.sort(limits.WHO).rows():
+                put("most", model_id, (dtype, engine), values)
             drawn = one.filter(pl.col("dtype_id").is_in(DRAWN)).sort("context_tokens")
             lists = drawn.group_by("model_id", "dtype_id", "engine_id").agg(
                 "context_tokens", pl.col("total_bytes") / words.GIB
             )
-            for model_id, dtype, engine, tokens, total in lists.rows():
+            for model_id, dtype, engine, tokens, total in lists.sort(limits.WHO).rows():
                 if (dtype, engine) in own:
-                    found["lines"][model_id][dtype] = (tokens, total)
+                    put("lines", model_id, (dtype,), (tokens, total))
     return found
 
 

@@ -12,6 +12,8 @@
 --   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both they
 --   and attention's projections.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
+-- trains_embeddings: copies of embedding and head are trained beside them (modules_to_save), in the precision that the
+--   base has.
 -- Not covered: adapters of embeddings and biases.
 
 CREATE OR REPLACE MACRO adapts_routed(scenario) AS
@@ -49,3 +51,14 @@ CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_
     0)::BIGINT;
 
 CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS iif(scenario.precision = 'pure', scenario.compute_bytes, 4);
+
+-- Copies of embedding and head that are trained besides: in fp32 where the base of the engine is.
+CREATE OR REPLACE MACRO saved_elements(model, scenario) AS
+    iif(coalesce(scenario.trains_embeddings, false), model.input_elements + model.output_elements, 0);
+
+CREATE OR REPLACE MACRO saved_bytes_each(scenario) AS iif(scenario.prepares_base, 4, 2);
+
+CREATE OR REPLACE MACRO saved_bytes(model, scenario) AS saved_elements(model, scenario) * saved_bytes_each(scenario);
+
+CREATE OR REPLACE MACRO saved_head_bytes(model, scenario) AS
+    iif(coalesce(scenario.trains_embeddings, false), model.output_elements * saved_bytes_each(scenario), 0);

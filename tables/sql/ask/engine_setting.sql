@@ -23,6 +23,26 @@ CREATE OR REPLACE MACRO requests_needed(engine_id, sequences, total, activations
             > constants.vllm_default_share * capacity,
     '--max-num-seqs ' || constants.vllm_default_sequences::BIGINT, NULL);
 
+-- vLLM reads 2048 tokens at a time on small cards, 8192 on large ones but on A100, 16384 on the largest.
+CREATE OR REPLACE MACRO vllm_read_tokens(gpu_name, gpu_gib, constants) AS CASE
+    WHEN gpu_gib >= constants.vllm_largest_card_gib THEN constants.vllm_largest_card_batched_tokens
+    WHEN gpu_gib >= constants.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%' THEN constants.vllm_batched_tokens
+    ELSE constants.vllm_small_card_batched_tokens
+END;
+
+-- Footprints count 8192 tokens read at a time, and 8192 in the cache of a window besides: a cache of windows holds
+-- those of two steps at once, of one more than there are stages. Activations and cache bound what that takes more.
+CREATE OR REPLACE MACRO read_beyond_bytes(footprint, has_windows, read_tokens, constants) AS iif(
+    footprint.engine_id = 'vllm',
+    greatest(0, read_tokens / constants.vllm_batched_tokens - 1) * footprint.activations_bytes
+        + iif(has_windows AND footprint.context_tokens > constants.vllm_batched_tokens, footprint.kv_cache_bytes, 0)
+            * greatest(0, read_tokens * (footprint.pipeline_parallel + 1) / constants.vllm_batched_tokens - 1), 0);
+
+CREATE OR REPLACE MACRO tokens_needed(footprint, has_windows, beyond, capacity, constants) AS iif(
+    beyond > 0 AND footprint.total_bytes + beyond > constants.vllm_default_share * capacity,
+    '--max-num-batched-tokens '
+        || (constants.vllm_batched_tokens // iif(has_windows, footprint.pipeline_parallel + 1, 1))::BIGINT, NULL);
+
 -- SGLang leaves a part of the card free by its size, and up to a quarter more for models that see: where weights and
 -- cache need more it has to be told.
 CREATE OR REPLACE MACRO sglang_reserve_bytes(gpu_gib, gpu_count, constants) AS

@@ -49,7 +49,7 @@ fit_asked AS MATERIALIZED (
             ladder_contexts(model, constants)),
             lambda place: with_limits AND place <= coalesce(asked.max_context_tokens, model.max_context_tokens,
                 1048576)) AS places
-    FROM with_program_in('fit_said', is_plain := is_plain) AS asked
+    FROM with_program_in('fit_said', is_plain) AS asked
     LEFT JOIN model_name AS named ON named.name = lower(asked.model_id)
     LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id)
     CROSS JOIN constants_row
@@ -74,7 +74,7 @@ fit_line AS (
                 checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema,
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
-                expandable_segments, program, program_version) AS points
+                expandable_segments, trains_embeddings, program, program_version) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
@@ -93,6 +93,9 @@ fit_judged AS (
             AND running.phase_id = line.phase_id
         AND running.attention = line.attention AND running.gpu_id = card.card_id
 ),
+fit_windowed AS (
+    SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL
+),
 fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision')
 SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,
@@ -110,6 +113,10 @@ SELECT
         share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, default_share(judged, constants)),
         requests_needed(judged.engine_id, judged.sequences, judged.total_bytes, judged.activations_bytes,
             model.vocab_size, judged.card_name, judged.memory_gib_nominal, judged.whole_bytes, constants),
+        tokens_needed(judged, judged.model_id IN (FROM fit_windowed),
+            read_beyond_bytes(judged, judged.model_id IN (FROM fit_windowed),
+                vllm_read_tokens(judged.card_name, judged.memory_gib_nominal, constants), constants),
+            judged.whole_bytes, constants),
         static_share_needed(judged.engine_id, judged.weights_bytes + judged.kv_cache_bytes
             + judged.kv_padding_bytes + judged.state_bytes, judged.total_bytes,
             judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.model_id IN (FROM fit_sees),

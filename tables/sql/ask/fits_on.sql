@@ -9,6 +9,7 @@
 CREATE OR REPLACE MACRO fits_on(gpu_id, {parameters}) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 seeing AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision'),
+windowed AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL),
 scenario_asked AS (SELECT {arguments})
 SELECT
     coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, footprint.model_id, footprint.dtype_id, footprint.phase_id,
@@ -25,6 +26,10 @@ SELECT
             default_share(footprint, constants)),
         requests_needed(footprint.engine_id, footprint.sequences, footprint.total_bytes, footprint.activations_bytes,
             model.vocab_size, gpu.name, gpu.memory_gib_nominal,
+            gpu.capacity_bytes, constants),
+        tokens_needed(footprint, footprint.model_id IN (FROM windowed),
+            read_beyond_bytes(footprint, footprint.model_id IN (FROM windowed),
+                vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants), constants),
             gpu.capacity_bytes, constants),
         static_share_needed(footprint.engine_id, footprint.weights_bytes + footprint.kv_cache_bytes
             + footprint.kv_padding_bytes + footprint.state_bytes, footprint.total_bytes,

@@ -22,7 +22,7 @@ WITH RECURSIVE limit_card AS MATERIALIZED (
 ),
 limit_said AS (SELECT {arguments}),
 limit_asked AS (
-    SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program_in('limit_said', is_plain := {is_plain})
+    SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program_in('limit_said', {is_plain})
 ),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (

@@ -1,14 +1,14 @@
--- Training on preferences: DPO, as TRL does it, over any scenario of a training that footprint_of takes.
+-- Training on preferences: DPO, ORPO, KTO and GRPO as TRL does them, over any training that footprint_of takes.
 --
---   rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs
---   reference    = the weights again where they are trained; adapters are switched off for it
+--   rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs, of KTO answers
+--   reference    = the weights again where they are trained and it has one; adapters are switched off for it
 --   activations  = those of the same rows with the model's own loss
 --                  + rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak)
 --
--- preference_of('dpo', 'Qwen/Qwen3-8B', phase_id := 'lora', ...): what the question does not say is the default of TRL
--- 1.0 (table program: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off, as DPO sets it.
+-- preference_of('dpo', 'Qwen/Qwen3-8B', phase_id := 'lora', ...): what the question does not say is the default of the
+-- row's program (TRL 1.0: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off where TRL has it off.
 --
--- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that DPO adds.
+-- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
 -- Units: bytes per GPU. Source: objective, each row with its own; held to TRL's own loss on fake tensors
 -- (tests/oracle/preference.csv).
 -- Not covered: sharded references (ZeRO, FSDP), a reference worked out before the training, pictures, Liger's loss.
@@ -35,12 +35,15 @@ WITH wished AS (SELECT lower(objective_id::VARCHAR) AS objective_asked),
 preference_said AS (SELECT {arguments}),
 preference_asked AS (
     SELECT said.* REPLACE (
-        -- (8 pairs are what TRL takes; what is no number is refused as it was asked)
+        -- (what is no number is refused as it was asked)
         iif(said.sequences IS NOT NULL AND asked_number(said.sequences) IS NULL, said.sequences::VARCHAR,
-            (coalesce(rule.rows_each, 1) * coalesce(asked_number(said.sequences), 8))::VARCHAR) AS sequences,
-        iif(said.phase_id = 'inference', said.program, coalesce(said.program, 'trl')) AS program,
-        iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version, '1.0') AS program_version,
-        iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout, 0), said.lora_dropout) AS lora_dropout)
+            (coalesce(rule.rows_each, 1) * coalesce(asked_number(said.sequences), rule.sequences))::VARCHAR)
+                AS sequences,
+        iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)) AS program,
+        iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version,
+            rule.program_version) AS program_version,
+        iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
+            iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout) AS lora_dropout)
     FROM preference_said AS said CROSS JOIN wished
     LEFT JOIN objective AS rule ON rule.objective_id = wished.objective_asked
 ),
@@ -48,7 +51,8 @@ named AS (SELECT string_agg(rule.objective_id, ', ' ORDER BY rule.objective_id) 
 worked AS (
     SELECT footprint.*, wished.objective_asked, rule.rows_each, rule.holds_for AS rule_holds_for,
         preference_reason(rule, wished.objective_asked, named.known, footprint) AS reason,
-        iif(footprint.phase_id IN ('lora', 'qlora'), 0, footprint.weights_bytes) AS reference_bytes,
+        iif(footprint.phase_id IN ('lora', 'qlora') OR NOT rule.has_reference, 0,
+            footprint.weights_bytes) AS reference_bytes,
         ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
             rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model)))::BIGINT AS logits_bytes
     FROM wished CROSS JOIN named

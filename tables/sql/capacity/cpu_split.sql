@@ -117,10 +117,15 @@ WITH sized AS MATERIALIZED (
     JOIN layer_weight AS held ON held.model_id = footprint.model_id AND held.dtype_id = footprint.dtype_id
     WHERE footprint.engine_id = 'llama.cpp' AND footprint.context_tokens = 8192 AND footprint.sequences = 1
         AND footprint.gpu_count = 1 AND footprint.total_bytes IS NOT NULL AND has_layers_apart(weight, held)
+),
+-- (unnested in the list of columns: DuckDB 1.2 does not read structs that a macro makes beside FROM)
+spread AS (
+    SELECT sized.* EXCLUDE (model, weight, footprint, held, caches),
+        unnest(cpu_splits(sized.model, sized.weight, sized.footprint, sized.held, sized.caches)) AS way
+    FROM sized
 )
 SELECT
-    sized.model_id, sized.dtype_id, sized.engine_id, sized.context_tokens, sized.sequences,
+    spread.model_id, spread.dtype_id, spread.engine_id, spread.context_tokens, spread.sequences,
     way.gpu_layers::BIGINT AS gpu_layers, way.cpu_expert_layers::BIGINT AS cpu_expert_layers, way.gpu_bytes,
-    way.host_bytes, sized.error_band
-FROM sized,
-    unnest(cpu_splits(sized.model, sized.weight, sized.footprint, sized.held, sized.caches)) AS ways(way);
+    way.host_bytes, spread.error_band
+FROM spread;

@@ -28,7 +28,8 @@ part AS (
             1)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,
-        adapter_elements(model, scenario) * adapter_bytes_each(scenario) AS whole_adapters,
+        adapter_elements(model, scenario) * adapter_bytes_each(scenario) + saved_bytes(model, scenario)
+            AS whole_adapters,
         bucket_bytes(model, scenario) AS bucket_bytes, live_gathered(model, scenario) AS live_gathered,
         gather_bytes_each(weight, model, scenario) AS gather_bytes_each,
         iif(scenario.phase_id = 'inference', kv_cache_bytes(model, scenario), 0) AS kv_cache,
@@ -203,7 +204,7 @@ SELECT
     iif(refused IS NULL, image_height, refused.image_height) AS image_height, audio_seconds,
     lora_dropout,
     iif(refused IS NULL, reduce_bucket_elements, refused.reduce_bucket_elements) AS reduce_bucket_elements,
-    expandable_segments,
+    expandable_segments, trains_embeddings,
     kv_dtype_id, optimizer_id, precision,
     checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention,
     loss, gradient_accumulation, ema, optimizer_rank,

@@ -18,4 +18,5 @@ CREATE OR REPLACE MACRO trained_bytes_each(scenario) AS CASE
     ELSE scenario.compute_bytes
 END;
 
-CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS scenario.trained_elements * scenario.gradient_bytes_each;
+CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS
+    scenario.trained_elements * scenario.gradient_bytes_each + saved_bytes(model, scenario);

@@ -37,7 +37,8 @@ SELECT tower.model_id, {
     'square_elements': tower.square_elements,
     'class_tokens': tower.class_tokens, 'tokens_each': tower.tokens_each, 'pixels_each': tower.pixels_each,
     'default_pixels': tower.default_pixels,
-    'max_tiles': tower.max_tiles, 'text_tokens_each': tower.text_tokens_each, 'merged_tokens': tower.merged_tokens,
+    'max_tiles': tower.max_tiles, 'text_tokens_each': tower.text_tokens_each, 'samples_each': tower.samples_each,
+    'merged_tokens': tower.merged_tokens,
     'max_side_pixels': tower.max_side_pixels,
     'processor': iif(processor.processor_id IS NULL, NULL, {
         'rule': processor.rule, 'min_image_tokens': processor.min_image_tokens,

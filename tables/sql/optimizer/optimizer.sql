@@ -35,8 +35,14 @@ CREATE OR REPLACE MACRO optimizer_states(model, scenario, optimizer) AS CASE
             * (4 * optimizer.state_count - optimizer.state_bytes_per_parameter), 0)
 END;
 
+-- Of embeddings and heads that are trained beside adapters, in the precision of their copies.
+CREATE OR REPLACE MACRO saved_states(model, scenario, optimizer) AS saved_elements(model, scenario)
+    * iif(optimizer.follows_parameter_dtype, optimizer.state_count * saved_bytes_each(scenario),
+        optimizer.state_bytes_per_parameter);
+
 -- (weights that are fp32 masters themselves need none beside them)
 CREATE OR REPLACE MACRO optimizer_bytes(model, scenario, optimizer) AS ceil(optimizer_states(model, scenario, optimizer)
+    + saved_states(model, scenario, optimizer)
     + iif(scenario.precision = 'mixed' AND scenario.phase_id IN ('pretrain', 'full-finetune')
         AND scenario.compute_bytes < 4 AND NOT scenario.are_masters_weights,
         4 * model.parameter_count, 0)

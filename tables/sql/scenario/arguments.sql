@@ -73,7 +73,8 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
         'lora_dropout := ' || asked.lora_dropout::VARCHAR || ' is no share from 0 to below 1', NULL),
     flag_reason('ema', asked.ema),
     flag_reason('sequence_parallel', asked.sequence_parallel),
-    flag_reason('expandable_segments', asked.expandable_segments)
+    flag_reason('expandable_segments', asked.expandable_segments),
+    flag_reason('trains_embeddings', asked.trains_embeddings)
 );
 
 -- (a phase that is not known has its own reason)
@@ -92,11 +93,15 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
                 'of training'),
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
             misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
-            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))
+            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'),
+            misplaced_reason('trains_embeddings', iif(asked_flag(asked.trains_embeddings), true, NULL),
+                'lora and qlora'))
         WHEN lower(asked.phase_id::VARCHAR) IN ('pretrain', 'full-finetune') THEN coalesce(
             misplaced_reason('lora_rank', asked.lora_rank, 'lora and qlora'),
             misplaced_reason('lora_targets', asked.lora_targets, 'lora and qlora'),
-            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'))
+            misplaced_reason('lora_dropout', asked.lora_dropout, 'lora and qlora'),
+            misplaced_reason('trains_embeddings', iif(asked_flag(asked.trains_embeddings), true, NULL),
+                'lora and qlora'))
     END,
     iif(lower(asked.phase_id::VARCHAR) IN (SELECT phase_id FROM phase WHERE phase_id <> 'inference'),
         coalesce(misplaced_reason('kv_dtype_id', asked.kv_dtype_id, 'of inference'),

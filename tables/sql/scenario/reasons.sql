@@ -94,6 +94,17 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
 END;
 
 -- Optimizer, loss, precision and checkpointing.
+-- Copies of embedding and head beside adapters.
+CREATE OR REPLACE MACRO saved_reason(model, scenario, optimizer) AS CASE
+    WHEN NOT coalesce(scenario.trains_embeddings, false) THEN NULL
+    WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' OR scenario.loss <> 'full'
+        OR scenario.offloads_checkpoints OR optimizer.state_form <> 'elementwise'
+        THEN 'trains_embeddings is counted on one GPU alone, with loss := full, offload := none and AdamW, SGD or Lion '
+            || 'in 32 or 16 bits'
+    WHEN model.output_elements = 0
+        THEN 'trains_embeddings: the head of this model is its embedding, and what peft keeps of both was not counted'
+END;
+
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
         || scenario.optimizer_id
@@ -172,12 +183,13 @@ END;
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
-    adapter_reason(model, dtype, scenario), recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
+    adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
+    recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
     unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
 -- (run: what the table engine_memory says of the engine)
-CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, run) AS CASE
+CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens, run) AS CASE
     WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
         THEN
         'images start at 0, image_width and image_height at 1, audio_seconds above 0'
@@ -196,5 +208,9 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, run) AS CASE
     WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
     WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
+        || ' tokens, more than the context'
+    WHEN sound_tokens > 0 AND coalesce(run.reads_prompt <> 'whole', true)
+        THEN 'sound in a prompt is counted in Transformers only'
+    WHEN sound_tokens > scenario.context_tokens THEN 'the sound alone is ' || sound_tokens::BIGINT
         || ' tokens, more than the context'
 END;

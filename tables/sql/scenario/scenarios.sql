@@ -84,7 +84,7 @@ typed AS (
         lower(asked.loss::VARCHAR) AS loss, lower(asked.sharding::VARCHAR) AS sharding, lower(asked.offload::VARCHAR)
             AS offload,
         asked_flag(asked.ema) AS ema, asked_flag(asked.sequence_parallel) AS sequence_parallel,
-        asked_flag(asked.expandable_segments) AS segments_asked,
+        asked_flag(asked.expandable_segments) AS segments_asked, asked_flag(asked.trains_embeddings) AS saves_asked,
         asked.program, asked.program_version::VARCHAR AS program_version, asked.program_numbers, asked.program_reason,
         asked.program_holds_for, asked.program_share,
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
@@ -124,18 +124,18 @@ scenario AS (
         iif(asked.is_inference, images_of(model, asked.images), asked.images)::BIGINT AS images,
         asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height, asked.audio_seconds,
         iif(asked.is_inference, coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
-            AS kv_dtype_id,
+            AS kv_dtype_id, in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
         has_wide_base(asked, engine) AS prepares_base, in_training(asked, coalesce(asked.segments_asked,
             engine.expandable_segments, false)) AS expandable_segments,
-        in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
             'all-linear')), NULL) AS lora_targets, coalesce(dtype.has_packed_experts, false) AS has_packed_experts,
-        iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout,
-        asked.adapter AS adapter_asked, iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
+        iif(asked.is_adapter, coalesce(asked.lora_dropout, 0), NULL)::DOUBLE AS lora_dropout, iif(asked.is_adapter,
+            coalesce(asked.saves_asked, false), NULL) AS trains_embeddings, asked.adapter AS adapter_asked,
+        iif(asked.is_adapter, coalesce(asked.adapter, 'lora'), NULL) AS adapter,
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         in_training(asked, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank, asked.reduce_bucket_elements,
         in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
@@ -206,14 +206,15 @@ in_columns AS (
 ),
 counted AS (
     SELECT scenario.*, tower_tokens(model.tower, scenario, constants) AS tower_tokens,
-        prompt_image_tokens(model.tower, scenario) AS prompt_image_tokens
+        prompt_image_tokens(model.tower, scenario) AS prompt_image_tokens,
+        prompt_sound_tokens(model.tower, scenario, constants) AS prompt_sound_tokens
     FROM (SELECT in_columns AS scenario FROM in_columns)
     LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
     CROSS JOIN constants_row
 ),
 resolved AS (
     SELECT
-        scenario.* EXCLUDE (prompt_image_tokens),
+        scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
         rule.can_offload_optimizer, rule.can_offload_all,
@@ -244,7 +245,7 @@ resolved AS (
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
-        input_reason(model, scenario, scenario.prompt_image_tokens, run) AS input_reason
+        input_reason(model, scenario, scenario.prompt_image_tokens, scenario.prompt_sound_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id

@@ -38,14 +38,17 @@ one AS MATERIALIZED (
     FROM body, unnest(range(body.layer_count)) AS layer(place)
 ),
 -- (which rule takes a matrix is asked once of matrices alike: of all models there are a few hundred kinds)
-kind AS (
+kind AS MATERIALIZED (
     SELECT DISTINCT body.dtype_id, body.category, body.layer_count, body.kv_group, body.experts,
         body.operator = 'expert' AS is_expert
     FROM body WHERE NOT gguf_is_unpacked(body.category)
 ),
+placed AS (
+    SELECT kind.*, unnest(range(kind.layer_count)) AS place FROM kind
+),
 ruled AS MATERIALIZED (
-    SELECT kind.*, place, rule.gguf_type
-    FROM kind, unnest(range(kind.layer_count)) AS layer(place)
+    SELECT kind.*, rule.gguf_type
+    FROM placed AS kind
     JOIN gguf_mix AS rule
         ON rule.dtype_id = kind.dtype_id AND (rule.role = kind.category OR rule.role = 'other')
         AND gguf_rule_claims(rule.layer_rule, place, kind.layer_count, kind.kv_group, kind.experts, kind.is_expert)

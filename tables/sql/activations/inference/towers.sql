@@ -12,7 +12,8 @@
 --
 -- What an input is: `images` of each sequence, their tokens part of context_tokens; how many there are of an image of
 -- image_width × image_height pixels is in activations/images/image_tokens.sql. Models that only read images or sound
--- have no other input: one image each, or as many tokens of sound as context_tokens (audio_seconds says otherwise). The
+-- have no other input: one image each, or as many tokens of sound as context_tokens (audio_seconds says otherwise). Who
+-- reads sound beside text reads it in whole windows (Voxtral: 30 seconds), whose tokens are part of context_tokens. The
 -- encoder of an encoder-decoder reads context_tokens, and its decoder writes as many; Whisper's reads its window of 30
 -- seconds and writes context_tokens.
 --
@@ -35,6 +36,10 @@ CREATE OR REPLACE MACRO picture_side(tower, asked, constants) AS
     coalesce(asked, iif(tower.default_pixels > 0, round(sqrt(tower.default_pixels)),
         constants.default_image_side_pixels))::DOUBLE;
 
+-- windows that the sound of one sequence is cut into, the last one filled up: none unless somebody says so
+CREATE OR REPLACE MACRO sound_windows(tower, scenario, constants) AS coalesce(
+    ceil(scenario.audio_seconds * constants.audio_samples_per_second / tower.samples_each), 0);
+
 -- tokens of the tower for one sequence: whole groups of patches where they are merged
 CREATE OR REPLACE MACRO tower_tokens(tower, scenario, constants) AS CASE
     WHEN tower.component = 'vision' THEN scenario.images * CASE tower.grid
@@ -45,6 +50,7 @@ CREATE OR REPLACE MACRO tower_tokens(tower, scenario, constants) AS CASE
             * (tower.class_tokens + tower.tokens_each)
         ELSE tower.class_tokens + tower.tokens_each
     END
+    WHEN tower.samples_each > 0 THEN sound_windows(tower, scenario, constants) * tower.tokens_each
     WHEN tower.grid = 'fixed' THEN tower.tokens_each
     WHEN tower.component = 'audio'
         THEN coalesce(ceil(scenario.audio_seconds * constants.audio_samples_per_second / tower.input_elements),
@@ -57,6 +63,10 @@ CREATE OR REPLACE MACRO prompt_image_tokens(tower, scenario) AS
     iif(tower.component <> 'vision' OR tower.reader <> 'language-model' OR scenario.images = 0, 0,
         scenario.images * image_tokens(tower, tower.processor, scenario.picture_width, scenario.picture_height,
             scenario.picture_rows, scenario.picture_columns));
+
+-- and for its sound
+CREATE OR REPLACE MACRO prompt_sound_tokens(tower, scenario, constants) AS
+    iif(tower.samples_each > 0, sound_windows(tower, scenario, constants) * tower.text_tokens_each, 0);
 
 -- Everything below reads x.tower_tokens. Per token the widest moment; a mask over all images in one row, or a bias that
 -- all sequences share; the prompt's embeddings, which wait for the tokens of its images.

@@ -23,10 +23,18 @@ CREATE OR REPLACE MACRO held_throughout(stage) AS stage.weights + stage.adapters
 CREATE OR REPLACE MACRO standing_gradients(scenario, stage) AS
     iif(scenario.has_standing_gradients, stage.gradients, 0);
 
+-- Of a head that is trained beside adapters: its input is kept, and its gradient comes when those of the logits are in
+-- the precision of its products.
+CREATE OR REPLACE MACRO saved_loss_work(model, scenario) AS
+    step_tokens(scenario) * model.hidden_size * scenario.compute_bytes
+    + greatest(loss_work(model, scenario, 0), saved_head_bytes(model, scenario)
+        + 2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario));
+
 -- Of a pipeline the last stage has the loss.
 CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
-    + stage.is_last * loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario));
+    + stage.is_last * iif(coalesce(scenario.trains_embeddings, false), saved_loss_work(model, scenario),
+        loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario)));
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
@@ -51,7 +59,8 @@ CREATE OR REPLACE MACRO layer_work(model, scenario, sums) AS
 -- the head's). Its feed-forward block, first the way down, comes before its attention. Where gradients stand, one
 -- matrix's own comes on top.
 CREATE OR REPLACE MACRO gradients_before(elements, model, scenario, stage, sums) AS CASE
-    WHEN scenario.is_adapter THEN stage.gradients
+    WHEN scenario.is_adapter THEN stage.gradients - iif(scenario.has_standing_gradients, 0,
+        saved_bytes(model, scenario) - saved_head_bytes(model, scenario))
     WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
     ELSE greatest(0, stage.gradients
         - gradient_bytes(elements + iif(model.is_head_tied, 0, model.embedding_elements), scenario))
@@ -60,7 +69,8 @@ END;
 -- Those that exist when the last layer is: the head's, and so many elements of the layer.
 CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) AS
     iif(scenario.has_standing_gradients, stage.gradients + gradient_bytes(sums.down, scenario),
-        least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)));
+        least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)
+            + saved_head_bytes(model, scenario)));
 
 -- `made`: bytes that an element of a layer's own gradient takes before it is reduced, where it is: then none of it is
 -- in the shards yet.

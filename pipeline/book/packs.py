@@ -128,6 +128,24 @@ class Packs:
             return False
         return True
 
+    def values(self, keys: Collection[str], what: str) -> dict[str, bytes]:
+        """What `keep` has of these keys, as it was given there."""
+        found: dict[str, bytes] = {}
+        for has, tables in self.taken(keys):
+            held, wanted = tables[what], set(has)
+            for key, value in zip(held["key"].to_pylist(), held[what].to_pylist(), strict=True):
+                if key in wanted:
+                    found[key] = value
+        return found
+
+    def keep(self, values: Mapping[str, bytes], what: str) -> bool:
+        """Keeps a value for each of some keys, all in one pack."""
+        names = sorted(values)
+        held = pa.table(
+            {"key": pa.array(names, pa.string()), what: pa.array([values[name] for name in names], pa.large_binary())}
+        )
+        return not names or self.put(names, {what: held})
+
     def tidy(self) -> None:
         """Removes the packs that were used least recently until the others are small enough. What this run used stays."""
         total = 0

@@ -1,0 +1,143 @@
+"""What helps where a model does not fit, and what to paste where it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.book import commands as pasted
+
+from .almanac import Almanac, Row
+from .question import Card, Model, Use
+from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
+
+SIBLINGS = 4
+
+
+def helps_of(
+    almanac: Almanac,
+    model: Model,
+    card: Card,
+    use: Use,
+    rows: list[Row],
+    told: list[Row],
+    count: int,
+    smaller: list[str],
+) -> list[dict[str, Any]]:
+    """What makes it fit, each with its numbers: a shorter context, a cache in 8 bits, more cards, the CPU, a smaller model."""
+    found: list[dict[str, Any]] = []
+    own = [row for row in rows if row["model_id"] == model.model_id]
+    longest = max(told, key=lambda row: row["max_context_tokens"] or 0, default=None)
+    if longest and longest["max_context_tokens"]:
+        found.append({"help": "context", **told_of(longest)})
+    if use.kv_dtype_id is None and not use.is_training:
+        cached = [row for row in own if row["kv_dtype_id"] == SMALL_CACHE and row["verdict"] in ("fits", "multi-gpu")]
+        if cached:
+            found.append({"help": "cache", **told_of(max(cached, key=lambda row: row["weights_bytes"]))})
+    many = [row for row in own if row["gpu_count"] > count and row["verdict"] in ("fits", "multi-gpu")]
+    if many:
+        found.append({"help": "cards", **told_of(min(many, key=lambda row: (row["gpu_count"], -row["weights_bytes"])))})
+    dtype = use.dtype_id or next(
+        (r["dtype_id"] for r in told if r["dtype_id"] in USUAL and r["dtype_id"].startswith("gguf-")), None
+    )
+    if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-"):
+        asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
+        asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
+        (row,) = almanac.rows(
+            "FROM layers_that_fit($gpu, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv, "
+            "free_bytes := $free)",
+            asked,
+        )
+        if row["unknown_reason"] is None and row["gpu_layers"]:
+            found.append(
+                {"help": "layers", **{name: value for name, value in row.items() if name not in ("gpu_id", "model_id")}}
+            )
+    others = [row for row in rows if row["model_id"] != model.model_id and row["verdict"] == "fits"]
+    for name in smaller:
+        if mine := [row for row in others if row["model_id"] == name]:
+            found.append({"help": "smaller", "model": name, **told_of(max(mine, key=lambda row: row["weights_bytes"]))})
+            break
+    return found
+
+
+def smaller_of(almanac: Almanac, model: Model) -> list[str]:
+    """Smaller works of the same maker and family for the same task, the largest first."""
+    return [
+        row["model_id"]
+        for row in almanac.rows(
+            """
+            SELECT model.model_id FROM model JOIN work ON work.model_id = model.model_id AND work.lead_model_id = model.model_id
+            JOIN model AS own ON own.model_id = $id
+            JOIN work AS own_work ON own_work.model_id = own.model_id
+            WHERE split_part(model.model_id, '/', 1) = split_part(own_work.lead_model_id, '/', 1) AND model.family = own.family
+                AND model.pipeline_tag = own.pipeline_tag AND model.parameter_count < 0.9 * own.parameter_count
+                AND model.anatomy_grade <> 'unknown'
+            QUALIFY row_number() OVER (PARTITION BY round(10 * ln(model.parameter_count)) ORDER BY model.downloads_30d DESC) = 1
+            ORDER BY model.parameter_count DESC LIMIT $limit
+            """,
+            {"id": model.model_id, "limit": SIBLINGS},
+        )
+    ]
+
+
+def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], count: int) -> list[dict[str, str]]:
+    """Of each engine the command for its best format that fits; none for a model that no command runs."""
+    if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
+        return []
+    same = almanac.rows(
+        """
+        SELECT other.model_id, model.stored_format FROM work AS own JOIN work AS other ON other.plain_name = own.plain_name
+        JOIN model ON model.model_id = other.model_id JOIN model AS self ON self.model_id = own.model_id
+        WHERE own.model_id = $id AND (self.family IS NULL OR model.family IS NULL OR model.family = self.family)
+        ORDER BY other.model_id <> $id, model.downloads_30d DESC NULLS LAST, other.model_id
+        """,
+        {"id": model.model_id},
+    ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
+    held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
+    found: dict[str, dict[str, str]] = {}
+    for line in pasted.lines():
+        engine = pasted.ENGINES.get(line["engine"], line["engine"])
+        formats = pasted.formats_of(line, held_by, model.row["stored_format"])
+        row = next(
+            (r for r in told if verdict_of(r) == "fits" and r["engine_id"] == engine and r["dtype_id"] in formats), None
+        )
+        # a server takes its share of the whole card, which something else holds a part of; and flags beyond the share are vLLM's own
+        if line["engine"] in found or row is None or not row["share_is_free"] or row["sequences"] > 1:
+            continue
+        held = {name: held_by[name] for name in line["held"].split() if name in held_by}
+        share, flags = _settings(row["engine_setting"])
+        asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
+        if count > 1:
+            asked |= {
+                "tensor_parallel_size": f" --tensor-parallel-size {count}",
+                "tp": f" --tp {count}",
+                "devices": "'auto'",
+            }
+        if row["kv_dtype_id"] == SMALL_CACHE and engine == "llama.cpp":
+            if line["engine"] != engine:
+                continue  # Ollama is told by its environment, in words of its own
+            flags = f"{flags} -ctk {SMALL_CACHE} -ctv {SMALL_CACHE}"
+        command = pasted.fill(line["command"], row["dtype_id"], held, asked)
+        found[line["engine"]] = {
+            "engine": line["name"],
+            "dtype_id": row["dtype_id"],
+            "command": command + (flags if line["engine"] == engine else ""),
+            "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
+        }
+    return list(found.values())
+
+
+def _settings(told: str | None) -> tuple[str, str]:
+    """The share of a card that a server has to be given, and the flags besides."""
+    words = (told or "").split(" ")
+    share, rest = pasted.SHARE, []
+    while words and words[0]:
+        word = words.pop(0)
+        if word == "--gpu-memory-utilization":
+            share = words.pop(0)
+        else:
+            rest.append(word)
+    return share, "".join(f" {word}" for word in rest)
+
+
+def has_stages(almanac: Almanac, model: Model) -> bool:
+    return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model.model_id})

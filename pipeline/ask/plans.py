@@ -1,0 +1,119 @@
+"""How many cards a model takes, how they share it, and how long a training takes on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .almanac import Almanac, Row
+from .question import Card, Model, Use, Work
+from .scenarios import answered, card_told, formats_of, scenario_of, told_of
+
+
+def plan(
+    almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, limit: int, work: Work | None = None
+) -> dict[str, Any]:
+    """How many cards of each kind a model takes, and how they share; of a training on so much data also how long it takes."""
+    almanac.hasten()
+    if work is not None:
+        told = [_timed(almanac, model, card, use, limit, work) for card in cards]
+        return {"model": model.shown, "use": vars(use), "work": vars(work), "cards": told}
+    answers = []
+    for card in cards:
+        rows = _plans(almanac, model, card, use) if use.is_training else _inference_plans(almanac, model, card, use)
+        fitting = [row for row in rows if row["verdict"] in ("fits", "multi-gpu")]
+        barely = [row for row in rows if row["verdict"] == "tight"]
+        reasons = [row["unknown_reason"] for row in rows if row["unknown_reason"]]
+        answers.append(
+            {
+                "card": card_told(card, card.count),
+                "verdict": "fits"
+                if fitting
+                else "tight"
+                if barely
+                else "no"
+                if rows and not all(r["verdict"] is None for r in rows)
+                else None,
+                "plans": (fitting or barely)[:limit],
+                "most": max((row["gpu_count"] or 0 for row in rows), default=0),
+                "reason": reasons[0] if reasons and not fitting and not barely else None,
+                "serving": _serving(almanac, model, card, use, fitting or barely),
+            }
+        )
+    return {"model": model.shown, "use": vars(use), "cards": answers}
+
+
+def _serving(almanac: Almanac, model: Model, card: Card, use: Use, plans: list[Row]) -> list[Row]:
+    """How the cards share so many users, in the format of the first plan; nothing for one user."""
+    if use.is_training or (use.sequences or 1) == 1 or not plans:
+        return []
+    names = ("dtype_id", "engine_id", "kv_dtype_id", "context_tokens")
+    given = {name: plans[0][name] for name in names} | {"users": use.sequences}
+    return [row for row in _planned(almanac, "plan_for", model, card, given) if row["verdict"] not in ("no", None)]
+
+
+def _timed(almanac: Almanac, model: Model, card: Card, use: Use, limit: int, work: Work) -> dict[str, Any]:
+    """How long a training takes on each number of cards; `fits` where it finishes for sure, `tight` where it likely does."""
+    given = {
+        "phase_id": use.phase_id,
+        "dtype_id": use.dtype_id,
+        "context_tokens": use.context_tokens,
+        "lora_rank": use.lora_rank,
+    }
+    given |= {
+        # one is what nobody said: the micro-batch is searched then
+        "sequences": None if use.sequences == 1 else use.sequences,
+        "data_bytes": work.data_bytes,
+        "data_tokens": work.data_tokens,
+        "days": work.days,
+        "price_per_gpu_hour": work.price,
+    }
+    rows = _planned(almanac, "plan_training_for", model, card, given)
+    held = [row for row in rows if row["verdict"] in ("fits", "multi-gpu")] or [
+        r for r in rows if r["verdict"] == "tight"
+    ]
+    in_time = [row for row in held if row["finishes"] != "no"]
+    sure = any(row["finishes"] == "yes" and row["verdict"] != "tight" for row in in_time)
+    known = any(row["verdict"] is not None for row in rows)
+    return {
+        "card": card_told(card, card.count),
+        "verdict": "fits" if sure else "tight" if in_time else "no" if known else None,
+        "plans": (in_time or held)[:limit],
+        "most": max((row["gpu_count"] or 0 for row in rows), default=0),
+        "reason": None if known else next((row["unknown_reason"] for row in rows), None),
+        "serving": [],
+    }
+
+
+def _planned(almanac: Almanac, macro: str, model: Model, card: Card, given: dict[str, Any]) -> list[Row]:
+    """What a macro of plans answers, the first plan first."""
+    said = {name: value for name, value in given.items() if value is not None}
+    more = "".join(f", {name} := ${name}" for name in said)
+    return almanac.rows(f"FROM {macro}($gpu, $model{more})", {"gpu": card.gpu_id, "model": model.model_id, **said})
+
+
+def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
+    named = {"dtype_id": use.dtype_id, "context_tokens": use.context_tokens, "sequences": use.sequences}
+    named |= {"lora_rank": use.lora_rank, "lora_targets": use.lora_targets, "adapter": use.adapter}
+    given = {name: value for name, value in named.items() if value is not None}
+    more = "".join(f", {name} := ${name}" for name in given)
+    return almanac.rows(
+        f"FROM plans_for($gpu, $model, phase_id := $phase{more}) ORDER BY plan_rank NULLS LAST",
+        {"gpu": card.gpu_id, "model": model.model_id, "phase": use.phase_id, **given},
+    )
+
+
+def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
+    """The fewest cards of each format, of what is worked out: 1 to 8 of a machine, and servers of 8."""
+    main = formats_of(almanac, model, card, use, every=False)
+    scenarios = [scenario_of(model, use, d, e, n) for d, e in main for n in (1, 2, 4, 8, 16, 32, 64)]
+    rows = answered(almanac, scenarios, card, use)
+    found: dict[tuple, Row] = {}
+    good = [row for row in rows if row["verdict"] in ("fits", "multi-gpu")]
+    for row in sorted(good or [r for r in rows if r["verdict"] == "tight"], key=lambda r: r["gpu_count"]):
+        found.setdefault((row["dtype_id"], row["engine_id"]), row)
+    if not found:
+        return rows
+    place = {d: k for k, (d, _e) in enumerate(main)}
+    order = sorted(found.values(), key=lambda r: (r["gpu_count"], place.get(r["dtype_id"], 99)))
+    return [told_of(row) | {"unknown_reason": None} for row in order]

@@ -1,0 +1,154 @@
+"""What is asked of the almanac for a question, and which of its rows are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.book import commands as pasted
+
+from .almanac import Almanac, Row
+from .question import Card, Model, Use
+
+# Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
+USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
+SMALL_CACHE = "q8_0"
+CHECKPOINTING = "full"  # of a training, as the pages open it
+_ROUND = ("fp32",)  # twice as large as bf16
+_SIXTEEN = ("bf16", "fp16")
+_WHOLE = ("fp32", *_SIXTEEN)
+VERDICTS = ("fits", "tight", "no")
+
+
+def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how: Any) -> list[Row]:
+    names = dict.fromkeys(name for scenario in scenarios for name in scenario)
+    full = [{name: scenario.get(name) for name in names} for scenario in scenarios]
+    if not use.is_plain:
+        how["is_plain"] = False
+    rows = almanac.ask(full, card.gpu_id, card.free_bytes, phase_id=use.phase_id, **how)
+    return rows if use.dtype_id else _once(rows)
+
+
+def _once(rows: list[Row]) -> list[Row]:
+    """Without fp16 where bf16 says the same: it is told of cards alone that do not run bf16, and then bf16 is not, if it runs."""
+    key = lambda row: tuple(row[name] for name in ("model_id", "engine_id", "gpu_count", "kv_dtype_id", "sequences"))  # noqa: E731
+    answered = {dtype: {key(row) for row in rows if row["dtype_id"] == dtype and row["verdict"]} for dtype in _SIXTEEN}
+    bf16, fp16 = (answered[dtype] for dtype in _SIXTEEN)
+    dropped = {"fp16": lambda at: at in bf16 or at not in fp16, "bf16": lambda at: at in fp16 and at not in bf16}
+    return [row for row in rows if not (row["dtype_id"] in dropped and dropped[row["dtype_id"]](key(row)))]
+
+
+def scenario_of(model: Model, use: Use, dtype: str, engine: str | None, count: int) -> Row:
+    most = model.row.get("max_context_tokens")
+    context = use.context_tokens if use.context_tokens is None or most is None else min(use.context_tokens, most)
+    row = {
+        "model_id": model.model_id,
+        "dtype_id": dtype,
+        "engine_id": engine,
+        "context_tokens": context,
+        "sequences": use.sequences,
+        "gpu_count": count,
+        "kv_dtype_id": use.kv_dtype_id,
+        "checkpointing": CHECKPOINTING if use.is_training and use.program is None else None,
+    }
+    given = {
+        "lora_rank": use.lora_rank,
+        "lora_targets": use.lora_targets,
+        "adapter": use.adapter,
+        "program": use.program,
+        "program_version": use.program_version,
+    }
+    return row | {name: value for name, value in given.items() if value is not None}
+
+
+def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool) -> list[tuple[str, str | None]]:
+    """The formats, each with its engine (None in training: its own), that are told of: those that are published for the phase, or the one asked for."""
+    sets = almanac.rows(
+        "SELECT dtype_ids, engine_ids FROM scenario_set WHERE purpose = 'lookup' AND list_contains(string_split(phase_ids, ' '), $phase)",
+        {"phase": use.phase_id},
+    )
+    own: dict[str, str | None] = {}
+    if not use.is_training:  # a training's engine is not that of its format
+        own = {row["dtype_id"]: row["engine_id"] for row in almanac.rows("SELECT dtype_id, engine_id FROM dtype")}
+    known = {
+        (dtype, engine or own.get(dtype)): None
+        for row in sets
+        for dtype in row["dtype_ids"].split()
+        for engine in (row["engine_ids"] or "").split() or [None]
+    }
+    if use.program is not None and not use.is_training:
+        # the engine of an old version has the formats of its successor
+        names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
+        known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names}
+        own = dict.fromkeys(own, use.engine_id)
+    if use.dtype_id is not None:
+        asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]
+        return asked or [(use.dtype_id, own.get(use.dtype_id))]
+    if every:
+        return list(known)
+    stored = model.row["stored_format"]
+    native = {stored, pasted.GGUF_OF.get(stored or "")} & {dtype for dtype, _engine in known} - set(_WHOLE)
+    if stored in pasted.GGUF_OF:
+        return [one for one in known if one[0] in native]  # what is published in these few bits is not packed again
+    left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
+    return [one for one in known if one[0] not in left and _is_here(one, card)]
+
+
+def _is_here(one: tuple[str, str | None], card: Card) -> bool:
+    """What is for Apple's chips is told of them alone."""
+    return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] == "mlx-lm")
+
+
+def in_order(rows: list[Row], main: list[tuple[str, str | None]]) -> list[Row]:
+    """The largest weights first, which is the best quality; what is not known last."""
+    place = {dtype: k for k, (dtype, _engine) in enumerate(main)}
+    return sorted(
+        rows,
+        key=lambda r: (
+            r["verdict"] is None,
+            -(r["weights_bytes"] or 0),
+            place.get(r["dtype_id"], 99),
+            r["engine_id"] or "",
+        ),
+    )
+
+
+def best_of(rows: list[Row]) -> tuple[str | None, Row | None]:
+    """The verdict of all formats together, and the first that has it."""
+    for verdict in VERDICTS:
+        for row in rows:
+            if verdict_of(row) == verdict:
+                return verdict, told_of(row)
+    return None, None
+
+
+def verdict_of(row: Row) -> str | None:
+    return "fits" if row["verdict"] == "multi-gpu" else row["verdict"]
+
+
+def told_of(row: Row) -> Row:
+    names = (
+        "dtype_id", "engine_id", "kv_dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "total_bytes", "error_band",
+        "capacity_bytes", "headroom_bytes", "max_context_tokens", "model_context_tokens", "engine_setting", "holds_for", "unknown_reason",
+    )  # fmt: skip
+    return {"verdict": verdict_of(row), **{name: row[name] for name in names}}
+
+
+def card_told(card: Card, count: int) -> dict[str, Any]:
+    return {
+        "gpu_id": card.gpu_id,
+        "name": card.name,
+        "count": count,
+        "available": card.count,
+        "capacity_bytes": card.capacity_bytes,
+        "free_bytes": card.free_bytes,
+        "usable_bytes": card.usable_bytes,
+        "notes": list(card.notes),
+    }
+
+
+def use_told(use: Use, rows: list[Row]) -> dict[str, Any]:
+    told = dict(vars(use))
+    if rows:
+        told["context_tokens"] = rows[0]["context_tokens"]
+        told["sequences"] = rows[0]["sequences"]
+    return told

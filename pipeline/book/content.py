@@ -1,0 +1,30 @@
+"""What the numbers of a model are made of, as one hash: models of the same content have the same footprints, limits and verdicts.
+
+Asked of a build's workshop and of the published file alike: what is worked out for one of them holds for all, and while it is the same
+nothing has to be worked out again (packs.py).
+"""
+
+from __future__ import annotations
+
+import duckdb
+
+# All that a footprint takes from a model: a row of one, and a row per dtype of the other.
+SHAPE, WEIGHT = "shape", "weight"
+
+
+def content_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """A query: of each model a hash of all that its footprints, and whether cards run them, are made of."""
+    return f"""
+        WITH weighed AS (
+            SELECT model_id, string_agg({row_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats FROM weight GROUP BY model_id
+        )
+        SELECT model_id, sha256(concat_ws(' ', coalesce(model.stored_format, ''), {row_text(connection, SHAPE)}, of_formats)) AS content
+        FROM shape JOIN model USING (model_id) JOIN weighed USING (model_id)
+    """
+
+
+def row_text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """A row as one text, without the name of its model."""
+    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] != "model_id"]
+    packed = ", ".join(f'"{name}" := {table}."{name}"' for name in columns)
+    return f"to_json(struct_pack({packed}))::VARCHAR"

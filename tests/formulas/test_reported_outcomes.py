@@ -1,0 +1,57 @@
+"""What people reported of runs in versions that are claimed: what ran is no `no`, what did not run is no `fits` without a setting."""
+
+from __future__ import annotations
+
+import pytest
+
+VLLM = "program := 'vllm', program_version := '{}'"
+# where it was reported, whether it ran, card, model, and what was asked
+REPORTED = {
+    "vllm-project/vllm issue 27508: defaults leave 1.71 GiB for a cache of 4.54": (
+        "refused by default", "h100-sxm", "openai/gpt-oss-120b", VLLM.format("0.11"),
+    ),
+    "vllm-project/vllm issue 33155: 85K tokens with 0.97 of the card": (
+        "ran", "h100-sxm", "openai/gpt-oss-120b", VLLM.format("0.11.2") + ", context_tokens := 87040",
+    ),
+    "vllm-project/vllm issue 41695: out of memory, or no memory for the cache, at 0.95": (
+        "did not run", "rtx-5090", "Qwen/Qwen3-Coder-30B-A3B-Instruct",
+        VLLM.format("0.20") + ", dtype_id := 'fp8', context_tokens := 16384",
+    ),
+    "the same issue: its other model": (
+        "did not run", "rtx-5090", "Qwen/Qwen3.6-27B", VLLM.format("0.20") + ", dtype_id := 'fp8', context_tokens := 16384",
+    ),
+    "noonghunna/club-3090 pull request 334: 42,000 tokens start with 0.92 of the card": (
+        "ran", "rtx-3090", "google/gemma-4-26B-A4B-it",
+        VLLM.format("0.22") + ", dtype_id := 'awq-int4', context_tokens := 42000",
+    ),
+    "the same: the whole context needs 5.98 GiB where 1.82 are left": (
+        "did not run", "rtx-3090", "google/gemma-4-26B-A4B-it",
+        VLLM.format("0.22") + ", dtype_id := 'awq-int4', context_tokens := 262144",
+    ),
+    "olafkfreund/nixos_config pull request 816: 9.5 of 12 GB, all on the GPU": (
+        "ran", "rtx-3060-12gb", "Qwen/Qwen2.5-Coder-14B-Instruct", "program := 'ollama', program_version := '0.30'",
+    ),
+    "hiyouga/LlamaFactory issue 10367: out of memory at step 128, rank 64": (
+        "did not run", "l40s", "Qwen/Qwen3.5-27B",
+        "program := 'llama-factory', phase_id := 'qlora', dtype_id := 'nf4-double', context_tokens := 8192, sequences := 1, lora_rank := 64",
+    ),
+    "OpenRLHF issue 698: out of memory in the step, 128 tokens": (
+        "did not run", "a100-sxm-80gb", "meta-llama/Meta-Llama-3-8B",
+        "program := 'deepspeed', phase_id := 'full-finetune', context_tokens := 128, sequences := 1, checkpointing := 'full'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("reported", REPORTED)
+def test_no_answer_contradicts_what_was_reported(book, reported):
+    outcome, card, model, asked = REPORTED[reported]
+    query = f"SELECT verdict, coalesce(engine_setting, ''), holds_for FROM fits_on('{card}', '{model}', {asked})"
+    ((verdict, setting, holds_for),) = book.execute(query).fetchall()
+    assert holds_for
+    if outcome == "ran":
+        assert verdict in ("fits", "tight")
+    elif outcome == "did not run":
+        assert verdict == "no"
+    else:
+        assert verdict != "fits" or "--gpu-memory-utilization" in setting

@@ -1,0 +1,129 @@
+"""A page that is kept is the page that would be rendered: what it is made of is all that it asks, and what is damaged is made anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from pipeline.book.packs import FILE, Packs
+from pipeline.render import crew, kept_pages
+from pipeline.render.data import kept
+from pipeline.render.data.tables import read
+from pipeline.render.kept_pages import KeptPages, page_of
+from pipeline.render.pages import models as room
+from pipeline.render.pages.models import ModelPages
+from pipeline.render.shell import Shell
+from tests.render.tiny_tables import SITE, built
+
+SHELL = Shell.of("ALMANAC-TITLE<!--almanac:body-->ALMANAC-DESCRIPTION")
+
+
+class Only(list):
+    """Models of which one may be asked about."""
+
+    def __init__(self, rows: list[dict], number: int) -> None:
+        super().__init__(rows)
+        self.number = number
+
+    def __getitem__(self, place):
+        assert place == self.number, "another model is asked about"
+        return super().__getitem__(place)
+
+    def __iter__(self):
+        pytest.fail("all models are asked about")
+
+
+class Nobody:
+    """May not be asked anything."""
+
+    def __getattr__(self, name):
+        pytest.fail(f"{name} of other models is asked")
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModelPages:
+    found = ModelPages(read(built()), SITE)
+    assert found.held and found.by_card.places
+    return found
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, monkeypatch, number):
+    expected = page_of(pages, number)
+    name = pages.book.models[number]["model_id"]
+    told, base = pages.beside(number), pages.book.models[number]["base_model_id"]
+    alone = ModelPages(pages.book, SITE)
+    alone.__dict__ |= {"held": {what: {name: of[name]} if name in of else {} for what, of in pages.held.items()}}
+    alone.__dict__ |= {"bests": {name: pages.bests[name]} if name in pages.bests else {}}
+    alone.__dict__ |= {"calculator": pages.calculator, "leaders": {number: -1 if told["is_led"] else number}}
+    alone.paths = {name: told["path"], base: told["base_path"]}
+    alone.sizes = Counter({told["path"].partition("/")[0]: room.LISTED if told["is_organised"] else 0})
+    alone.commands.repositories = lambda _number: told["repositories"]
+    alone.relatives = alone.commands.relatives = Nobody()
+    for what in ("files", "made_of", "relatives"):
+        setattr(alone, f"_{what}", lambda *_, what=what: told[what])
+    alone.smaller = lambda _number: told["smaller"]
+    only = Only(pages.book.models, number)
+    alone.commands.models = only
+    monkeypatch.setitem(pages.book.tables, "model", only)
+    step = len(pages.book.scenarios) * pages.book.width
+    totals = pages.book.array[number * step : (number + 1) * step]
+    monkeypatch.setattr(pages.book, "array", totals)
+    monkeypatch.setattr(pages.book, "first", number)
+    assert page_of(alone, number) == expected
+
+
+def contents_of(models) -> dict[str, str]:
+    return {model["model_id"]: f"as {model['model_id']}" for model in models}
+
+
+def written(tmp_path, name, packs, change=None) -> tuple[dict[str, bytes], list[int]]:
+    """The files of all models' pages, and which of them were rendered."""
+    book = read(built())
+    if change:
+        change(book)
+    pages, rendered = ModelPages(book, SITE, packs), []
+    if packs:
+        found = kept.Kept(contents_of(book.models), "the tiny tables", packs)
+        pages.__dict__["kept"] = found
+    real = pages.render
+    pages.render = lambda number: rendered.append(number) or real(number)
+    site = tmp_path / name
+    list(crew.Crew(pages, 0).write(SHELL, site, lambda: None, KeptPages(pages)))
+    files = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    return files, rendered
+
+
+def test_what_is_kept_is_what_is_rendered_and_a_changed_model_changes_the_pages_that_name_it(tmp_path):
+    packs = Packs(tmp_path / "packs")
+    anew, everything = written(tmp_path, "anew", None)
+    assert everything == [0, 1, 2, 3, 4, 5]
+    assert written(tmp_path, "first", packs) == (anew, everything)
+    assert written(tmp_path, "again", Packs(tmp_path / "packs")) == (anew, [])
+
+    def renamed(book) -> None:
+        book.models[1]["license"] = "of its own"
+
+    after, rendered = written(tmp_path, "after", Packs(tmp_path / "packs"), renamed)
+    assert rendered == [1]
+    assert after == written(tmp_path, "after-anew", None, renamed)[0] != anew
+
+
+def test_a_page_whose_pack_was_damaged_meanwhile_is_rendered_anew(tmp_path, monkeypatch):
+    packs = Packs(tmp_path / "packs")
+    anew, everything = written(tmp_path, "first", packs)
+    real = kept_pages.KeptPages.taken
+
+    def harmed(self):
+        for pack in packs.folder.iterdir():
+            path = pack / f"{kept_pages.PAGE}.parquet"
+            if path.exists():
+                content = bytearray(path.read_bytes())
+                content[len(content) // 2] ^= 1
+                path.write_bytes(content)
+                assert (pack / FILE).exists()
+        return real(self)
+
+    monkeypatch.setattr(kept_pages.KeptPages, "taken", harmed)
+    assert written(tmp_path, "again", Packs(tmp_path / "packs")) == (anew, everything)
