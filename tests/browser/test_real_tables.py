@@ -123,7 +123,7 @@ def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, fol
         query = f"SELECT total_bytes FROM pipeline_of($1, {asked}) WHERE placement = 'sequential'"
         needs = connection.execute(query, [MODELS[5]]).fetchone()[0]
     told = row.locator("td.rec").inner_text()
-    assert "one module at a time, decoded in tiles" in told and f"{needs / 2**30:.1f} of" in told
+    assert "one module, in tiles" in told and f"{needs / 2**30:.1f} of" in told
     page.locator("#window select[name=want]").select_option("listen")
     page.wait_for_url(lambda url: url.endswith("gpu=rtx-3060-12gb&want=listen"))
     row = page.locator("#window tbody:not(.misses) tr", has_text="wav2vec2")

@@ -30,8 +30,8 @@ PLACEMENTS = {
     "resident": "all at once",
     "model": "one part at a time",
     "sequential": "one module at a time",
-    "model-tiled": "one part at a time, decoded in tiles",
-    "sequential-tiled": "one module at a time, decoded in tiles",
+    "model-tiled": "one part, in tiles",
+    "sequential-tiled": "one module, in tiles",
 }
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
