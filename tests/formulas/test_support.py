@@ -120,3 +120,12 @@ def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_rea
     assert ask("verdict", "bf16") == "fits"
     assert (ask("max_context_tokens", macro="limits_on") is not None) == held
     assert (ask("verdict", macro="on_several_gpus") is not None) == held
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen2-Audio-7B-Instruct", "Qwen/Qwen3-Omni-30B-A3B-Instruct"])
+def test_a_class_that_works_out_every_logit_of_a_prompt_is_not_told_as_one_that_works_out_the_last(footprint_of, model):
+    row = footprint_of(model, dtype_id="bf16", engine_id="transformers")
+    assert row["total_bytes"] is None and row["unknown_reason"].startswith(
+        "what transformers holds of this architecture"
+    )
+    assert footprint_of(model, dtype_id="bf16", engine_id="vllm")["total_bytes"]
