@@ -48,7 +48,7 @@ class Crew:
     """Processes that have begun to read, or none of them: then the pages are written by whoever asks for them."""
 
     def __init__(self, pages: ModelPages, processes: int) -> None:
-        self.pages, self.pool = pages, None
+        self.pages, self.pool, self.scratch = pages, None, None
         if processes:
             # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
             self.scratch = tempfile.TemporaryDirectory()
@@ -66,6 +66,7 @@ class Crew:
     def __exit__(self, *_) -> None:
         if self.pool:
             self.pool.shutdown(cancel_futures=True)
+        if self.scratch:
             self.scratch.cleanup()
 
     def write(
