@@ -14,12 +14,11 @@ from pipeline.base.progress import quiet
 from pipeline.hub.crawl import Crawled, crawl
 from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, plain
+from tests.fake_hub.patience import QUICK
 from tests.fake_hub.server import FakeHub
 
 FREE = {"api": 1e9, "file": 1e9}
-QUICK = Patience(tries=3, first_wait=0.01, longest_wait=0.02, connect=2, read=0.8, whole=1.6)
 
 
 class Case:

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from pipeline.hub.transport import Patience
+from tests.fake_hub.patience import HASTY, QUICK
 
 GOOD = [f"org/good-{i:02}" for i in range(12)]
 
@@ -67,6 +68,10 @@ def date_in(seconds):
     return email.utils.formatdate(time.time() + seconds, usegmt=True)
 
 
+def patience(act):
+    return HASTY if act in (stall, drip) else QUICK
+
+
 @pytest.mark.some(14)
 @pytest.mark.parametrize("where", ["api/models", "resolve"])
 @pytest.mark.parametrize(
@@ -92,7 +97,7 @@ def date_in(seconds):
 def test_a_fault_that_passes_costs_a_try_and_nothing_else(case, where, act):
     case.add(*GOOD)
     case.hub.faults.append(for_paths(where, 2, act))
-    done = case.crawl(trending_share=0, threads=2)
+    done = case.crawl(trending_share=0, threads=2, patience=patience(act))
     assert (done.read, done.rejected, done.is_partial) == (12, 0, False)
     assert sum(done.requests.values()) == 13 + 2
 
@@ -112,7 +117,7 @@ def test_a_fault_that_passes_costs_a_try_and_nothing_else(case, where, act):
 def test_a_model_that_fails_at_every_try_is_one_reason_and_asked_for_again(case, act, reason):
     case.add(*GOOD, "org/bad")
     case.hub.faults.append(for_paths("org/bad/resolve", 99, act))
-    done = case.crawl()
+    done = case.crawl(patience=patience(act))
     assert (done.read, done.written, done.rejected, done.is_partial) == (12, 12, 1, False)
     assert reason in case.reasons()["org/bad"] and "not reached" in case.reasons()["org/bad"]
     case.hub.faults.clear()

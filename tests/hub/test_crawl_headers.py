@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pipeline.hub.record import read_record
 from pipeline.hub.summary import MOST_ROWS, layer_numbers, problem_of, summarise
 from tests.fake_hub.models import LLAMA_COUNT, config, gguf, plain, raw_safetensors, row, safetensors
+from tests.fake_hub.patience import HASTY
 
 ASKED = {"header_requests": 1000, "trending_share": 0}
 INDEX = "model.safetensors.index.json"
@@ -213,7 +214,7 @@ def test_a_stall_is_tried_again_and_then_left_to_the_next_crawl_and_costs_the_he
         return False
 
     case.hub.faults.append(stall)
-    case.crawl(**ASKED)
+    case.crawl(**ASKED, patience=HASTY)
     assert len(stalls) == 3
     assert set(case.records()) == {"org/good", "org/slow"} and case.reasons() == {}
     slow = case.records()["org/slow"]

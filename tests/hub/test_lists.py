@@ -12,6 +12,7 @@ from pipeline.book.schema import NOW_NAMED
 from pipeline.hub.traffic import Unavailable
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, plain
+from tests.fake_hub.patience import HASTY, QUICK
 
 TODAY = datetime.date.today().isoformat()
 TAGS = [f"tag-{i:02}" for i in range(24)]
@@ -116,7 +117,7 @@ def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
         return True
 
     case.hub.faults.append(heavy)
-    done = case.crawl(trending_share=0)
+    done = case.crawl(trending_share=0, patience=HASTY if how == "too slow" else QUICK)
     assert (done.written, done.is_partial) == (150, False)
 
 
