@@ -24,7 +24,7 @@ from pipeline.render.data import cards as card_facts
 from pipeline.render.data import rules, shapes, slices, tables
 from pipeline.render.environment import TEMPLATES, slug_gpu
 from pipeline.render.kept_pages import KeptPages, write_page
-from pipeline.render.pages import commands, finding, news, programs, redirects, search
+from pipeline.render.pages import commands, finding, news, organisations, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from pipeline.render.shell import Shell, mkdocs, secure, take_shells, with_theme_later
@@ -135,7 +135,7 @@ def _cards(site_dir: Path, shell: Shell, pages: ModelPages, prose: Prose, progre
         html = shell.stamp(words.shown(title), words.shown(description), body, f"{pages.site_url}{path}/")
         write_page(site_dir / path, html, files)
 
-    for folder, name, body in pages.organisations():
+    for folder, name, body in organisations.pages_of(pages):
         write(f"models/{folder}", name, f"GPU memory of the models of {name}.", body, {})
     gpus = pages.book.gpus
     for gpu in progress(gpus, desc="card pages", total=len(gpus)):

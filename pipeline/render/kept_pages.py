@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pipeline.book.packs import Packs
 from pipeline.render import words
+from pipeline.render.pages.model_file import files as files_of
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 
@@ -32,7 +33,7 @@ class Page(NamedTuple):
 
 def page_of(pages: ModelPages, number: int) -> Page:
     """Renders it."""
-    body, files = pages.render(number), pages.files(number)
+    body, files = pages.render(number), files_of(pages, number)
     content = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
     return Page(body, pages.description(number), pages.picture(number) if files else None, content)
 

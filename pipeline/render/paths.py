@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from pipeline.render import words
 
+LISTED = 3  # models that make a page of their organisation
+
 
 def assign(models: Iterable[Mapping]) -> dict[str, str]:
     """A path for every model id. Rows need `model_id` and `created_at`."""

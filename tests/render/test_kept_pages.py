@@ -8,10 +8,10 @@ import pytest
 
 from pipeline.book.packs import FILE, Packs
 from pipeline.render import crew, kept_pages
+from pipeline.render import paths as room
 from pipeline.render.data import kept
 from pipeline.render.data.tables import read
 from pipeline.render.kept_pages import KeptPages, page_of
-from pipeline.render.pages import models as room
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 from tests.render.tiny_tables import SITE, built
@@ -63,7 +63,7 @@ def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, m
     alone.relatives = alone.commands.relatives = Nobody()
     for what in ("files", "made_of", "relatives"):
         setattr(alone, f"_{what}", lambda *_, what=what: told[what])
-    alone.smaller = lambda _number: told["smaller"]
+    alone.siblings.smaller = lambda _number: told["smaller"]
     only = Only(pages.book.models, number)
     alone.commands.models = only
     monkeypatch.setitem(pages.book.tables, "model", only)

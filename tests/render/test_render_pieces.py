@@ -18,7 +18,7 @@ from pipeline.render.data import badges, relatives, shapes
 from pipeline.render.data import tables as tables_module
 from pipeline.render.data.support import Refusal
 from pipeline.render.draw import plot, preview
-from pipeline.render.pages import answer, errors, pipelines, redirects
+from pipeline.render.pages import answer, errors, model_file, pipelines, redirects
 from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.rules import Rules
@@ -156,7 +156,7 @@ def test_rules_are_told_as_their_tables_have_them(pages):
 
 def test_json_of_a_model_says_what_its_page_says(pages):
     number = next(i for i, m in enumerate(pages.book.models) if m["model_id"] == "acme/Alpha-7B-Instruct")
-    files = pages.files(number)
+    files = model_file.files(pages, number)
     content = json.loads(files["api/v1/models/acme/Alpha-7B-Instruct.json"])
     assert content["model"]["parameter_count"] == 7_000_000_000 and content["answer"].startswith("Runs on one 12 GB")
     best = {gpu: card for card in content["verdicts"]["cards"] for gpu in card["gpu_ids"]}
@@ -315,9 +315,9 @@ def test_what_runs_on_apple_s_chips_alone_stands_first():
 
 def test_smaller_siblings_are_of_the_same_maker_and_come_largest_first(pages):
     names = {m["model_id"]: i for i, m in enumerate(pages.book.models)}
-    found = pages.smaller(names["acme/CamelCoder.2-405B"])
+    found = pages.siblings.smaller(names["acme/CamelCoder.2-405B"])
     assert [(path, size) for path, _name, size in found] == [
         ("acme/Beta-MoE-30B-A3B", "30B"),
         ("acme/Alpha-7B-Instruct", "7B"),
     ]
-    assert pages.smaller(names["acme/Alpha-7B-Instruct"]) == []
+    assert pages.siblings.smaller(names["acme/Alpha-7B-Instruct"]) == []

@@ -6,7 +6,6 @@ import hashlib
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from functools import cached_property
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -16,23 +15,20 @@ from pipeline.book.commands import GGUF_OF
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, works
-from pipeline.render.data.book import PARTS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
 from pipeline.render.data.kept import Kept, contents
 from pipeline.render.data.relatives import Relatives, packed
+from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
-from pipeline.render.draw import plot
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
 from pipeline.render.pages import pipelines, reach
 from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, recipe, smallest_for_badge
+from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
 from pipeline.render.pages.reach import Reach
-
-LISTED = 3  # models that make a page of their organisation
-SMALLER, SIBLINGS = 0.85, 4  # a sibling has at most such a share of the parameters; so many are offered
-OLDER = 12  # months that a sibling of a model's own time may be older
 
 
 class ModelPages:
@@ -83,6 +79,10 @@ class ModelPages:
         return works.leaders(self.book.models, lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
 
     @cached_property
+    def siblings(self) -> Siblings:
+        return Siblings(self.book.models, self.leaders, self.paths)
+
+    @cached_property
     def held(self) -> dict[str, dict]:
         """What the pages of models show beside the book's array: by name and model, as plain values."""
         book = self.book
@@ -110,10 +110,10 @@ class ModelPages:
             "path": self.paths[name],
             "base_path": self.paths.get(model["base_model_id"]),
             "files": self._files(name),
-            "is_organised": self.sizes[self.paths[name].partition("/")[0]] >= LISTED,
+            "is_organised": self.sizes[self.paths[name].partition("/")[0]] >= paths.LISTED,
             "is_led": self.leaders[number] != number,
             "made_of": self._made_of(number),
-            "smaller": self.smaller(number),
+            "smaller": self.siblings.smaller(number),
             "relatives": self._relatives(number),
             "repositories": self.commands.repositories(number),
         }
@@ -143,12 +143,16 @@ class ModelPages:
 
     def render(self, number: int) -> str:
         book, model = self.book, self.book.models[number]
-        context, length = self._opening(model)
-        inference, training = self._shown(number)
+        context, length = self.opening(model)
+        inference, training = self.shown(number)
         shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
-        bars = self._bars(number, inference) if known else []
+        bars = (
+            bars_of(self.points(number), inference, model["stored_format"], self.own_format(number), self.reach.levels)
+            if known
+            else []
+        )
         caption = f"{words.tokens(context)} tokens, one user" if context else ""
         asked = _recipe(book, training)
         return self.page.render(
@@ -160,8 +164,8 @@ class ModelPages:
             answer=self._answer(number) if known else ("", ""),
             made_of=self._made_of(number),
             cards=known
-            and self.by_card.values(number, inference, context or self.wanted[0], bool(self._own_format(number))),
-            smaller=known and (smaller := self.smaller(number)) and htmlsafe_json_dumps(smaller),
+            and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
+            smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),
             bars=bars,
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
@@ -185,73 +189,23 @@ class ModelPages:
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
             if pipeline
             else [],
-            reach=known and any(key[0] == "inference" for key in self._points(number)),
-            far=known and training and any(key[0] != "inference" for key in self._points(number)),
+            reach=known and any(key[0] == "inference" for key in self.points(number)),
+            far=known and training and any(key[0] != "inference" for key in self.points(number)),
             far_most=self.reach.training_end(number),
             recipe=recipe(book, training[0]) if training else "",
             relatives=self._relatives(number),
             page_url=f"{self.site_url}models/{self.paths[model['model_id']]}/" if self.site_url else "",
             shape=(shape := self.shape(number)) and shape.name,
             has_totals=self._has_totals(number),
-            badge=f"{api.ROOT}/badges/{badges.memory(*self._badge(number))[0]}.svg",
+            badge=f"{api.ROOT}/badges/{badges.memory(*self.badge(number))[0]}.svg",
             told=self.is_told(number),
-            is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= LISTED,
+            is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= paths.LISTED,
             gpus=book.common,
             ld=Markup(self._described(number)),
             site_url=self.site_url,
         )
 
-    @cached_property
-    def _siblings(self) -> dict[tuple, list[int]]:
-        """By maker, family and task the works that stand for themselves, the largest first; a packing that its name says (X-FP8 beside X)
-        is none, however its parameters are counted."""
-        found: dict[tuple, list[int]] = defaultdict(list)
-        for i, leader in enumerate(self.leaders):
-            model = self.book.models[i]
-            if leader == i and model["parameter_count"] and model["anatomy_grade"] != "unknown":
-                found[self._kin(model)].append(i)
-        models = self.book.models
-        for kin, of in found.items():
-            names = {models[i]["model_id"] for i in of}
-            whole = [i for i in of if models[i]["model_id"].rpartition("-")[0] not in names]
-            found[kin] = sorted(whole, key=lambda i: -models[i]["parameter_count"])
-        return found
-
-    @staticmethod
-    def _kin(model: dict) -> tuple:
-        return model["model_id"].partition("/")[0], model["family"], model["pipeline_tag"]
-
-    def smaller(self, number: int) -> list[list[str]]:
-        """What is offered where a model does not fit: smaller ones of the same maker, family and task, the largest first; of about one size the
-        most downloaded; where some are of its own time, these alone. Address, name and size of each."""
-        leader = self.book.models[self.leaders[number]]
-        limit, chosen = (leader["parameter_count"] or 0) * SMALLER, []
-        siblings = [i for i in self._siblings.get(self._kin(leader), ()) if self._size(i) <= limit]
-        near_in_time = [i for i in siblings if self._months_older(i, leader) <= OLDER]
-        for i in near_in_time or siblings:
-            count = self.book.models[i]["parameter_count"]
-            near = chosen and count > SMALLER * self.book.models[chosen[-1]]["parameter_count"]
-            if near and i < chosen[-1]:
-                chosen[-1] = i
-            elif not near:
-                chosen.append(i)
-        return [
-            [self.paths[m["model_id"]], m["model_id"].rpartition("/")[2], words.count(m["parameter_count"])]
-            for m in (self.book.models[i] for i in chosen[:SIBLINGS])
-        ]
-
-    def _size(self, number: int) -> int:
-        return self.book.models[number]["parameter_count"]
-
-    def _months_older(self, number: int, than: dict) -> float:
-        """By how many months a model was made before another; endless where nobody says when."""
-        dates = than["created_at"], self.book.models[number]["created_at"]
-        if not all(dates):
-            return float("inf")
-        newer, older = (12 * int(date[:4]) + int(date[5:7]) for date in dates)
-        return newer - older
-
-    def _points(self, number: int) -> dict[tuple, list]:
+    def points(self, number: int) -> dict[tuple, list]:
         return self.held["points"].get(self.book.models[number]["model_id"], {})
 
     def description(self, number: int) -> str:
@@ -260,76 +214,13 @@ class ModelPages:
         said = self._answer(number)[0] or self._of_pipeline(number)
         return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
-    def files(self, number: int) -> dict[str, str | bytes]:
-        """What a model has beside its page, by path from the root of the site: nothing where nothing is known, which the page alone has to
-        say. What other models may have as well is named by what it holds."""
-        if not self.is_told(number):
-            return {}
-        shape = self.shape(number)
-        said = dict([badges.memory(*self._badge(number))])
-        for gpu_id, best in self.verdicts(number, self.book.common):
-            said |= badges.of_card(self.short[gpu_id], gpu_id, best)
-        return {
-            f"{api.ROOT}/models/{self.paths[self.book.models[number]['model_id']]}.json": api.text(self.told(number)),
-            **({f"{shapes.FOLDER}/{shape.name}.bin": shape.content} if shape else {}),
-            **{f"{api.ROOT}/badges/{name}.svg": drawn for name, drawn in said.items()},
-            self.picture(number): self._preview(number),
-        }
-
-    def _order(self, number: int) -> list[tuple[str, str, str]]:
+    def order(self, number: int) -> list[tuple[str, str, str]]:
         """What a page shows, by phase, format and engine."""
-        return [(s.phase_id, s.dtype_id, s.engine_id) for shown in self._shown(number) for s in shown]
+        return [(s.phase_id, s.dtype_id, s.engine_id) for shown in self.shown(number) for s in shown]
 
     @cached_property
     def short(self) -> dict[str, str]:
         return {g["gpu_id"]: g["short"] for g in self.book.gpus}
-
-    def told(self, number: int) -> dict:
-        """What programs and the page's own scripts read of a model."""
-        model = self.book.models[number]
-        name, points = model["model_id"], self._points(number)
-        inference, training = self._shown(number)
-        answer, exactly = self._said(number)
-        order = self._order(number)
-        shape = self.shape(number)
-        pipeline = self.held["pipelines"].get(name)
-        content = {
-            "api_version": api.VERSION,
-            "path": self.paths[name],
-            "model": api.plain(model),
-            "answer": answer,
-            "answer_scenarios": exactly,
-            **({"shape": shape.name} if shape else {}),
-            "footprints": [
-                api.footprint(
-                    k, points[k], self.contexts if k[0] == "inference" else self.lengths, self.book.openings[k[0]]
-                )
-                for k in order
-                if k in points
-            ],
-            "unknown": [
-                dict(zip(("phase_id", "dtype_id", "engine_id"), key, strict=True))
-                | {"unknown_reason": self.book.reason(number, scenario)}
-                for key, scenario in zip(order, inference + training, strict=True)
-                if key not in points
-            ],
-        }
-        if self.by_card.formats(number):
-            content["verdicts"] = {
-                "phase_id": "inference",
-                "context_tokens": self._opening(model)[0] or self.wanted[0],
-                "sequences": 1,
-                "cards": api.cards(self.verdicts(number, self.book.gpus)),
-            }
-            content["badges"] = {
-                gpu_id: badges.told(best, model["stored_format"])
-                for gpu_id, best in self.verdicts(number, self.book.common)
-            }
-        if pipeline:
-            content["pipeline"] = pipelines.as_json(pipeline)
-        for table, held in (("tensor_class", "tensors"), ("attention_layer", "layers")):
-            content[table] = [api.plain(row, ("model_id",)) for row in self.held[held].get(name, ())]
-        return content
 
     def verdicts(self, number: int, gpus: list[dict]) -> list[tuple[str, Best]]:
         """By card what it does with a model."""
@@ -358,16 +249,16 @@ class ModelPages:
         return {name: told[id(rows)] for name, rows in found.items()}
 
     def _cards_of(self, number: int) -> list[Best]:
-        context = self._opening(self.book.models[number])[0] or self.wanted[0]
-        return self.by_card.all_best(number, self.book.gpus, self._shown(number)[0], context)
+        context = self.opening(self.book.models[number])[0] or self.wanted[0]
+        return self.by_card.all_best(number, self.book.gpus, self.shown(number)[0], context)
 
-    def _badge(self, number: int) -> tuple[str | None, bool]:
+    def badge(self, number: int) -> tuple[str | None, bool]:
         """What the badge of memory says."""
         model = self.book.models[number]
         pipeline = self.held["pipelines"].get(model["model_id"])
         if pipeline:
             return pipelines.for_badge(pipeline, self._cards)
-        context, _length = self._opening(model)
+        context, _length = self.opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
         return smallest_for_badge(self.book, number, context) if known else None, known
 
@@ -377,7 +268,7 @@ class ModelPages:
         return has_shape(self.held["formulas"].get(name)) or name in self.held["pipelines"] or self._has_totals(number)
 
     def _has_totals(self, number: int) -> bool:
-        return any(self.book.is_known(number, s) for shown in self._shown(number) for s in shown)
+        return any(self.book.is_known(number, s) for shown in self.shown(number) for s in shown)
 
     def shape(self, number: int) -> shapes.Shape | None:
         """What models with the same numbers share; None where there is nothing to share."""
@@ -386,15 +277,15 @@ class ModelPages:
             has_totals = self._has_totals(number)
             found = None
             if has_totals or has_shape(tables):
-                points = reach.as_json(self._points(number), self._order(number))
+                points = reach.as_json(self.points(number), self.order(number))
                 drawn, totals = (self.reach.plot(number), self.book.model_bytes(number)) if has_totals else ("", b"")
                 found = shapes.of(tables, points, drawn, totals)
             self._shaped = number, found
         return self._shaped[1]
 
-    def _shown(self, number: int) -> tuple[list[Scenario], list[Scenario]]:
+    def shown(self, number: int) -> tuple[list[Scenario], list[Scenario]]:
         """What a page opens with: inference and training."""
-        context, length = self._opening(self.book.models[number])
+        context, length = self.opening(self.book.models[number])
         return self.inference.get(context, []), self.training.get(length, [])
 
     def picture(self, number: int) -> str:
@@ -406,7 +297,7 @@ class ModelPages:
         said = (self._answer(number)[0] or self._of_pipeline(number)).rstrip(".")
         return said or "What it needs can be calculated"
 
-    def _preview(self, number: int) -> bytes:
+    def preview(self, number: int) -> bytes:
         said = self._pictured(number)
         if said not in self._drawn:
             self._drawn[said] = self.previews.draw("GPU memory", "", said.split("; "))
@@ -414,7 +305,7 @@ class ModelPages:
 
     def reason(self, number: int) -> str:
         """Why nothing is known of a model."""
-        shown = self.inference.get(self._opening(self.book.models[number])[0], [])
+        shown = self.inference.get(self.opening(self.book.models[number])[0], [])
         note = self.book.models[number]["anatomy_note"] or "nothing is published"
         return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
 
@@ -427,18 +318,18 @@ class ModelPages:
 
     def _answer(self, number: int) -> tuple[str, str]:
         if self._answered[0] != number:  # a page, its description and its files ask in turn
-            said, told = answer(self.book, number, *self._opening(self.book.models[number]))
-            if self._own_format(number):  # its base's page says the rest
+            said, told = answer(self.book, number, *self.opening(self.book.models[number]))
+            if self.own_format(number):  # its base's page says the rest
                 said, told = (f"{text.rstrip('.').partition('; ')[0]}." if text else "" for text in (said, told))
             self._answered = number, (said, told)
         return self._answered[1]
 
-    def _said(self, number: int) -> tuple[str, str]:
+    def said(self, number: int) -> tuple[str, str]:
         """The answer, that of a pipeline too, and the scenarios that it speaks of."""
         said = self._answer(number)
         return said if said[0] else (self._of_pipeline(number), "")
 
-    def _opening(self, model: dict) -> tuple[int | None, int | None]:
+    def opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]
         context, length = self.wanted
         return openings.longest(self.contexts, context, limit), openings.longest(self.lengths, length, limit)
@@ -491,35 +382,7 @@ class ModelPages:
         ]
         return row | {"gib": _kib_text(totals[0]), "cells": Markup("".join(cells))}
 
-    def _bars(self, number: int, scenarios: list[Scenario]) -> list[dict]:
-        """Formats against what cards give: a bar for each. Of a repository that holds one format
-        alone it is that one."""
-        stored = self.book.models[number]["stored_format"]
-        # whole numbers of 32 bits would dwarf all that people run, and what is published whole stands there by its own name
-        unwanted = {"fp32"} | ({"stored"} if stored in WHOLE else set())
-        points, rows = self._points(number), []
-        for s in scenarios:
-            found = points.get((s.phase_id, s.dtype_id, s.engine_id))
-            found = found and reach.parts_at(found, s.context_tokens)
-            if found and s.dtype_id not in unwanted:
-                rows.append((s, *found))
-        own = self._own_format(number)
-        if own := next((d for d in own if any(row[0].dtype_id == d for row in rows)), None):
-            rows = [row for row in rows if row[0].dtype_id == own]
-        scale = max((total for _s, _parts, total, _band in rows), default=1)
-        lines = [round(1000 * gib * words.GIB / scale) for _label, gib in self.reach.levels]
-        path = "".join(f"M{x}-2v14" for x in lines if x < 1000)
-        bars: dict[str, dict] = {}
-        for s, found, total, _band in rows:
-            parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
-            bars.setdefault(
-                s.dtype_id,
-                {"format": s.dtype_id, "label": words.format_name(s.dtype_id, stored), "total": total, "lines": path}
-                | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}},
-            )
-        return list(bars.values())
-
-    def _own_format(self, number: int) -> tuple[str, ...]:
+    def own_format(self, number: int) -> tuple[str, ...]:
         """The formats of a repository that holds a quantisation of another's model; nothing for all others."""
         stored = self.book.models[number]["stored_format"]
         is_packed = stored is not None and stored not in WHOLE and self.leaders[number] != number
@@ -537,7 +400,7 @@ class ModelPages:
         is_packed = (stored is not None and stored not in WHOLE) or (stored is None and bool(held))
         format_ = f" ({held})" if held else ""
         said = f"Quantisation{format_} of" if is_packed else "Copy of" if is_same else "Made from"
-        return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self._own_format(number))}
+        return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self.own_format(number))}
 
     def _described(self, number: int) -> str:
         """The page for search engines, as schema.org's WebPage."""
@@ -551,18 +414,6 @@ class ModelPages:
             "about": {"@type": "SoftwareApplication", "name": words.shown(model["model_id"].rpartition("/")[2])},
         }
         return json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-    def organisations(self) -> Iterator[tuple[str, str, str]]:
-        """Folder, name and page of every organisation."""
-        groups = defaultdict(list)
-        for model in self.book.models:
-            groups[self.paths[model["model_id"]].partition("/")[0]].append(model)
-        for folder in sorted(groups):
-            if len(groups[folder]) < LISTED:
-                continue  # its only model's page says all
-            rows = [self.entry(model) for model in groups[folder]]
-            name = groups[folder][0]["model_id"].rpartition("/")[0] or "(no organisation)"
-            yield folder, name, self.organisation.render(organisation=name, rows=rows)
 
     def entry(self, model: dict) -> dict:
         """A model as a line of a list."""

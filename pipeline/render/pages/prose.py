@@ -24,10 +24,11 @@ from pipeline.render.pages.compare import Compare
 from pipeline.render.pages.coverage import coverage
 from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import GpuPages
-from pipeline.render.pages.models import LISTED, ModelPages
+from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.plans import Plans
 from pipeline.render.pages.rules import Rules
 from pipeline.render.pages.runs import Runs
+from pipeline.render.paths import LISTED
 from pipeline.render.shell import SLOT
 
 SQL = ROOT / "tables" / "sql"

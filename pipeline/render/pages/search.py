@@ -16,7 +16,7 @@ from pipeline.render import words
 from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import slug_gpu
-from pipeline.render.pages.models import LISTED
+from pipeline.render.paths import LISTED
 
 _DATE = re.compile(r"\d{4}(-\d\d){0,2}")  # as site maps have them
 WORDS = ROOT / "site" / "search_words.csv"

@@ -1,0 +1,44 @@
+"""The bars of a model's page: what each format needs, by parts, against what cards give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.render import words
+from pipeline.render.data.book import PARTS, Scenario
+from pipeline.render.draw import plot
+from pipeline.render.pages import reach
+from pipeline.render.pages.answer import WHOLE
+
+
+def bars(
+    points: Mapping[tuple, list],
+    scenarios: Sequence[Scenario],
+    stored: str | None,
+    own: Sequence[str],
+    levels: Sequence[tuple],
+) -> list[dict]:
+    """Formats against what cards give: a bar for each, from the points of a model. Of a repository that holds one format alone, whose `own` names
+    are given, it is that one."""
+    # whole numbers of 32 bits would dwarf all that people run, and what is published whole stands there by its own name
+    unwanted = {"fp32"} | ({"stored"} if stored in WHOLE else set())
+    rows = []
+    for s in scenarios:
+        found = points.get((s.phase_id, s.dtype_id, s.engine_id))
+        found = found and reach.parts_at(found, s.context_tokens)
+        if found and s.dtype_id not in unwanted:
+            rows.append((s, *found))
+    if alone := next((d for d in own if any(row[0].dtype_id == d for row in rows)), None):
+        rows = [row for row in rows if row[0].dtype_id == alone]
+    scale = max((total for _s, _parts, total, _band in rows), default=1)
+    lines = [round(1000 * gib * words.GIB / scale) for _label, gib in levels]
+    path = "".join(f"M{x}-2v14" for x in lines if x < 1000)
+    bars: dict[str, dict] = {}
+    for s, found, total, _band in rows:
+        parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
+        bars.setdefault(
+            s.dtype_id,
+            {"format": s.dtype_id, "label": words.format_name(s.dtype_id, stored), "total": total, "lines": path}
+            | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}},
+        )
+    return list(bars.values())
