@@ -72,6 +72,7 @@ PLAIN = frozenset(
         "optimizer_id",
         "checkpointing",
         "attention",
+        "sharding",
         "gpu_count",
     ]
 )
