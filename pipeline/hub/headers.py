@@ -226,6 +226,8 @@ def _gguf(headers: Headers) -> dict[str, Any]:
         except Malformed as problem:
             raise Malformed(f"{name}: {problem}") from None
         tensors += found_here
+        if len(tensors) > gguf.MOST_TENSORS:  # of all files together
+            raise Malformed(f"{len(tensors):,} tensors")
         metadata = metadata or said  # of a model in several files the first says it
     if len({name for name, _, _ in tensors}) < len(tensors):
         raise Malformed(f"{files[0]}: a tensor is in two files")

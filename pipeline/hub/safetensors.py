@@ -68,8 +68,12 @@ def read_tensors(headers: Iterable[tuple[str, Any, int | None]]) -> list[Tensor]
             dtype, shape, span = _tensor(name, tensor)
             found.append((name, dtype, shape))
             spans.append(span)
+            if len(seen) > MOST_TENSORS:  # before the next file is asked for
+                break
         _check_spans(file, spans, size)
-    if not seen or len(seen) > MOST_TENSORS:
+        if len(seen) > MOST_TENSORS:
+            break
+    if not 0 < len(seen) <= MOST_TENSORS:
         raise Malformed(f"{len(seen):,} tensors")
     return found
 

@@ -21,6 +21,7 @@ from pipeline.hub.record import Record, is_model_id, read_record, shown, text_pr
 
 FOLDER = ROOT / "tables" / "hub"
 UNFINISHED = ".crawl-next"  # where a crawl writes before it renames
+MOST_REASONS = 2_000  # characters for one model: files that list it a million times say no more by it
 REJECTED_COLUMNS = ("model_id", "revision", "reason", "sources")
 
 
@@ -115,6 +116,8 @@ def _read(folder: Path, date: datetime.date, about: Mapping[str, Any]) -> Snapsh
 
     def reject(model_id: str, reason: str, sources: str = "") -> None:
         before = rejected.get(model_id)
+        if before and len(before.reason) > MOST_REASONS:
+            return
         if before:
             reason, sources = f"{before.reason}; {reason}", before.sources or sources
         rejected[model_id] = Rejected(model_id, reason, sources)

@@ -75,32 +75,35 @@ _OF_RECORD = (
 def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.DataFrame]:
     """Frames by table name, typed as the schema says, sorted by key."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    rows["rejected"] = [{"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected]
+    rejected = {
+        r.model_id: {"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected
+    }
     readable = []
     for record in progress(snapshot.records, desc="anatomy"):
         try:
             readable.append((record, guarded(_read, record)))
         except ContradictoryConfig as reason:
-            _reject(rows["rejected"], record, str(reason))
+            _reject(rejected, record, str(reason))
     lenders = Lenders(readable)
     own = []
     for record, found in readable:
         try:
             own.append(guarded(settled, lenders, record, found))
         except ContradictoryConfig as reason:
-            _reject(rows["rejected"], record, str(reason))
+            _reject(rejected, record, str(reason))
     own = lent_on(own)
     kin = kin_of(own)
     for record, found in own:
         try:
             held = guarded(_rows_of, record, found, kin, snapshot)
         except ContradictoryConfig as reason:
-            _reject(rows["rejected"], record, str(reason))
+            _reject(rejected, record, str(reason))
             continue
         for name, those in held.items():
             rows[name] += those
         if record.header_problem:
-            _reject(rows["rejected"], record, f"its tensor headers are set aside: {record.header_problem}")
+            _reject(rejected, record, f"its tensor headers are set aside: {record.header_problem}")
+    rows["rejected"] = list(rejected.values())
     names = ("model", "rejected", "stored_tensor", "stored_part", "component", *(name for name, _ in _PARTS))
     return {name: _frame(name, rows[name]) for name in names}
 
@@ -120,14 +123,14 @@ def _rows_of(record: Record, found: Graded, kin: Kin, snapshot: Snapshot) -> dic
     return rows
 
 
-def _reject(rows: list[dict[str, Any]], record: Record, reason: str) -> None:
+def _reject(rejected: dict[str, dict[str, Any]], record: Record, reason: str) -> None:
     """One row per model: a crawl may have rejected a newer commit of it already."""
-    reason = visible(reason)
-    before = next((row for row in rows if row["model_id"] == record.model_id), None)
+    reason, before = visible(reason), rejected.get(record.model_id)
     if before:
         before["reason"] = f"{before['reason']}; {reason}"
     else:
-        rows.append({"model_id": record.model_id, "reason": reason, "sources": ";".join(record.source_ids)})
+        sources = ";".join(record.source_ids)
+        rejected[record.model_id] = {"model_id": record.model_id, "reason": reason, "sources": sources}
 
 
 def _read(record: Record) -> Graded:
