@@ -255,7 +255,8 @@ class MadeFiles:
 
 def _said(column: str) -> str:
     placement, _, packed = column.partition(PACKED)
-    return PLACEMENTS.get(placement, placement) + (f", denoiser in {packed}" if packed else "")
+    said = PLACEMENTS.get(placement, placement)
+    return f"{said.removesuffix(' at a time')}, {packed}" if packed else said
 
 
 def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Rows]]:

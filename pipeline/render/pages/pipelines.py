@@ -15,7 +15,7 @@ from pipeline.render.data.book import BAND_UNIT
 from pipeline.render.data.made import PICTURE, TILED, size_of
 
 DTYPE = "bf16"
-TOLD = ("model-tiled",)  # of these the way that most take
+TOLD = ("resident", "model", "model-tiled", "sequential")  # what a sentence says: the ways that most take
 PLACED = {
     "resident": "all parts on the card",
     "model": "one part on the card at a time",
@@ -150,7 +150,7 @@ def totals(placement: dict) -> list[float]:
 def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
     """The answer of a pipeline's page; empty where no whole is known. `cards`: nominal GiB and capacity in KiB, smallest first."""
     shown = told(pipeline) if pipeline else None
-    known = [p for p in shown["known"] if not p["placement"].endswith(TILED) or p["placement"] in TOLD] if shown else []
+    known = [p for p in shown["known"] if p["placement"] in TOLD] if shown else []
     parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
     return f"In {DTYPE}, {_asked(shown['size'])}: {'; '.join(parts)}." if parts else ""
 
