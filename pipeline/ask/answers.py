@@ -166,7 +166,7 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
 
 
 def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
-    """A diffusion pipeline: all parts on the card, one part at a time, one module at a time."""
+    """A diffusion pipeline: all parts on the card, one part at a time (its denoiser packed, too), one module at a time."""
     is_video = _makes_videos(almanac, model)
     if card.gpu_id is None:
         reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
@@ -176,7 +176,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
     else:
         asked = {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {})
         size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
-        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
+        rows = _placed(almanac, asked, size, use.dtype_id)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
@@ -194,6 +194,30 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         "commands": [],
         "reason": None if verdict else reason,
     }
+
+
+WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
+PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
+
+
+def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[Row]:
+    """The ways to place the parts, the quickest first."""
+    if dtype is not None:
+        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
+        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size}, {name} := $dtype)", asked | {"dtype": dtype})
+        return [row | {name: dtype} for row in rows]
+    rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
+    if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
+        return rows
+    formats = ", ".join(f"'{one}'" for one in PACKED)
+    query = f"""
+        SELECT packed.dtype_id AS denoiser_dtype_id, told.* FROM (SELECT unnest([{formats}]) AS dtype_id) AS packed,
+            pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := packed.dtype_id) AS told
+        WHERE told.placement = 'model' AND told.total_bytes IS NOT NULL
+    """
+    packed = sorted(almanac.rows(query, asked), key=lambda row: PACKED.index(row["denoiser_dtype_id"]))
+    at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
+    return [*rows[:at], *packed, *rows[at:]]
 
 
 def _makes_videos(almanac: Almanac, model: Model) -> bool:

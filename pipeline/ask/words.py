@@ -31,7 +31,19 @@ ENGINES = {
     "mlx-lm": "MLX",
     "sglang": "SGLang",
 }
-_PLACEMENTS = {"resident": "all parts on the card", "model": "one part at a time", "sequential": "one module at a time"}
+_PLACEMENTS = {
+    "resident": "all parts on the card",
+    "model": "one part at a time",
+    "group": "one module and the next one",
+    "sequential": "one module at a time",
+}
+
+
+def placed(row: dict[str, Any]) -> str:
+    """How a pipeline's parts are placed, and what its denoiser is packed in."""
+    packed = row.get("denoiser_dtype_id")
+    told = _PLACEMENTS.get(row["placement"], row["placement"])
+    return f"{told}, denoiser in {format_name(packed)}" if packed else told
 
 
 class Page:
@@ -128,10 +140,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
     if answer.get("placements"):
         page.gap()
-        rows = [
-            (_PLACEMENTS.get(r["placement"], r["placement"]), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]])
-            for r in answer["placements"]
-        ]
+        rows = [(placed(r), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]]) for r in answer["placements"]]
         page.table(("", "needs", " "), rows, [r["verdict"] for r in answer["placements"]], drop=9)
     if answer["helps"]:
         page.gap()
@@ -181,7 +190,7 @@ def _sentence(answer: dict[str, Any]) -> str:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     where = _cards(card)
     if answer.get("placements") is not None and verdict:
-        told = _PLACEMENTS.get(best["placement"], best["placement"])
+        told = placed(best)
         told += f", for {answer['made']}" if answer.get("made") else ""
         how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
         return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."

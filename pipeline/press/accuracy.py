@@ -20,6 +20,16 @@ from pipeline.book.scenario import TYPES
 
 Row = Mapping[str, Any]
 
+# What a run of a diffusion pipeline was asked, in the words of `pipeline_of`: it has no context, and is another question.
+PIPELINE = {
+    "placement": pl.String,
+    "width": pl.Int64,
+    "height": pl.Int64,
+    "frames": pl.Int64,
+    "is_tiled": pl.Boolean,
+    "denoiser_dtype_id": pl.String,
+}
+
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
 _REQUIRED = {
     "compared_with": "the metric has no counterpart in a footprint",
@@ -32,7 +42,7 @@ _REQUIRED = {
 }
 _NUMBERS = (
     "context_tokens", "sequences", "gpu_count", "tensor_parallel", "pipeline_parallel", "context_parallel", "lora_rank",
-    "generated_tokens", "gradient_accumulation", "reduce_bucket_elements",
+    "generated_tokens", "gradient_accumulation", "reduce_bucket_elements", "width", "height", "frames",
 )  # fmt: skip
 # how a word of reading.csv becomes a share or a flag
 _AS = {pl.Float64: float, pl.Boolean: "true".__eq__}
@@ -68,6 +78,15 @@ COMPARED = {
 }
 
 
+# The same of a pipeline p.
+COMPARED_PIPELINE = {
+    # (the part that allocates most, which need not be the one whose unused blocks make it the largest)
+    "allocated": "p.allocated_bytes",
+    "reserved": "p.total_bytes - k.process_context_bytes::BIGINT",
+    "total_bytes": "p.total_bytes",
+}
+
+
 class ReadingError(ValueError):
     """A rule of reading.csv that speaks of something that does not exist, or a scenario that is not answered just once."""
 
@@ -91,7 +110,7 @@ def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[s
 
 
 def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
-    known = {*TYPES, "compared_with", "generated_tokens", "workspace", "reason"}
+    known = {*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason"}
     ready = []
     for rule in sorted(rules, key=lambda rule: rule["rank"]):
         if rule["reads"] not in known:
@@ -118,13 +137,15 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             value = match.expand(rule["as_value"])
             if field in _NUMBERS:
                 value = math.prod(map(int, value.split("*")))
-            found[field] = _AS.get(TYPES.get(field), str)(value) if field not in _NUMBERS else value
+            found[field] = _AS.get((TYPES | PIPELINE).get(field), str)(value) if field not in _NUMBERS else value
     return found
 
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     """Every column, with what a measurement means where it says nothing."""
-    row = dict.fromkeys((*TYPES, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    row = dict.fromkeys((*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    if row["placement"] is not None:
+        return _of_pipeline(row)
     if row["reason"] is None:
         row["reason"] = next((why for name, why in _REQUIRED.items() if row[name] is None), None)
     trains, adapts = row["phase_id"] not in (None, "inference"), row["phase_id"] in ("lora", "qlora")
@@ -156,6 +177,14 @@ def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def _of_pipeline(row: dict[str, Any]) -> dict[str, Any]:
+    needed = ("compared_with", "phase_id", "dtype_id")
+    row["reason"] = row["reason"] or next((_REQUIRED[name] for name in needed if row[name] is None), None)
+    if row["reason"] is None and row["compared_with"] not in COMPARED_PIPELINE:
+        row["reason"] = "the metric has no counterpart in a pipeline"
+    return row | {"sequences": 1, "gpu_count": 1, "sharding": "none"}
+
+
 def _precision(row: Row) -> str:
     return "amp" if row["phase_id"] == "qlora" else "pure" if row["dtype_id"] == "fp32" else "mixed"
 
@@ -167,6 +196,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     schema = {
         "measured_id": pl.String,
         **TYPES,
+        **PIPELINE,
         "compared_with": pl.String,
         "generated_tokens": pl.Int64,
         "workspace": pl.String,
@@ -189,11 +219,14 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     same = " AND ".join(f"(a.{name} IS NULL OR a.{name} = f.{name})" for name in columns if name not in _REQUIRED)
     same += "".join(f" AND a.{name} = f.{name}" for name in columns if name in _REQUIRED)
     _ask_once(connection, same)
+    connection.execute(_PIPELINES.format(asked=_PIPELINE_ASKED))
     connection.execute("DELETE FROM prediction")
     connection.execute("DELETE FROM accuracy")
-    connection.execute(_PREDICTIONS.format(compared=compared, same=same, generated=COMPARED["generated"]))
+    of_pipelines = " ".join(f"WHEN '{name}' THEN {expression}" for name, expression in COMPARED_PIPELINE.items())
+    words = {"compared": compared, "same": same, "generated": COMPARED["generated"], "of_pipelines": of_pipelines}
+    connection.execute(_PREDICTIONS.format(**words))
     connection.execute(_ACCURACY)
-    for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer"):
+    for name in ("measured_scenario", "measured_moment", "moment_asked", "moment_answer", "measured_pipeline"):
         connection.execute(f"DROP TABLE {name}")
 
 
@@ -218,11 +251,30 @@ _MOMENTS = """
 CREATE OR REPLACE TEMP TABLE measured_moment AS
 SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context_tokens + coalesce(generated_tokens, 0), context_tokens)
     AS context_tokens), compared_with, false AS is_end
-FROM measured_scenario WHERE reason IS NULL
+FROM measured_scenario WHERE reason IS NULL AND placement IS NULL
 UNION ALL
 SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
-FROM measured_scenario WHERE reason IS NULL AND generated_tokens > 0 AND starts_with(compared_with, 'allocated')
+FROM measured_scenario WHERE reason IS NULL AND placement IS NULL AND generated_tokens > 0 AND starts_with(compared_with, 'allocated')
 """
+
+# What is not said is what `pipeline_of` takes where nobody says it.
+_PIPELINES = """
+CREATE OR REPLACE TEMP TABLE measured_pipeline AS
+WITH scenario AS (FROM measured_scenario WHERE reason IS NULL AND placement IS NOT NULL),
+part AS (
+    SELECT asked.measured_id, iif(asked.placement = 'resident', sum(told.weights_bytes), 0)
+        + max(stays(told, asked.placement) + told.activations_bytes) AS allocated_bytes
+    FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_stages({asked}) AS told
+    GROUP BY asked.measured_id, asked.placement
+)
+SELECT asked.measured_id, asked.compared_with, told.*, iif(told.unknown_reason IS NULL, part.allocated_bytes, NULL)::BIGINT AS allocated_bytes
+FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_of({asked}) AS told
+LEFT JOIN part ON part.measured_id = asked.measured_id
+WHERE told.placement = asked.placement
+"""
+_PIPELINE_ASKED = "asked.model_id" + "".join(
+    f", {name} := asked.{name}" for name in ("dtype_id", *PIPELINE) if name != "placement"
+)
 
 _PREDICTIONS = """
 INSERT INTO prediction BY NAME
@@ -237,6 +289,9 @@ WITH moment AS (
     LEFT JOIN engine_row AS run ON run.engine_id = f.engine_id
     LEFT JOIN shape AS m ON m.model_id = a.model_id
     LEFT JOIN weight AS w ON w.model_id = a.model_id AND w.dtype_id = a.dtype_id
+    UNION ALL BY NAME
+    SELECT p.measured_id, CASE p.compared_with {of_pipelines} END AS predicted, p.unknown_reason, p.total_bytes, p.error_band
+    FROM measured_pipeline AS p CROSS JOIN constants AS k
 ),
 peak AS (
     SELECT measured_id, if(count(predicted) = count(*), max(predicted), NULL) AS predicted,

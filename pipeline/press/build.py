@@ -69,6 +69,7 @@ def build_tables(
         with step(progress, "plans"):
             fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")
+            _keep_rows(connection, "pipeline_compatibility")
         with step(progress, DATABASE):
             arguments = arguments_of(connection)
             connection.execute("USE memory; DETACH workshop")
@@ -83,7 +84,7 @@ def build_tables(
 
 
 def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """A table in the place of a view: it is asked for again and again, and each time would be worked out of all footprints."""
+    """A table in the place of a view: it is asked for again and again, and each time would be worked out anew."""
     connection.execute(f"CREATE TEMP TABLE kept_rows AS FROM {name}")
     connection.execute(f"DROP VIEW {name}")
     create(connection, name, PUBLISHED[name], connection.sql("FROM kept_rows").pl())

@@ -52,13 +52,14 @@ const isOfSound = (number) => /speech|audio/.test(models.task.values[models.task
 async function about(model) {
   const number = models.id.indexOf(model), isPipeline = number >= 0 && (models.pipelines?.includes(number) ?? false);
   const own = number >= 0 && models.reason.of[number] === null && !isPipeline ? await r.ofModel(models.paths[number] ?? model) : null;
+  const parts = isPipeline ? (await r.pipelines())[model] ?? [] : [], isVideo = parts.some((part) => part.stage === "decode" && part.frames_at_once !== 1);
   if (!looks.has(model)) {
     // who hears a window of a fixed length reads the next one after it, so that longer sound takes no more (as pipeline/render/data/made.py has it)
     const tower = own?.shape?.[0]?.tower, hearsWindows = tower?.component === "encoder" && tower.grid === "fixed", answered = (wanted) => (own == null ? null : r.ask(own, { model_id: model, phase_id: "inference", ...wanted })), knows = (wanted) => tower != null && answered(wanted)?.total_bytes != null;
     // what only hears is as long as its sound
     looks.set(model, { sees: knows({ images: 1 }), hears: hearsWindows || knows({ audio_seconds: 1 }), hearsWindows, soundReason: isOfSound(number) && !hearsWindows ? answered({ audio_seconds: 1 })?.unknown_reason : null, isOnlyHearing: own != null && tower?.component === "audio" && !own.shape[0].caches });
   }
-  return { model, number, own, isPipeline, isTold: number >= 0 && (own != null || isPipeline), ...looks.get(model) };
+  return { model, number, own, isPipeline, parts, isVideo, made: shared.made?.[isVideo ? "video" : "picture"] ?? {}, isTold: number >= 0 && (own != null || isPipeline), ...looks.get(model) };
 }
 
 // What is taken where nothing was chosen, equal to what a model's page opens with (scenario_set.csv); the rest the formulas fill in.
@@ -69,7 +70,7 @@ const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELD
 const TOGETHER = "gguf-q4_k_m"; // unlike cards are llama.cpp's
 function assumed(s, key, of) {
   const { phase_id, isPipeline, isOnlyHearing, hearsWindows } = sound(s, of);
-  if (isPipeline) return FIELDS[key].start;
+  if (isPipeline) return of.made[key] ?? FIELDS[key].start; // what its page speaks of
   if (s.program && !faultOf(s, "program")) return FIELDS[key].start ?? null; // what nobody chose is the program's own
   if (key === "dtype_id" && s.with) return TOGETHER;
   if (key === "audio_seconds" && (isOnlyHearing || hearsWindows)) return FIELDS[key].usual;
@@ -338,7 +339,7 @@ async function calculate() {
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
   if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
-  if (of.isPipeline) return sayPipeline(out, mine);
+  if (of.isPipeline) return sayPipeline(out);
   if (!of.own) return say(out, `Unknown: ${a.shown(models.reason.values[models.reason.of[of.number]] ?? "nothing is published")}.`);
   const wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(state, key));
   if (wrong.length) return say({ ...out, row: null, wanted: null }, `No answer. ${wrong.map((key) => `${label(key, full)}: ${a.shown(faultOf(state, key))}`).join(" ")}`);
@@ -363,15 +364,13 @@ function addressOf(s, withOther = true) {
   return query;
 }
 // A pipeline of several models is asked by the size of a picture; each of its parts by the rule of its class, as pipeline_of has it.
-const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["sequential", "One module at a time"]];
-async function sayPipeline(out, mine) {
-  const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), parts = (await r.pipelines())[s.model];
-  if (mine !== turn) return;
-  const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : FIELDS[key].start), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
+const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["group", "One module at a time, the next one on its way"], ["sequential", "One module at a time"]];
+function sayPipeline(out) {
+  const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), { parts, isVideo } = of;
+  const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of)), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
   const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null };
   out.wanted = { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) };
-  const isVideo = (parts ?? []).some((part) => part.stage === "decode" && part.frames_at_once !== 1);
-  const stages = (parts ?? []).map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
+  const stages = parts.map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
   if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
   const size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
   if (!stages.length || reasons.length) return say(out, `Unknown${stages.length ? ` at ${size}` : ""}: ${reasons.map((why) => plain(why)).join("; ") || "what it is made of is not published"}.`);
@@ -379,7 +378,7 @@ async function sayPipeline(out, mine) {
   const rows = PLACED.map(([id, name]) => ({ name, gpu_count: 1, ...r.macros.pipeline_whole(stages, id, shared.constants[0]) }));
   const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes));
   const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
-  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows[2])}.`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows.at(-1))}.`;
   say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : isVideo ? "One frame" : "One picture"} of ${size}.${isVideo && wanted.frames === 1 ? " Say above how many frames the video has." : ""}`);
   answer.classList.remove("unknown");
   shown.querySelector(".scroll").hidden = false;

@@ -1,6 +1,7 @@
 // All models × cards for one scenario. A virtual table over one binary slice for each format of a phase.
 const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
 const names = import(`./find.js${new URL(import.meta.url).search}`);
+const { placed, waysIn, judgeWays, waysTold } = await import(`./placed.js${new URL(import.meta.url).search}`);
 const UNKNOWN = Infinity;
 const wrap = document.getElementById("matrix");
 const form = document.getElementById("ask");
@@ -95,9 +96,14 @@ function settle() {
   scenario = left[0];
 }
 
+let made = null; // pipelines, which no scenario of tokens knows
+const waysOf = (i) => (totals[placeOf(i)] === UNKNOWN ? waysIn(made?.get(i), scenario) : null);
+const isUnknown = (i) => totals[placeOf(i)] === UNKNOWN && !waysOf(i);
+const judged = (i, g) => { const ways = waysOf(i); return ways ? judgeWays(world, ways, g) : a.judgeOn(world, scenario, held(i), g, totals, placeOf(i)); };
 async function fetchSlice() {
   const wanted = scenario;
   const loaded = await slice(wanted.slice);
+  if (wanted.phase === "inference") made ??= await placed(world, models);
   const size = ROWS * world.width;
   if (wanted === scenario) totals = new Float32Array(loaded, 4 * wanted.place * size, size);
 }
@@ -187,7 +193,7 @@ function filter() {
   const isNamed = state.find.trim() ? finding.filter((folded ??= models.id.map(finding.fold)), state.find, spoken) : () => true;
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
-  const tally = { one: 0, several: 0, unknown: 0 };
+  const tally = { one: 0, several: 0, unknown: 0, made: 0 };
   const out = [];
   for (let i = 0; i < N; i++) {
     if (!isNamed(i)) continue;
@@ -196,13 +202,14 @@ function filter() {
     if (state.only === "open" && models.gated.has(i)) continue;
     if (state.only === "moe" && !models.moe.has(i)) continue;
     if (own) {
-      const { gpus } = a.judgeOn(world, scenario, held(i), own, totals, placeOf(i));
+      const { gpus } = judged(i, own);
       if (state.only === "fits" && gpus !== 1) continue;
       if (state.only === "several" && !(gpus > 1)) continue;
       tally.one += gpus === 1;
       tally.several += gpus > 1;
     }
-    tally.unknown += totals[placeOf(i)] === UNKNOWN;
+    tally.unknown += isUnknown(i);
+    tally.made += Boolean(waysOf(i));
     out.push(i);
   }
   view = Uint32Array.from(sort(out));
@@ -211,11 +218,11 @@ function filter() {
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
   const needsCard = !own && ["fits", "several"].includes(state.only);
-  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (refused.length ? `. ${a.refused(refused)}` : "");
+  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (tally.made ? "; pipelines for a picture of 1,024 × 1,024 pixels or 81 frames of 832 × 480, placed as fits" : "") + (refused.length ? `. ${a.refused(refused)}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
-  const unknown = (i) => totals[placeOf(i)] === UNKNOWN;
+  const unknown = isUnknown;
   if (key === "downloads") {
     if (direction === "up") out.reverse();
     const known = [], last = []; // what is not known comes last, and is there
@@ -225,7 +232,7 @@ function sort(out) {
   const sign = direction === "down" ? -1 : 1;
   const last = (v) => (v === null || v === UNKNOWN ? Infinity : v);
   if (key === "name") return out.sort((x, y) => sign * (lower[x] < lower[y] ? -1 : lower[x] > lower[y] ? 1 : 0));
-  const value = key === "size" ? (i) => last(models.size[i]) : (i) => last(totals[placeOf(i)]);
+  const value = key === "size" ? (i) => last(models.size[i]) : (i) => last(waysOf(i)?.[0].totals[0] ?? totals[placeOf(i)]);
   return out.sort((x, y) => {
     const u = value(x), v = value(y);
     if (u === v) return x - y;
@@ -335,14 +342,14 @@ function fill(p, model, position) {
   p.gap.hidden = !partFrom;
   if (p.model === model && p.totals === totals) return;
   Object.assign(p, { model, totals });
-  const at = placeOf(model);
-  const unknown = totals[at] === UNKNOWN;
+  const at = placeOf(model), ways = waysOf(model);
+  const unknown = isUnknown(model);
   p.link.textContent = a.shown(models.id[model]);
   p.link.title = p.link.textContent;
   p.link.href = `${base}models/${path(model)}/${carried()}`;
   p.facts[0].textContent = a.short(models.size[model]);
-  const shorter = unknown ? null : a.shorterContext(world, scenario, models.context[model]);
-  p.facts[1].replaceChildren(unknown ? "–" : a.gib(totals[at]), ...(shorter ? [a.h("small", { title: `All that it reads: ${models.context[model].toLocaleString("en")} tokens` }, ` at ${a.tokens(shorter)}`)] : []));
+  const shorter = unknown || ways ? null : a.shorterContext(world, scenario, models.context[model]);
+  p.facts[1].replaceChildren(unknown ? "–" : a.gib(ways ? ways[0].totals[0] : totals[at]), ...(shorter ? [a.h("small", { title: `All that it reads: ${models.context[model].toLocaleString("en")} tokens` }, ` at ${a.tokens(shorter)}`)] : []));
   p.facts[2].textContent = a.short(models.downloads[model]);
   if (unknown !== p.merged && part.length) {
     p.merged = unknown;
@@ -360,7 +367,7 @@ function fill(p, model, position) {
     return;
   }
   part.forEach((g, j) => {
-    const verdict = a.judgeOn(world, scenario, held(model), g, totals, at);
+    const verdict = judged(model, g);
     const text = a.verdictText(verdict, state.figure, g.capacity);
     p.cells[j].title = ""; // told anew when it is pointed at
     if (p.keys[j] === text) return;
@@ -373,14 +380,16 @@ function fill(p, model, position) {
 function takeRows() {
   return [[...ORDER.map(([, text]) => text), ...list.map((g) => g.short)], ...Array.from(view, (model) => {
     const at = placeOf(model), facts = [models.id[model], a.short(models.size[model])];
-    if (totals[at] === UNKNOWN) return [...facts, "unknown", a.short(models.downloads[model]), ...list.map(() => "")];
-    return [...facts, a.gib(totals[at]), a.short(models.downloads[model]), ...list.map((g) => a.verdictText(a.judgeOn(world, scenario, held(model), g, totals, at), state.figure, g.capacity))];
+    if (isUnknown(model)) return [...facts, "unknown", a.short(models.downloads[model]), ...list.map(() => "")];
+    return [...facts, a.gib(waysOf(model)?.[0].totals[0] ?? totals[at]), a.short(models.downloads[model]), ...list.map((g) => a.verdictText(judged(model, g), state.figure, g.capacity))];
   })];
 }
 wrap.addEventListener("pointerover", ({ target }) => {
   const cell = target.closest?.("td.v");
   const p = cell && !cell.title && pool.find((each) => each.row === cell.parentNode);
-  if (p) cell.title = a.verdictTold(world, scenario, held(p.model), part[p.cells.indexOf(cell)], totals, placeOf(p.model));
+  if (!p) return;
+  const ways = waysOf(p.model), on = part[p.cells.indexOf(cell)];
+  cell.title = ways ? waysTold(world, ways, on) : a.verdictTold(world, scenario, held(p.model), on, totals, placeOf(p.model));
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));

@@ -15,6 +15,8 @@ const named = (table, id) => (shared) => shared[table].map((row) => [row[id], ro
 const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
 const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
 const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
+// formats that a denoiser is packed in, the fewest bits first
+const denoisers = (shared) => (shared.denoiser_format ?? []).filter((row) => row.held === "rest").sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]);
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
@@ -58,12 +60,12 @@ export const GROUPS = [
   }],
   ["Picture or film", {
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
-    width: { label: "Width, pixels", start: "1024", pipeline: true },
-    height: { label: "Height, pixels", start: "1024", pipeline: true },
-    frames: { label: "Frames", start: "1", pipeline: true },
+    width: { label: "Width, pixels", pipeline: true },
+    height: { label: "Height, pixels", pipeline: true },
+    frames: { label: "Frames", pipeline: true },
     pictures: { label: "Pictures at once", start: "1", pipeline: true },
     is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", pipeline: true },
-    denoiser_dtype_id: { label: "Denoiser packed in", choices: words("nf4 nf4-double"), pipeline: true },
+    denoiser_dtype_id: { label: "Denoiser packed in", choices: denoisers, pipeline: true },
   }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },

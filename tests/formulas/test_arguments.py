@@ -225,7 +225,7 @@ def test_pictures_that_a_pipeline_refuses_have_a_reason(book):
         (row,) = book.execute(query, {"id": SDXL, "width": width}).fetchall()
         assert row[0] is None and reason in row[1]
     assert book.execute("SELECT count(total_bytes) FROM pipeline_of($id, width := NULL)", {"id": SDXL}).fetchall() == [
-        (3,)
+        (4,)
     ]
 
 

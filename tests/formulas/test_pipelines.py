@@ -69,18 +69,23 @@ def test_stages_hold_what_their_classes_hold(pipelines):
 
 
 def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
-    resident, model, sequential = asked(pipelines, "pipeline_of", SDXL)
-    assert [row["placement"] for row in (resident, model, sequential)] == ["resident", "model", "sequential"]
-    assert resident["total_bytes"] > model["total_bytes"] > sequential["total_bytes"]
+    resident, model, group, sequential = asked(pipelines, "pipeline_of", SDXL)
+    assert [row["placement"] for row in (resident, model, group, sequential)] == [
+        "resident",
+        "model",
+        "group",
+        "sequential",
+    ]
+    assert resident["total_bytes"] > model["total_bytes"] > group["total_bytes"] > sequential["total_bytes"]
     assert resident["weights_bytes"] == 2 * (2_567_463_684 + 123_060_480 + 694_659_840 + 83_653_863)
-    for row in (resident, model, sequential):
+    for row in (resident, model, group, sequential):
         assert row["total_bytes"] == row["weights_bytes"] + row["activations_bytes"] + row["overhead_bytes"]
 
 
 @pytest.mark.parametrize("side", [1024, 1536, 1792, 1984, 2048])
 def test_one_part_at_a_time_needs_no_less_than_one_module(pipelines, side):
     """The part that needs most is told with the blocks that lie unused beside its activations, at every size."""
-    _resident, model, sequential = asked(pipelines, "pipeline_of", SDXL, width=side, height=side)
+    _resident, model, _group, sequential = asked(pipelines, "pipeline_of", SDXL, width=side, height=side)
     assert model["total_bytes"] > sequential["total_bytes"]
     assert model["peak_part"] == ("denoiser" if side < 1500 else "vae")
 
@@ -113,7 +118,6 @@ def test_more_of_anything_holds_more(pipelines):
         ({"model_id": SDXL, "images": 0}, "start at 1"),
         ({"model_id": SDXL, "frames": 9}, "single pictures"),
         ({"model_id": SDXL, "is_tiled": True}, "decoding in tiles is not counted"),
-        ({"model_id": SDXL, "denoiser_dtype_id": "int8"}, "counted in nf4"),
         ({"model_id": "Lightricks/LTX-Video", "height": 720, "width": 1280}, "multiples of 32"),
         ({"model_id": NOT_RECORDED}, "does not record the config"),
     ],
@@ -130,38 +134,6 @@ def test_pictures_of_any_size_are_counted(pipelines):
 
 def test_a_footprint_of_a_pipeline_says_where_to_ask(footprint_of):
     assert "pipeline_of" in footprint_of(SDXL)["unknown_reason"]
-
-
-# What allocators held at most, GiB: SDXL as Hugging Face's diffusion-fast ran it on an A100 80GB (one of them set a constant), and
-# HunyuanVideo and LTX-Video as diffusers' makers measured them (huggingface-blog-video-gen: 121 frames of 768 × 512 on an A100 80GB).
-HUNYUAN, LTX = "hunyuanvideo-community/HunyuanVideo", "Lightricks/LTX-Video"
-CLIP = {"width": 768, "height": 512, "frames": 121}
-MEASURED = [
-    (SDXL, {"dtype_id": "bf16"}, "resident", 8.958),
-    (SDXL, {"dtype_id": "fp32"}, "resident", 16.827),
-    (LTX, CLIP, "resident", 17.75),
-    (HUNYUAN, CLIP, "resident", 60.10),
-    (HUNYUAN, CLIP, "model", 28.87),
-    (HUNYUAN, CLIP | {"denoiser_dtype_id": "nf4"}, "resident", 42.96),
-    (HUNYUAN, CLIP | {"denoiser_dtype_id": "nf4"}, "model", 21.99),
-    (HUNYUAN, CLIP | {"is_tiled": True}, "resident", 43.58),
-    (HUNYUAN, CLIP | {"is_tiled": True, "denoiser_dtype_id": "nf4"}, "resident", 26.42),
-    (HUNYUAN, CLIP | {"is_tiled": True, "denoiser_dtype_id": "nf4"}, "model", 14.15),
-]
-
-
-@pytest.mark.parametrize(("model_id", "scenario", "placement", "measured"), MEASURED)
-def test_a_measured_pipeline_is_predicted(pipelines, model_id, scenario, placement, measured):
-    """What the allocator reported: weights and activations, with the work space of convolutions among them."""
-    rows = asked(pipelines, "pipeline_of", model_id, **scenario)
-    told = next(row for row in rows if row["placement"] == placement)
-    stages = asked(pipelines, "pipeline_stages", model_id, **scenario)
-    resident = sum(stage["weights_bytes"] for stage in stages) if placement == "resident" else 0
-    alone = 0 if resident else 1
-    allocated = resident + max(alone * stage["weights_bytes"] + stage["activations_bytes"] for stage in stages)
-    assert allocated == pytest.approx(measured * 1024**3, rel=0.006)
-    assert told["total_bytes"] > measured * 1024**3
-    assert told["error_band"] > 0.1
 
 
 def test_verdicts_keep_the_error_band_free(pipelines):

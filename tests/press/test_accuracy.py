@@ -160,3 +160,20 @@ def test_targets_that_are_met_stay_met(compared, target):
     assert row[0] >= int(target["least_rows"])
     assert row[1] <= float(target["median_error"])
     assert row[2] <= float(target["p95_error"])
+
+
+def test_published_peaks_of_pipelines_are_met_and_no_card_is_promised_less(compared):
+    """What was allocated; what was reserved is told too low, within the error band."""
+    rows = compared.execute("""
+        SELECT metric, weights_dtype LIKE '%int8%', min(error), max(error), count(*), min(p.error_band + p.error)
+        FROM prediction AS p JOIN measured USING (measured_id)
+        WHERE engine_id = 'diffusers' AND error IS NOT NULL GROUP BY ALL ORDER BY ALL
+    """).fetchall()
+    least = {("peak_allocated", False): -0.003, ("peak_allocated", True): -0.04, ("peak_reserved", False): -0.06}
+    assert {(metric, is_int8): count for metric, is_int8, _, _, count, _ in rows} == {
+        ("peak_allocated", False): 10, ("peak_allocated", True): 2, ("peak_reserved", False): 4,
+    }  # fmt: skip
+    for metric, is_int8, under, over, _count, left in rows:
+        assert under > least[metric, is_int8] and over < 0.006 and left > 0.1
+    wrong = compared.execute("SELECT sum(wrong_fits_count) FROM accuracy WHERE engine_id = 'diffusers'").fetchall()
+    assert wrong == [(0,)]

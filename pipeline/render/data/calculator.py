@@ -13,6 +13,7 @@ import duckdb
 from pipeline.base.readonly import reading
 from pipeline.book.components import COMPONENTS
 from pipeline.render.data.book import Book
+from pipeline.render.data.made import size_of
 from pipeline.render.data.mirror import ENTRY, Mirror
 
 KEY = "model_id"
@@ -79,7 +80,7 @@ SCALARS = (
     "token_seconds",
 )
 # which rules of these ask beside what the formulas do
-ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule")
+ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
 
@@ -177,6 +178,7 @@ class Calculator:
     def files(self, book: Book) -> dict[str, str]:
         """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
         shared = self.shared | {"opening": book.openings, "words": book.word_rules, "components": COMPONENTS}
+        shared |= {"made": {name: size_of(name == "video") for name in ("picture", "video")}}
         if "without_cache" in shared:
             said = {
                 card: {k: book.plainly(why) for k, why in row.items()} for card, row in shared["without_cache"].items()

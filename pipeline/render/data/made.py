@@ -29,11 +29,13 @@ GIVEN = "it works on a picture that is given, and what that takes is not worked 
 PLACEMENTS = {
     "resident": "all at once",
     "model": "one part at a time",
+    "group": "one module and the next",
     "sequential": "one module at a time",
     "model-tiled": "one part, in tiles",
     "sequential-tiled": "one module, in tiles",
 }
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
+PACKED = "+"  # after that: the same with the denoiser in the format that follows
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
 SHORT = 512  # tokens of text where nothing but the text is known
 
@@ -75,6 +77,15 @@ def wishes() -> list[Made]:
             )
             for row in csv.DictReader(lines)
         ]
+
+
+PICTURE = {"width": 1024, "height": 1024, "frames": 1}
+
+
+def size_of(makes_videos: bool) -> dict[str, int]:
+    """The size that a page speaks of, and the calculator opens with."""
+    wish = next((w for w in wishes() if w.unit == "frames" and w.side), None) if makes_videos else None
+    return {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} if wish else PICTURE
 
 
 class MadeFiles:
@@ -119,7 +130,7 @@ class MadeFiles:
                     ("inference", DTYPE, ENGINE, c) if wish.kind == "pipeline" else ("inference", c, ENGINE)
                     for c in wish.columns
                 ],
-                "words": [PLACEMENTS.get(c, c) for c in wish.columns],
+                "words": [_said(c) for c in wish.columns],
                 "main": len(wish.columns),
                 "multiple": wish.multiple,
                 "wishes": [
@@ -242,15 +253,26 @@ class MadeFiles:
         return count * BYTES[dtype] if count and dtype in BYTES else None
 
 
+def _said(column: str) -> str:
+    placement, _, packed = column.partition(PACKED)
+    said = PLACEMENTS.get(placement, placement)
+    return f"{said.removesuffix(' at a time')}, {packed}" if packed else said
+
+
 def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Rows]]:
     """The rows of `pipeline_of` by pipeline, size and placement; of what is unknown the parts that are known."""
     width, height, frames = (*wish.side, "asked.size") if wish.side else ("asked.size", "asked.size", 1)
     asked = f"asked.model_id, dtype_id := '{DTYPE}', width := {width}, height := {height}, frames := {frames}"
-    tiled = [c for c in wish.columns if c.endswith(TILED)]
+    # what is asked beside a placement, as a column ends with it
+    ends = {c.removeprefix(c.partition(PACKED)[0].removesuffix(TILED)) for c in wish.columns}
     given = "(SELECT unnest($1::VARCHAR[]) AS model_id) AS model, (SELECT unnest($2::INTEGER[]) AS size) AS sizes"
     several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
     found: dict[str, dict[int, Rows]] = {}
-    for end, more in (("", ""), *([(TILED, ", is_tiled := true")] if tiled else [])):
+    for end in sorted(ends):
+        packed = end.partition(PACKED)[2]
+        more = (", is_tiled := true" if end.startswith(TILED) else "") + (
+            f", denoiser_dtype_id := '{packed}'" if packed else ""
+        )
         query = f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}{more}) AS told"
         result = connection.execute(query, [names, list(wish.sizes)])
         columns = [column[0] for column in result.description][2:]
@@ -262,9 +284,10 @@ def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Row
             'sequential': max(part.leaf_bytes)}} {several}, pipeline_stages({asked}) AS part GROUP BY ALL
     """
     for name, parts in connection.execute(least, [names, [wish.usual]]).fetchall():
-        for placement, row in found[name][wish.usual].items():
-            if row["total_bytes"] is None:
-                row["least_bytes"] = parts[placement.removesuffix(TILED)]
+        for column, row in found[name][wish.usual].items():
+            # (what a packed denoiser needs at least is not told by what it weighs in 16 bits)
+            if row["total_bytes"] is None and PACKED not in column:
+                row["least_bytes"] = parts.get(column.removesuffix(TILED))
     return found
 
 

@@ -12,17 +12,18 @@ from markupsafe import Markup
 from pipeline.base.readonly import reading
 from pipeline.render import words
 from pipeline.render.data.book import BAND_UNIT
-from pipeline.render.data.made import TILED, wishes
+from pipeline.render.data.made import PICTURE, TILED, size_of
 
-DTYPE, SIDE_PIXELS = "bf16", 1024
-PICTURE = {"width": SIDE_PIXELS, "height": SIDE_PIXELS, "frames": 1}
-TOLD = ("model-tiled",)  # of these the way that most take
+DTYPE = "bf16"
+TOLD = ("resident", "model", "model-tiled", "sequential")  # what a sentence says: the ways that most take
 PLACED = {
     "resident": "all parts on the card",
     "model": "one part on the card at a time",
+    "group": "one module on the card and the next one on its way",
     "sequential": "one module on the card at a time",
     "resident-tiled": "all parts on the card, decoded in tiles",
     "model-tiled": "one part at a time, decoded in tiles",
+    "group-tiled": "one module and the next one on its way, decoded in tiles",
     "sequential-tiled": "one module at a time, decoded in tiles",
 }
 
@@ -41,14 +42,8 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         return {
             model: pipeline
             for makes_videos, some in sized.items()
-            for model, pipeline in _pipelines(connection, some, _size(makes_videos), plainly).items()
+            for model, pipeline in _pipelines(connection, some, size_of(makes_videos), plainly).items()
         }
-
-
-def _size(makes_videos: bool) -> dict[str, int]:
-    """The size that a page speaks of."""
-    wish = next((w for w in wishes() if w.unit == "frames" and w.side), None) if makes_videos else None
-    return {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} if wish else PICTURE
 
 
 def _videos(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -155,7 +150,7 @@ def totals(placement: dict) -> list[float]:
 def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
     """The answer of a pipeline's page; empty where no whole is known. `cards`: nominal GiB and capacity in KiB, smallest first."""
     shown = told(pipeline) if pipeline else None
-    known = [p for p in shown["known"] if not p["placement"].endswith(TILED) or p["placement"] in TOLD] if shown else []
+    known = [p for p in shown["known"] if p["placement"] in TOLD] if shown else []
     parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
     return f"In {DTYPE}, {_asked(shown['size'])}: {'; '.join(parts)}." if parts else ""
 

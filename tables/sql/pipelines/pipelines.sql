@@ -9,6 +9,8 @@
 --   resident     all weights and the largest activations
 --   model        one part on the card at a time (enable_model_cpu_offload): the largest sum of a part and its
 --       activations
+--   group        one module at a time, the next one on its way (enable_group_offload by leaf_level with use_stream):
+--       the largest sum of twice a part's largest module and its activations
 --   sequential   one module at a time (enable_sequential_cpu_offload): the largest sum of a part's largest module and
 --       its activations
 --
@@ -18,12 +20,12 @@
 --   hold input and result a second time. Weights in the format asked for, fp32, bf16 or fp16, and so is what runs, but
 --   for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not, and for those that
 --   are loaded in fp32 always (least_bytes).
--- denoiser_dtype_id: the denoisers as bitsandbytes packs them (table weight), the rest in dtype_id; while a matrix is
---   multiplied it lies there in 16 bits too.
+-- denoiser_dtype_id: the denoisers in a format that packs them (table denoiser_format: bitsandbytes, GGUF files,
+--   layerwise casting), the rest in dtype_id; what lies beside while a matrix is multiplied is part of the activations.
 -- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: error_band_pipeline, and the
 --   spread of unused blocks.
 -- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models
---   as text encoders but those with a row; denoisers in GGUF, fp8 or int8; pictures and videos as inputs.
+--   as text encoders but those with a row; pictures and videos as inputs; text encoders in packed formats.
 
 -- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
 CREATE OR REPLACE MACRO part_bytes(dtype_id, part) AS CASE
@@ -45,15 +47,15 @@ SELECT component.model_id, component.pipeline_part, component.class_name, compon
     stage_row.block_scores, stage_row.mask_scores, stage_row.sequences_each, stage_row.text_tokens,
     coalesce(stage_row.least_bytes, 2) AS least_bytes, stage_row.first_frames, stage_row.frames_at_once,
     stage_row.kept_16, stage_row.kept_32, stage_row.result_tensors, stage_row.tile_width, stage_row.tile_height,
-    stage_row.tiled_result_tensors, stage_row.blended_tensors, packed.nf4_bytes, packed.nf4_double_bytes,
+    stage_row.tiled_result_tensors, stage_row.blended_tensors, packed.formats,
     max(stage_row.side_multiple) OVER (PARTITION BY component.model_id) AS side_multiple
 FROM component LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
     AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
--- (of the denoiser, and of a second one of the same size, as bitsandbytes packs it)
-LEFT JOIN (SELECT weight.model_id, max(model.parameter_count) AS parameter_count,
-        max(weights_bytes) FILTER (dtype_id = 'nf4') AS nf4_bytes,
-        max(weights_bytes) FILTER (dtype_id = 'nf4-double') AS nf4_double_bytes
-    FROM weight JOIN model ON model.model_id = weight.model_id GROUP BY weight.model_id) AS packed
+-- (of the denoiser, and of a second one of the same size)
+LEFT JOIN (SELECT held.model_id, max(model.parameter_count) AS parameter_count,
+        list({'dtype_id': dtype_id, 'weights_bytes': weights_bytes, 'working_bytes': working_bytes,
+            'first_bytes': first_bytes, 'token_bytes': token_bytes} ORDER BY dtype_id) AS formats
+    FROM denoiser_weight AS held JOIN model ON model.model_id = held.model_id GROUP BY held.model_id) AS packed
     ON packed.model_id = component.model_id AND packed.parameter_count = component.parameter_count
     AND stage_row.stage = 'denoise';
 
@@ -100,20 +102,24 @@ CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text,
         + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
 END;
 
--- a packed denoiser: its matrices, and of one that is multiplied what it is in 16 bits
+-- A packed denoiser, and what lies beside while a matrix is multiplied. What runs once, before the blocks do, lies
+-- beside the latents and what the blocks read of them.
 CREATE OR REPLACE MACRO is_packed(part, asked) AS asked.denoiser_dtype_id IS NOT NULL AND part.stage = 'denoise';
-CREATE OR REPLACE MACRO packed_bytes(part, asked) AS CASE asked.denoiser_dtype_id
-    WHEN 'nf4' THEN part.nf4_bytes WHEN 'nf4-double' THEN part.nf4_double_bytes END;
-CREATE OR REPLACE MACRO part_weights(part, asked, bytes_each) AS iif(is_packed(part, asked),
-    packed_bytes(part, asked), (part.parameter_count * bytes_each)::BIGINT);
-CREATE OR REPLACE MACRO unpacked_bytes(part, asked, bytes_each) AS
-    iif(is_packed(part, asked), part.leaf_element_count * bytes_each, 0);
+CREATE OR REPLACE MACRO packed_as(part, asked) AS
+    list_filter(part.formats, lambda format: format.dtype_id = asked.denoiser_dtype_id)[1];
+CREATE OR REPLACE MACRO part_weights(part, asked, bytes_each, packed) AS iif(is_packed(part, asked),
+    packed.weights_bytes, (part.parameter_count * bytes_each)::BIGINT);
+CREATE OR REPLACE MACRO packed_activations(part, asked, bytes_each, packed, tokens, text, passes, activations) AS
+    iif(is_packed(part, asked), greatest(
+        activations + packed.working_bytes + packed.token_bytes * asked.images * passes * (tokens + text),
+        packed.first_bytes + bytes_each * asked.images * passes * tokens * (part.latent_elements + part.hidden_size)),
+        activations);
 
-CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, activations) AS CASE
+CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, activations, packed) AS CASE
     WHEN asked.argument_reason IS NOT NULL THEN asked.argument_reason
     WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
-    WHEN asked.denoiser_dtype_id NOT IN ('nf4', 'nf4-double')
-        THEN 'denoisers are counted in nf4 and nf4-double beside the format of the rest'
+    WHEN is_packed(part, asked) AND bytes_each = 4
+        THEN part.pipeline_part || ': packed denoisers are counted beside bf16 and fp16'
     WHEN least(asked.width, asked.height, asked.frames, asked.images) < 1
         THEN 'width, height, frames and images start at 1'
     WHEN text <= 0 AND part.stage = 'encode' OR passes < 1 THEN 'text_tokens and sequences_each start at 1'
@@ -123,32 +129,35 @@ CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, acti
     WHEN part.stage IS NULL THEN part.pipeline_part || ': what ' || coalesce(part.class_name, 'this part')
         || ' holds while it runs is not established yet'
     WHEN activations IS NULL THEN part.pipeline_part || ': its config does not say what a token is'
-    WHEN is_packed(part, asked) AND packed_bytes(part, asked) IS NULL
-        THEN part.pipeline_part || ': what it weighs in this format is not known'
+    WHEN is_packed(part, asked) AND packed.weights_bytes IS NULL
+        THEN part.pipeline_part || ': how ' || part.class_name || ' is held in ' || asked.denoiser_dtype_id
+            || ' is not known (table denoiser_format)'
     WHEN part.stage = 'decode' AND asked.frames > 1 AND part.frames_at_once = 1
         THEN part.pipeline_part || ': decodes single pictures'
     WHEN part.stage = 'decode' AND asked.is_tiled AND part.tile_width = 0
         THEN part.pipeline_part || ': what it holds decoding in tiles is not counted yet'
 END;
 
-CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activations) AS {
+CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activations, packed) AS {
     'pipeline_part': part.pipeline_part, 'class_name': part.class_name, 'stage': part.stage,
-    'weights_bytes': part_weights(part, asked, bytes_each),
+    'weights_bytes': part_weights(part, asked, bytes_each, packed),
     'leaf_bytes': (part.leaf_element_count * bytes_each)::BIGINT,
     'activations_bytes': iif(asked.argument_reason IS NOT NULL OR bytes_each IS NULL OR least(asked.width, asked.height,
         asked.frames, asked.images) < 1 OR (part.stage = 'decode' AND asked.frames > 1 AND part.frames_at_once = 1)
         OR (part.stage = 'decode' AND asked.is_tiled AND part.tile_width = 0), NULL,
-        try_cast(ceil(activations + unpacked_bytes(part, asked, bytes_each)) AS BIGINT)),
-    'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations)
+        try_cast(ceil(packed_activations(part, asked, bytes_each, packed, stage_tokens(part, asked), text, passes,
+            activations)) AS BIGINT)),
+    'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations, packed)
 };
 CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part),
     stage_text(part, asked), stage_passes(part, asked),
     stage_activations(part, asked, part_bytes(asked.dtype_id, part), stage_tokens(part, asked),
-        stage_text(part, asked), stage_passes(part, asked)));
+        stage_text(part, asked), stage_passes(part, asked)), packed_as(part, asked));
 
 -- the whole of all stages: what stays on the card of each, and the stage that needs most beside what stays
 CREATE OR REPLACE MACRO stays(stage, placement) AS CASE placement
-    WHEN 'resident' THEN 0 WHEN 'model' THEN stage.weights_bytes ELSE stage.leaf_bytes END;
+    WHEN 'resident' THEN 0 WHEN 'model' THEN stage.weights_bytes WHEN 'group' THEN 2 * stage.leaf_bytes
+    ELSE stage.leaf_bytes END;
 -- what activations take with the blocks that lie unused beside them: a part with fewer weights may need more
 CREATE OR REPLACE MACRO stage_needs(stage, placement, constants) AS stays(stage, placement) + stage.activations_bytes
     + ceil(constants.unused_blocks_inference * stage.activations_bytes);
@@ -222,7 +231,8 @@ known AS (
 placed AS (
     SELECT placement, rank, parts, unknown_reason,
         iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
-    FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('sequential', 3)) AS placements(placement, rank)
+    FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('group', 3), ('sequential', 4))
+        AS placements(placement, rank)
     CROSS JOIN constants
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,

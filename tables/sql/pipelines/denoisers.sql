@@ -1,0 +1,56 @@
+-- Denoisers of pipelines in formats that pack their matrices: what they weigh, and what lies beside while one is
+-- multiplied.
+--
+--   weights_bytes = Σ over tensors ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8
+--   working_bytes   the largest matrix of a block as it is unpacked (working_bits of an element)
+--   first_bytes     the same of what runs once, before the blocks do
+--   token_bytes     what a product of 8 bits holds for each token: in_bytes × columns + out_bytes × rows
+--
+-- Units: bytes, one GPU. Sources: denoiser_part.csv says which tensors of a class a packer leaves alone, as diffusers
+--   and the converter of GGUF files do; denoiser_format.csv how the others are held. Most specific row first. A matrix
+--   whose rows do not divide into groups stays in 16 bits.
+-- Not covered: classes without a row in denoiser_part; parts other than the denoiser; what is kept in 32 bits (below
+--   0.5 %).
+
+-- few: layers that refine the text; pairs: two matrices of a kind in each block, of picture and text
+CREATE OR REPLACE MACRO is_of_layers(layers, layer_count, per_layer_count, most_layers) AS CASE layers
+    WHEN 'any' THEN true WHEN 'once' THEN layer_count = 1
+    WHEN 'few' THEN layer_count > 1 AND 8 * layer_count <= most_layers
+    ELSE layer_count > 1 AND per_layer_count = 2 END;
+
+CREATE OR REPLACE TABLE denoiser_weight AS
+WITH named AS (
+    SELECT tensor.*, tensor.rowid AS tensor_number, denoiser.class_name,
+        max(tensor.layer_count) OVER (PARTITION BY tensor.model_id) AS most_layers,
+        iif(tensor.operator = 'linear', tensor.out_features * tensor.in_features,
+            tensor.element_count // (tensor.layer_count * tensor.per_layer_count)) AS matrix_elements
+    -- (a token of a denoiser is more than one pixel; a second one is of the same class)
+    FROM (SELECT model_id, max(class_name) AS class_name FROM component WHERE token_pixels > 1 GROUP BY model_id)
+        AS denoiser JOIN tensor USING (model_id)
+    WHERE tensor.tensor_class = 'denoiser'
+),
+held AS (
+    SELECT named.*, part.packer, part.held
+    FROM named JOIN denoiser_part AS part ON part.class_name IN ('any', named.class_name)
+        AND coalesce(part.operator = named.operator, true) AND coalesce(part.role = named.role, true)
+        AND is_of_layers(part.layers, named.layer_count, named.per_layer_count, named.most_layers)
+    QUALIFY row_number() OVER (PARTITION BY tensor_number, part.packer
+        ORDER BY part.role IS NULL, part.layers = 'any', part.operator IS NULL) = 1
+),
+packed AS (
+    SELECT held.*, format.dtype_id, format.element_bits, format.row_bits, format.working_bits, format.in_bytes,
+        format.out_bytes, coalesce(held.in_features % format.group_elements = 0, true) AS is_packed,
+        layer_count = 1 AND (ends_with(role, '_embedding') OR role IN ('modulation', 'patch_output')) AS is_first
+    FROM held JOIN denoiser_format AS format ON format.packer = held.packer AND format.held IN ('rest', held.held)
+    QUALIFY row_number() OVER (PARTITION BY tensor_number, format.dtype_id ORDER BY format.held <> held.held) = 1
+)
+SELECT model_id, dtype_id,
+    sum(iif(is_packed, ceil(element_count * element_bits / 8)
+        + iif(in_features IS NULL, 0, layer_count * per_layer_count * out_features) * row_bits / 8,
+        2 * element_count))::BIGINT AS weights_bytes,
+    coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND NOT is_first), 0)::BIGINT AS working_bytes,
+    coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND is_first), 0)::BIGINT AS first_bytes,
+    coalesce(max(in_bytes * in_features + out_bytes * out_features) FILTER (NOT is_first AND role <> 'modulation'),
+        0)::BIGINT AS token_bytes
+FROM packed
+GROUP BY model_id, dtype_id;

@@ -1,0 +1,88 @@
+"""Denoisers in packed formats against their real classes (tests/oracle/packed_denoisers.csv, count_packed_denoisers.py) and published files."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+ROWS = list(
+    csv.DictReader(
+        (Path(__file__).parents[1] / "oracle" / "packed_denoisers.csv").read_text(encoding="utf-8").splitlines()
+    )
+)
+TOLERANCE = 0.01
+# a matrix is told as if it were unpacked at the very peak
+OVER = 0.045
+# its table of positions is a buffer of 89.7 million elements, which no total counts
+BUFFERS = {"stabilityai/stable-diffusion-3.5-large": 2 * 192 * 192 * 2432}
+FLUX = "black-forest-labs/FLUX.1-dev"
+# bytes of files that this converter made, as a program lists what it downloads (github.com/utensils/mold, manifest.rs): of FLUX.1-dev, and of
+# models fine-tuned from it
+FILES = {
+    "gguf-q8_0": 12_708_281_504,  # city96/FLUX.1-dev-gguf
+    "gguf-q6_k": 9_857_000_736,
+    "gguf-q5_k_m": 8_421_981_344,  # TheLounger/Jib_Mix_Flux_v7_Beta-GGUF
+    "gguf-q4_k_m": 6_934_297_760,
+    "gguf-q3_k_m": 5_370_969_248,
+}
+
+ASKED = """
+    SELECT asked.place, told.weights_bytes, told.activations_bytes, told.unknown_reason
+    FROM (SELECT unnest($1::INTEGER[]) AS place, unnest($2::VARCHAR[]) AS model_id, unnest($3::VARCHAR[]) AS dtype_id,
+        unnest($4::INTEGER[]) AS width, unnest($5::INTEGER[]) AS height, unnest($6::INTEGER[]) AS frames,
+        unnest($7::INTEGER[]) AS text_tokens, unnest($8::INTEGER[]) AS sequences) AS row,
+        LATERAL (SELECT row.*) AS asked, pipeline_stages(asked.model_id, width := asked.width, height := asked.height,
+            frames := asked.frames, text_tokens := asked.text_tokens, images := asked.sequences, sequences_each := 1,
+            denoiser_dtype_id := asked.dtype_id) AS told
+    WHERE told.pipeline_part = 'denoiser' ORDER BY asked.place
+"""
+
+
+def test_packed_denoisers_hold_what_their_classes_hold(book):
+    numbers = ("width", "height", "frames", "text_tokens", "sequences")
+    columns = [[row[name] for row in ROWS] for name in ("model_id", "dtype_id")]
+    columns += [[int(row[name]) for row in ROWS] for name in numbers]
+    told = book.execute(ASKED, [list(range(len(ROWS))), *columns]).fetchall()
+    assert len(told) == len(ROWS) > 30
+    wrong = {}
+    for row, (_place, weights, activations, reason) in zip(ROWS, told, strict=True):
+        assert reason is None, (row, reason)
+        weighed = int(row["weights_bytes"]) - BUFFERS.get(row["model_id"], 0)
+        held = weighed + int(row["peak_bytes"])
+        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= (weights + activations) / held - 1 <= OVER:
+            wrong[tuple(row.values())[:6]] = (weights / weighed - 1, (weights + activations) / held - 1)
+    assert not wrong
+
+
+def test_files_of_flux_have_their_size(book):
+    rows = dict(
+        book.execute("SELECT dtype_id, weights_bytes FROM denoiser_weight WHERE model_id = $1", [FLUX]).fetchall()
+    )
+    assert {name: rows[name] for name in FILES} == pytest.approx(FILES, rel=0.002)
+
+
+def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(book):
+    query = """
+        SELECT count(*), count(*) FILTER (packed.weights_bytes <> weight.weights_bytes)
+        FROM denoiser_weight AS packed JOIN weight USING (model_id, dtype_id) WHERE dtype_id IN ('nf4', 'nf4-double', 'int8')
+    """
+    ((compared, other),) = book.execute(query).fetchall()
+    assert compared > 100 and other == 0
+
+
+def test_a_class_or_a_format_that_nobody_described_has_a_reason(book):
+    query = "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($1, denoiser_dtype_id := $2)"
+    for model, dtype, said in (
+        ("Qwen/Qwen-Image", "gguf-q4_k_s", "how QwenImageTransformer2DModel is held in gguf-q4_k_s is not known"),
+        (FLUX, "gguf-iq2_m", "how FluxTransformer2DModel is held in gguf-iq2_m is not known"),
+        (FLUX, "nothing", "is held in nothing is not known"),
+    ):
+        ((total, reason),) = book.execute(query, [model, dtype]).fetchall()
+        assert total is None and said in reason
+    ((total, reason),) = book.execute(
+        "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($1, dtype_id := 'fp32', denoiser_dtype_id := 'fp8')",
+        [FLUX],
+    ).fetchall()
+    assert total is None and "beside bf16 and fp16" in reason
