@@ -16,6 +16,7 @@ Writes tables/library/module.jsonl, a line for each class:
     least    the smallest value of a size that the terms hold for, where 1 or 0 leaves a layer out
     tensors  component, role, operator, count, then the sizes: outputs and inputs of a matrix or a table, else all sides of one tensor.
              Count and sizes are numbers or terms of fields ("hidden_size", "image_size // patch_size * 4 + 1")
+    stored   terms of what checkpoints hold besides, by cause (STORED)
     library_version
 
 How: the class is built without weights in its default config, with few layers; then with every field changed by itself, and with several
@@ -77,6 +78,16 @@ MOST_TERMS = 4
 SAID = {
     "esm": {"vocab_size": 33, "mask_token_id": 32, "position_embedding_type": "rotary", "emb_layer_norm_before": False},
 }
+# What checkpoints hold besides, by cause: buffers of the class, or what older versions of it wrote.
+STORED = {
+    "esm": {
+        "positions that rotary layers do not read": "max_position_embeddings * hidden_size + max_position_embeddings",
+        "rotary frequencies": "num_hidden_layers * (hidden_size // num_attention_heads // 2)",
+    },
+    "parakeet_tdt": {
+        "running means and variances": "2 * encoder_config.num_hidden_layers * encoder_config.hidden_size",
+    },
+}  # fmt: skip
 JOINT, HELD_OUT = 9, 6
 
 
@@ -419,6 +430,8 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
             if given != built[key]:
                 raise Left(f"{key[0]} is {built[key]} where terms give {given}: {changes}")
     used = {ast.unparse(node) for _, sizes in rows for s in sizes if isinstance(s, str) for node in _names(s)}
+    stored = STORED.get(model_type, {})
+    used |= {ast.unparse(node) for text in stored.values() for node in _names(text)}
     tensors = merged(rows)
     fields = {p: (seen.values | {VIRTUAL: 2} | whole)[p] for p in sorted(used | seen.pinned)}
     aliases = getattr(CONFIG_MAPPING[model_type], "attribute_map", {})
@@ -435,6 +448,7 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
                 k: v for k, v in sorted(aliases.items()) if any(p == v or p.startswith(f"{v}[") for p in fields)
             },
             "tensors": tensors,
+            **({"stored": stored} if stored else {}),
             "library_version": f"transformers {transformers.__version__}",
         }
         if not seen.pinned & used

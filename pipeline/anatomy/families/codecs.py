@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
+
+WIDEST = 10_000  # kilobits a second: beyond any codec
 
 
 def codec() -> Part:
@@ -97,7 +101,19 @@ def read_encodec(fields: Fields) -> Anatomy:
         lstm=fields.times("num_lstm_layers"),
         shortcut=fields.flag("use_conv_shortcut"),
     )
-    return assemble(fields, [part], hidden=hidden, layers=2 * len(scales))
+    stored = _codebooks(fields, hidden, prod(scales))
+    return assemble(fields, [part], hidden=hidden, layers=2 * len(scales), stored_extra=stored)
+
+
+def _codebooks(fields: Fields, hidden: int, hop: int) -> dict[str, int]:
+    """What its class keeps as buffers: as many books as its widest band takes of ten bits for each frame."""
+    band = (fields.items("target_bandwidths") or fields.unsaid.get("target_bandwidths") or [None])[-1]
+    if isinstance(band, bool) or not isinstance(band, int | float) or not 0 < band < WIDEST:
+        return {}
+    frames_per_second = -(-fields.size("sampling_rate") // hop)
+    rows, row = fields.size("codebook_size"), fields.count("codebook_dim", default=hidden)
+    books = int(1000 * band // (10 * frames_per_second))
+    return {"codebooks, and the running means that they were made of": books * (2 * rows * row + rows + 1)}
 
 
 @family("mimi")
@@ -132,7 +148,10 @@ def read_mimi(fields: Fields) -> Anatomy:
     groups = fields.size("upsample_groups")
     part.conv(hidden, max(hidden // groups, 1), 4, bias=False)
     part.conv(fields.count("vector_quantization_hidden_dimension"), hidden, 1, bias=False, count=4)
-    return assemble(fields, [part], hidden=hidden, layers=2 * layers)
+    rows = fields.size("codebook_size")
+    each = rows * fields.size("codebook_dim") + rows + 1
+    stored = {"codebooks, and how often each row was used": fields.size("num_quantizers") * each}
+    return assemble(fields, [part], hidden=hidden, layers=2 * layers, stored_extra=stored)
 
 
 @family("dac")

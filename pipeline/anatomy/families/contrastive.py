@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
+from pipeline.anatomy.families.listed import read_listed
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested, over
@@ -72,7 +73,7 @@ def read_pair(fields: Fields) -> Anatomy:
     if name.endswith("ForImageClassification"):
         return _classifier(fields, vision_fields, plan)
     if has_head(name):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        return read_listed(fields)
     vision = vision_tower(vision_fields.read_as(plan.tower), plan.tower)
     text, joint = text_encoder(text_fields, plan.style), Part("projector", "projector")
     projection = fields.count("projection_dim", default=768 if kind == "altclip" else 512)

@@ -219,7 +219,9 @@ def openai_gpt(fields: Fields) -> Anatomy:
     """GPT-2's layers with the norms after the blocks and none at the end. Its class caches nothing."""
     decoder = Decoder(fields, norm_kind="layer")
     layers, hidden = decoder.layers, decoder.hidden
-    decoder.embed(positions=fields.size("n_positions", "max_position_embeddings"))
+    positions = fields.size("n_positions", "max_position_embeddings")
+    decoder.embed(positions=positions)
+    store_masks(decoder, positions)
     heads = Heads.ungrouped(fields, hidden)
     decoder.attention(layers, heads, fused=True, bias=True, operator="linear-subclass", cached=0)
     decoder.mlp(layers, 4 * hidden, gated=False, bias=True, operator="linear-subclass")

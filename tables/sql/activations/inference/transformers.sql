@@ -7,8 +7,8 @@
 --         own (math)
 --     loading       where a copy of the head is alive while the weights load, that copy less the cache that is not
 --         there yet
---     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders and in versions
---         before 4.45
+--     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders, in versions
+--         before 4.45 and in classes that do not ask which are wanted (has_prompt_logits of implementation.csv)
 --
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures
 --   within 0.5 % of the peak, most within 0.05 %). Recurrent layers: activations/recurrent.sql.
@@ -135,6 +135,9 @@ CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
     WHEN scenario.logits_of = 'all'
         THEN step_tokens(scenario) * (head_columns(model, scenario) * (scenario.compute_bytes + 4)
             + scenario.compute_bytes * model.hidden_size)
+    -- (the hidden states that they are made of lie beside them; the last token's are made fp32 when these are gone)
+    WHEN model.has_prompt_logits AND scenario.reads_prompt = 'whole'
+        THEN step_tokens(scenario) * scenario.compute_bytes * (head_columns(model, scenario) + model.hidden_size)
     ELSE scenario.sequences * head_columns(model, scenario) * (scenario.compute_bytes + 4)
 END;
 
@@ -185,7 +188,8 @@ CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
 -- What a layer of these allocates anew, where all of a prompt's logits come after it: what the allocator can have
 -- cached by then.
 CREATE OR REPLACE MACRO layer_bytes_before_logits(model, scenario) AS
-    iif(scenario.phase_id = 'inference' AND scenario.logits_of = 'all',
+    iif(scenario.phase_id = 'inference' AND (scenario.logits_of = 'all'
+            OR model.has_prompt_logits AND scenario.reads_prompt = 'whole'),
         greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario),
             attention_bytes(model, scenario)), NULL);
 
