@@ -38,7 +38,9 @@ def test_a_checkpoint_as_published_needs_what_its_format_needs(held):
     assert stored["weights_bytes"] < one["weights_bytes"] - 5e9
 
 
-def test_cards_whose_kernels_round_further_are_in_the_band(held):
+def test_cards_whose_kernels_round_further_are_in_the_band_and_what_loading_takes(held):
+    """TensorRT-LLM pull 16125 measured 9.3 GiB of temporaries while a layer of this model is laid out anew on an H100."""
     one, *_, unpacked = held
     further = _experts(3072, 3072) - _experts(3072, 2944)
-    assert one["error_band"] - unpacked["error_band"] == pytest.approx(further / one["total_bytes"], rel=1e-6)
+    beyond = (one["error_band"] - unpacked["error_band"]) * one["total_bytes"] - further
+    assert beyond / 2**30 == pytest.approx(9.3, abs=0.1)

@@ -6,6 +6,7 @@ from pipeline.book.facts import read_facts
 from pipeline.book.schema import ENUMS
 
 MODEL = "Qwen/Qwen3-8B"
+OLDER = "Qwen/Qwen2.5-7B-Instruct"  # every version that was read has its class
 
 
 def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
@@ -72,7 +73,44 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     ],
 )
 def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds_for):
-    assert footprint_of(MODEL, program="vllm", program_version=version)["holds_for"] == holds_for
+    assert footprint_of(OLDER, program="vllm", program_version=version)["holds_for"] == holds_for
+
+
+def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
+    """Nor has one that left it out, or a trainer whose Transformers is older; each says from which version on, or up to which, it is known."""
+    cases = {
+        (MODEL, "vllm", "0.7.3"): "vLLM 0.7.3 has no class Qwen3ForCausalLM (known: from 0.8.4 on)",
+        (MODEL, "transformers", "4.44"): "Transformers 4.44 has no class qwen3 (known: from 4.51 on)",
+        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM (known: from 0.10.1 on)",
+        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss (known: from 4.55 on)",
+        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "(known: from 0.5.11 on)",
+        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "(known: from 0.19 on)",
+        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM (known: up to 0.24.0)",
+    }
+    known = {
+        (MODEL, "vllm", "0.11"): "vLLM 0.11 to 0.19",
+        (MODEL, "vllm", None): "vLLM 0.20 to 0.31",
+        ("google/gemma-4-31B-it", "vllm", "0.19.0"): "vLLM 0.19",
+        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", None): "vLLM 0.20 to 0.24.0",
+    }
+    names = ("model_id", "program", "program_version", "dtype_id")
+    rows = footprints([dict(zip(names, (*case, "bf16"), strict=True)) for case in (*cases, *known)])
+    for case, row in zip((*cases, *known), rows, strict=True):
+        if case in cases:
+            assert row["total_bytes"] is None and row["holds_for"] is None and cases[case] in row["unknown_reason"]
+        else:
+            assert row["total_bytes"] and row["holds_for"] == known[case]
+
+
+def test_a_trainer_loads_what_its_transformers_loads(footprints):
+    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0."""
+    asked = [
+        {"model_id": "Qwen/Qwen3.5-27B", "program": "llama-factory", "program_version": version, "phase_id": "lora"}
+        for version in ("0.9.3", "0.9.5", None)
+    ]
+    earlier, later, newest = footprints(asked)
+    assert earlier["total_bytes"] is None and "has no class qwen3_5 (known: from 0.9.5 on)" in earlier["unknown_reason"]
+    assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
 
 
 @pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.32", "1"])
@@ -88,7 +126,7 @@ def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
 def test_which_engine_a_version_starts_by_itself_decides(footprint_of, book):
     """vLLM 0.8.1 did not start a Qwen2.5-32B in 8 bits on two RTX 3090 (vllm-project/vllm issue 17238), which its first engine would have:
     by itself it runs the second, with the logits of 1024 requests."""
-    row = footprint_of(MODEL, program="vllm", program_version="0.8.1")
+    row = footprint_of(OLDER, program="vllm", program_version="0.8.1")
     assert row["total_bytes"] is None and "second engine" in row["unknown_reason"]
     # issue 10517, a Llama-3.1-8B on one RTX 3090 with 0.6.4: 20,000 tokens start, 29,000 do not (the whole prompt is profiled), 35,000 do (a chunk is)
     settings = [

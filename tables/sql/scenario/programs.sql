@@ -5,9 +5,11 @@
 --
 -- A version is compared number by number, three of them: what a row holds for ends with all releases of its
 -- max_version (0.8 holds for 0.8.5). A version below, above or between what was read has no answer, and no program has
--- that of another. A question without a program is not touched.
+-- that of another. A model whose class a program has from a later version on, or up to an earlier one, has no answer of
+-- the others. A question without a program is not touched.
 --
--- Units: none. Source: the table program. Not covered: what a program is told in files of its own.
+-- Units: none. Source: the tables program and program_class. Not covered: what a program is told in files of its own;
+-- classes of which no line says anything.
 
 -- a million each for the second and third number: beyond any release, and whole in a double
 CREATE OR REPLACE MACRO version_place(version, place) AS
@@ -19,7 +21,7 @@ CREATE OR REPLACE MACRO version_number(version) AS
 
 -- the first number that is none of a version's releases
 CREATE OR REPLACE MACRO version_after(version) AS version_number(version) + CASE len(string_split(version, '.'))
-    WHEN 1 THEN 1000000 * 1000000
+    WHEN 1 THEN 1000000::BIGINT * 1000000
     WHEN 2 THEN 1000000
     ELSE 1
 END;
@@ -69,6 +71,44 @@ FROM named CROSS JOIN phase
 LEFT JOIN able ON able.phase_id = phase.phase_id
 LEFT JOIN known AS own ON own.program_id = named.program_id AND own.phase_id = phase.phase_id;
 
+-- From which version to which a program has the class of a model: a model that is not here was not looked for. A span
+-- without either end is of no version.
+CREATE OR REPLACE TABLE program_model AS
+WITH named AS (SELECT * EXCLUDE (class_names), unnest(string_split(class_names, ' ')) AS class_name FROM program_class)
+SELECT
+    model.model_id, named.program_id, any_value(named.class_name) AS class_name,
+    list({
+        'from_number': coalesce(version_number(named.min_version), 0),
+        'below_number': version_after(coalesce(named.max_version, iif(named.min_version IS NULL, '0.0.0', '1000000'))),
+        'min_version': named.min_version, 'max_version': named.max_version
+    } ORDER BY version_number(named.min_version) NULLS FIRST) AS spans,
+    string_agg(coalesce('from ' || named.min_version || coalesce(' to ' || named.max_version, ' on'),
+        'up to ' || named.max_version), ', ' ORDER BY version_number(named.min_version) NULLS FIRST) AS spans_said
+FROM model JOIN named ON named.class_name IN (model.architecture, model.model_type)
+GROUP BY model.model_id, named.program_id;
+
+-- the span that has the version asked for, or some of what the program's row holds for
+CREATE OR REPLACE MACRO class_span(asked, usual, classes) AS list_filter(classes.spans, lambda span:
+    iif(asked.program_version IS NULL, span.from_number < usual.below_number AND span.below_number > usual.from_number,
+        version_number(asked.program_version::VARCHAR) >= span.from_number
+            AND version_number(asked.program_version::VARCHAR) < span.below_number))[1];
+
+CREATE OR REPLACE MACRO class_reason(asked, known, usual, classes) AS
+    iif(usual.program_id IS NOT NULL AND classes.spans IS NOT NULL AND class_span(asked, usual, classes) IS NULL,
+        known.name || ' ' || coalesce(asked.program_version::VARCHAR, version_range(usual.min_version,
+            usual.max_version)) || ' has no class ' || classes.class_name || ' (known: '
+        || coalesce(classes.spans_said, 'no release that was read has it') || ')', NULL);
+
+-- what a program's row holds for, of a model whose class not all of these versions have
+CREATE OR REPLACE MACRO class_holds_for(asked, usual, classes) AS CASE
+    WHEN classes.spans IS NULL THEN usual.holds_for
+    WHEN class_span(asked, usual, classes) IS NOT NULL THEN usual.name || ' ' || version_range(
+        iif(class_span(asked, usual, classes).from_number > usual.from_number,
+            class_span(asked, usual, classes).min_version, usual.min_version),
+        iif(class_span(asked, usual, classes).below_number < usual.below_number,
+            class_span(asked, usual, classes).max_version, usual.max_version))
+END;
+
 CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
     WHEN asked.program_version IS NULL THEN NULL
     WHEN version_number(asked.program_version::VARCHAR) IS NULL
@@ -85,11 +125,11 @@ CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
             || ' is more than ' || constants.server_gpu_count::BIGINT || '; on several machines: program := '
             || known.spread_ids, NULL);
 
-CREATE OR REPLACE MACRO program_reason(asked, known, usual, constants) AS CASE
+CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, constants) AS CASE
     WHEN asked.program IS NULL
         THEN iif(asked.program_version IS NULL, NULL, 'program_version is of a program: program := vllm')
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
-    ELSE coalesce(known.phase_reason, version_reason(asked, known, usual),
+    ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
         iif(lower(asked.engine_id::VARCHAR) <> usual.engine_id, known.name || ' runs engine_id := ' || usual.engine_id
             || ', not ' || asked.engine_id::VARCHAR, NULL))
@@ -119,7 +159,8 @@ SELECT
         'sequences': usual.sequences, 'lora_rank': usual.lora_rank,
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
-    program_reason(asked, known, usual, constants) AS program_reason, usual.holds_for AS program_holds_for,
+    program_reason(asked, known, usual, classes, constants) AS program_reason,
+    class_holds_for(asked, usual, classes) AS program_holds_for,
     usual.card_share AS program_share
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
@@ -130,6 +171,8 @@ LEFT JOIN program_row AS usual ON usual.program_id = known.program_id AND usual.
             AND version_number(asked.program_version::VARCHAR) < usual.below_number)
 LEFT JOIN model_name AS named ON named.name = lower(asked.model_id::VARCHAR)
 LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
+LEFT JOIN program_model AS classes ON classes.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
+    AND classes.program_id = known.program_id
 CROSS JOIN constants_row;
 
 -- The same where it is known that no question names a program: nothing is looked up then.
