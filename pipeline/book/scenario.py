@@ -72,7 +72,6 @@ PLAIN = frozenset(
         "optimizer_id",
         "checkpointing",
         "attention",
-        "sharding",
         "gpu_count",
     ]
 )

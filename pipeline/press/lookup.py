@@ -272,14 +272,17 @@ def _work_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> N
     connection.execute("CREATE OR REPLACE TEMP TABLE scenario_step AS FROM lookup_step UNION FROM ladder_step")
     # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
     answers = """
-        SELECT {columns} FROM footprints_in('scenario_step', '{phase}', is_plain := true)
+        SELECT {columns} FROM footprints_in('scenario_step', '{phase}', is_plain := {plain})
         QUALIFY row_number() OVER (
             PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
             ORDER BY needed(total_bytes, error_band) NULLS LAST, sharding DESC
         ) = 1
     """
-    # serving and training in turn, and of nothing but what the grid says: four tenths less than of all phases at once, by the whole text
-    serving, training = (answers.format(columns=_COLUMNS, phase=phase) for phase in ("inference", "lora"))
+    # serving and training in turn, and serving by the short text (training says how it is shared): a third less than of all phases at once
+    serving, training = (
+        answers.format(columns=_COLUMNS, phase=phase, plain=plain)
+        for phase, plain in (("inference", "true"), ("lora", "false"))
+    )
     connection.execute(f"CREATE OR REPLACE TEMP TABLE answer_step AS {serving}")
     connection.execute(f"INSERT INTO answer_step {training}")
     # what a scenario leaves open is settled in its answer
