@@ -50,7 +50,7 @@ check: $(READY) ## Check what is published: every file by its checksum, and the 
 accuracy: $(READY) ## Compare the formulas with the published measurements and print our error
 	@$(BIN)/python -m pipeline accuracy
 
-check-full: $(READY) check ## Check what is published in other programs too, and the long properties (slow; needs a package registry)
+check-full: $(READY) $(OLD_READY) check ## Check what is published in other programs too, and the long properties (slow; needs a package registry)
 	@$(BIN)/python -m pytest -m full
 
 release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since

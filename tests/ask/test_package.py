@@ -85,6 +85,7 @@ def test_the_package_answers_outside_of_the_checkout(installed, folder, tmp_path
     assert done.returncode == 0 and told["verdict"] == "fits" and told["commands"], done.stderr
 
 
+@pytest.mark.full  # (two processes that read all facts anew)
 def test_the_package_reads_a_config_as_the_checkout_does(installed, config_path, tmp_path):
     asked = ("fits", config_path, "--gpu", "rtx-4090", "--format", "Q8_0", "--json")
     done = run(sys.executable, "-m", "vram_almanac", *asked, folder=tmp_path, path=str(installed))

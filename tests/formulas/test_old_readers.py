@@ -48,6 +48,7 @@ def small_file(bundled, tmp_path_factory):
     return path
 
 
+@pytest.mark.full  # (asked of the whole file too, by three versions: tests/full/test_every_old_reader.py)
 def test_every_macro_answers_in_an_older_version(small_file):
     asked = old_readers.queries(small_file)
     if not (FOLDER / "duckdb").is_dir():

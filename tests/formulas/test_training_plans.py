@@ -251,32 +251,38 @@ WRONG = {
 }
 
 
+WRONG_NUMBERS = (
+    ({"bytes_per_token": 0}, "bytes_per_token has to be"),
+    ({"bytes_per_token": -4}, "bytes_per_token has to be"),
+    ({"price_per_gpu_hour": -1}, "a price cannot"),
+    ({"global_batch_tokens": 0}, "global_batch_tokens starts"),
+)
+
+
 def test_bad_questions_have_a_reason_and_no_number(book, plans):
     """Asked all at once, beside no way to share at all."""
-    book.execute("CREATE OR REPLACE TEMP TABLE wrong_training (gpu_id VARCHAR, model_id VARCHAR, phase_id VARCHAR, "
-                 "data_bytes DOUBLE, days DOUBLE)")  # fmt: skip
-    book.executemany("INSERT INTO wrong_training VALUES (?, ?, ?, ?, ?)", list(WRONG))
+    names = ("gpu_id", "model_id", "phase_id", "data_bytes", "days")
     more = ("data_tokens", "bytes_per_token", "global_batch_tokens", "price_per_gpu_hour")
+    columns = (*(f"{name} VARCHAR" for name in names[:3]), *(f"{name} DOUBLE" for name in (*names[3:], *more)))
+    book.execute(f"CREATE OR REPLACE TEMP TABLE wrong_training ({', '.join(columns)})")
+    asked = [dict(zip(names, question, strict=True)) for question in WRONG]
+    asked += [
+        dict(zip(names, ("h100-sxm", TEXT, "lora", 1e9, 1.0), strict=True)) | said for said, _why in WRONG_NUMBERS
+    ]
+    values = [[question.get(name) for name in (*names, *more)] for question in asked]
+    book.executemany(f"INSERT INTO wrong_training VALUES ({', '.join('?' * len(columns))})", values)
     book.execute(
-        "CREATE OR REPLACE TEMP VIEW wrong_asked AS SELECT *, NULL::VARCHAR AS dtype_id, 1::DOUBLE AS epochs, "
-        f"{', '.join(f'NULL::DOUBLE AS {name}' for name in more)} FROM wrong_training"
+        "CREATE OR REPLACE TEMP VIEW wrong_asked AS SELECT *, NULL::VARCHAR AS dtype_id, 1::DOUBLE AS epochs FROM wrong_training"
     )
     book.execute("CREATE OR REPLACE TEMP TABLE no_way AS FROM plans_for(NULL, NULL) LIMIT 0")
     told = book.execute(
-        "SELECT unknown_reason, gpu_count, hours FROM training_plans_in('wrong_asked', 'no_way')"
+        "SELECT unknown_reason, gpu_count, hours, cost FROM training_plans_in('wrong_asked', 'no_way')"
     ).fetchall()
-    assert all(count is None and hours is None for _why, count, hours in told) and len(told) == len(WRONG)
-    for why in WRONG.values():
-        assert any(reason.startswith(why) for reason, _count, _hours in told), why
-    for more, why in (
-        ({"bytes_per_token": 0}, "bytes_per_token has to be"),
-        ({"bytes_per_token": -4}, "bytes_per_token has to be"),
-        ({"price_per_gpu_hour": -1}, "a price cannot"),
-        ({"global_batch_tokens": 0}, "global_batch_tokens starts"),
-        ({"sequences": "abc"}, "sequences := abc is no whole number"),
-    ):
-        (row,) = plans("h100-sxm", TEXT, data_bytes=10**9, **more)
-        assert row["unknown_reason"].startswith(why) and row["hours"] is None and row["cost"] is None
+    assert all(row[1:] == (None, None, None) for row in told) and len(told) == len(asked)
+    for why in (*WRONG.values(), *(why for _said, why in WRONG_NUMBERS)):
+        assert any(reason.startswith(why) for reason, *_ in told), why
+    (row,) = plans("h100-sxm", TEXT, data_bytes=10**9, sequences="abc")
+    assert row["unknown_reason"].startswith("sequences := abc is no whole number") and row["hours"] is None
     (unknown,) = plans("rtx-4099", "Qwen/Qwen3-9999B", data_bytes=10**6)
     assert unknown["unknown_reason"].startswith("no such GPU: rtx-4099") and unknown["hours"] is None
 
