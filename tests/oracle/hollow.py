@@ -67,7 +67,9 @@ class Hollow(TorchDispatchMode):
         floating = any(t.is_floating_point() or t.is_complex() for t in tensors)
         aliases = any(r.alias_info is not None for r in func._schema.returns)
         if (aliases and not func._schema.is_mutable) or func is aten._unsafe_view.default:
-            return func(*args, **kwargs)  # a view costs nothing, also that of a product, which its schema does not call one
+            return func(
+                *args, **kwargs
+            )  # a view costs nothing, also that of a product, which its schema does not call one
         if not tensors:
             return func(*args, **kwargs)
         if "attention" in func._schema.name:
