@@ -128,7 +128,7 @@ def read_controlnet(fields: Fields) -> Anatomy:
     net.transformer(before, net.depths[-1])
     net.residual(before, before)
     part.conv(before, before, 1, 1)
-    part.tensors = [replace(tensor, component="controlnet") for tensor in part.tensors]
+    part.tensors = [replace(tensor, component="controlnet", tensor_class="other") for tensor in part.tensors]
     return _weighed(fields, part)
 
 
