@@ -23,7 +23,7 @@ TEXT = {
     "llava-hf/llava-onevision-qwen2-0.5b-ov-hf": "Qwen/Qwen2-0.5B-Instruct",
 }
 AUDIO_TOKEN = 24  # where a config names none
-LISTENS = {"voxtral": 375}  # tokens of the prompt for a window
+LISTENS = {"voxtral": 375, "qwen2_audio": 750}  # tokens of the prompt for a window
 WHOLE = ("qwen2_audio", "minicpmv4_6")  # their classes do not ask whose logits are wanted
 PACKED = (
     "qwen2_vl",
@@ -91,12 +91,15 @@ def inputs(model, row: dict[str, str]) -> dict:
         return text
     if kind in LISTENS:  # sound in whole windows of thirty seconds, and what the text reads of each
         windows = math.ceil(float(row["audio_seconds"] or 0) / 30)
-        text |= {"use_cache": True, "logits_to_keep": 1}
+        text |= {"use_cache": True} | ({} if kind in WHOLE else {"logits_to_keep": 1})
         if not windows:
             return text
         bins, frames = config.audio_config.num_mel_bins, 2 * config.audio_config.max_source_positions
         text["input_ids"][:, 1 : 1 + LISTENS[kind] * windows] = getattr(config, "audio_token_id", None) or AUDIO_TOKEN
         text["input_features"] = pixels(batch * windows, bins, frames)
+        if kind == "qwen2_audio":  # which frames are sound, and which tokens are of the prompt
+            text["feature_attention_mask"] = torch.ones(batch * windows, frames, dtype=torch.long)
+            text["attention_mask"] = torch.ones_like(text["input_ids"])
         return text
     if kind in WHOLE:
         return text | {"use_cache": True}

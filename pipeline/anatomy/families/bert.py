@@ -66,10 +66,27 @@ PLANS = {
 # What code that travels with checkpoints can also build, and the value that is described.
 ONLY = {"new": {"position_embedding_type": "rope", "layer_norm_type": "layer_norm"}}
 
+# The same for what a config may leave out: the values that are described where it is said.
+IF_SAID = {
+    "nomic_bert": {
+        "num_experts": (0, None),
+        "moe_every_n_layers": (0, None),
+        "activation_function": ("swiglu", "geglu", "glu", None),
+        "qkv_proj_bias": (False, None),
+        "mlp_fc1_bias": (False, None),
+        "mlp_fc2_bias": (False, None),
+        "prenorm": (False, None),
+        "use_rms_norm": (False, None),
+    }
+}
+
 
 @family(*PLANS)
 def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
+    for name, described in IF_SAID.get(fields.text("model_type"), {}).items():
+        if fields.raw(name) not in described:
+            raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
     for name, value in ONLY.get(fields.text("model_type"), {}).items():
         if fields.raw(name) != value:
             raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")

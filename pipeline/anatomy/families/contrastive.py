@@ -63,6 +63,8 @@ def text_encoder(fields: Fields, style: str) -> Part:
 def read_pair(fields: Fields) -> Anatomy:
     kind, name = fields.text("model_type"), architecture_of(fields) or ""
     plan = PLANS[kind]
+    if has_head(name) and not name.endswith("ForImageClassification"):
+        return _listed(fields)
     if (
         fields.raw("text_config", "text_config_dict") is None
         and fields.raw("vision_config", "vision_config_dict") is None
@@ -72,8 +74,6 @@ def read_pair(fields: Fields) -> Anatomy:
     text_fields = nested(fields, "text_config", "text_config_dict", required=False).filled()
     if name.endswith("ForImageClassification"):
         return _classifier(fields, vision_fields, plan)
-    if has_head(name):
-        return read_listed(fields)
     vision = vision_tower(vision_fields.read_as(plan.tower), plan.tower)
     text, joint = text_encoder(text_fields, plan.style), Part("projector", "projector")
     projection = fields.count("projection_dim", default=768 if kind == "altclip" else 512)
@@ -95,6 +95,16 @@ def read_pair(fields: Fields) -> Anatomy:
         max_context_tokens=text_fields.count("max_position_embeddings"),
         stored_extra={"position ids": text_fields.count("max_position_embeddings")},
     )
+
+
+def _listed(fields: Fields) -> Anatomy:
+    """A class whose tensors the library lists; what old files wrote of its parts beside them goes before those, and is not in its terms."""
+    for name in ("text_config_dict", "vision_config_dict"):
+        if fields.raw(name) is not None:
+            raise UnknownAnatomy(
+                f"{fields.where}.{name} is not described for class '{(architecture_of(fields) or '')[:60]}'"
+            )
+    return read_listed(fields)
 
 
 def _classifier(fields: Fields, vision: Fields, plan: Plan) -> Anatomy:

@@ -110,9 +110,22 @@ def voxtral_realtime(fields: Fields) -> list[Part]:
     return part.finished(hidden, layers)
 
 
+def gemmas_conformer(part: Part, layers: int, hidden: int, heads: int, kernel: int) -> None:
+    """Its layers: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
+    part.mixer(layers, hidden, heads, bias=False)
+    part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
+    part.vector(hidden // heads, layers=layers)
+    for _ in range(2):
+        part.mlp(layers, hidden, 4 * hidden, bias=False)
+    part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
+    part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
+    part.conv(hidden, 1, kernel, bias=False, layers=layers)
+    part.norm(hidden, layers=layers, count=9, bias=False)
+
+
 @hearing("gemma4_audio")
 def gemma4_audio(fields: Fields) -> list[Part]:
-    """A conformer: feed-forward, attention with relative keys, a depthwise convolution, feed-forward."""
+    """Two convolutions over time and bins, and a conformer."""
     fields = fields.filled()
     hidden, layers, heads = (
         fields.count("hidden_size"),
@@ -126,15 +139,7 @@ def gemma4_audio(fields: Fields) -> list[Part]:
     part.norm(first, bias=False)
     part.norm(second, bias=False)
     part.linear("patch_embedding", first * second // 4, hidden, bias=False)  # 128 mel bins, halved twice
-    part.mixer(layers, hidden, heads, bias=False)
-    part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
-    part.vector(hidden // heads, layers=layers)
-    for _ in range(2):
-        part.mlp(layers, hidden, 4 * hidden, bias=False)
-    part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
-    part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.size("conv_kernel_size"), bias=False, layers=layers)
-    part.norm(hidden, layers=layers, count=9, bias=False)
+    gemmas_conformer(part, layers, hidden, heads, fields.size("conv_kernel_size"))
     part.linear("projector", hidden, outputs)
     return part.finished(outputs, layers)
 

@@ -9,6 +9,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import ContradictoryConfig
 from pipeline.anatomy.towers import hearing, seeing
+from pipeline.anatomy.towers.audio import gemmas_conformer
 from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.timm import row_of, timm_tower
 
@@ -24,7 +25,7 @@ def gemma3n_vision(fields: Fields) -> list[Part]:
 
 @hearing("gemma3n_audio")
 def gemma3n_audio(fields: Fields) -> list[Part]:
-    """Two convolutions over time and bins; layers of feed-forward, attention, a depthwise convolution, feed-forward."""
+    """Two convolutions over time and bins, and a conformer."""
     fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("conf_num_hidden_layers")
     heads = fields.count("conf_num_attention_heads")
@@ -38,15 +39,7 @@ def gemma3n_audio(fields: Fields) -> list[Part]:
         part.norm(outputs, bias=False)
         bins, inputs = (bins + EDGES - wide) // step + 1, outputs
     part.linear("patch_embedding", inputs * bins, hidden, bias=False)
-    part.mixer(layers, hidden, heads, bias=False)
-    part.linear("attention_position", hidden, hidden, bias=False, layers=layers)
-    part.vector(hidden // heads, layers=layers)
-    for _ in range(2):
-        part.mlp(layers, hidden, 4 * hidden, bias=False)
-    part.linear("conv_in", hidden, 2 * hidden, bias=False, layers=layers)
-    part.linear("conv_out", hidden, hidden, bias=False, layers=layers)
-    part.conv(hidden, 1, fields.count("conf_conv_kernel_size"), bias=False, layers=layers)
-    part.norm(hidden, layers=layers, count=9, bias=False)
+    gemmas_conformer(part, layers, hidden, heads, fields.count("conf_conv_kernel_size"))
     return part.finished(hidden, layers)
 
 

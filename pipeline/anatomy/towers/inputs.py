@@ -191,6 +191,7 @@ RULES: dict[str, Callable[[Fields, Anatomy], list[Tower]]] = {
     "vision-encoder-decoder": read_by_decoder,
     "whisper": whisper,
     "voxtral": windows(375),
+    "qwen2_audio": windows(750),
     "qwen3_asr": chunks,
     **dict.fromkeys(("wav2vec2", "hubert"), waveform),
     "clap": spectrogram,
