@@ -209,13 +209,11 @@ def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[
     rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
     if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
         return rows
-    formats = ", ".join(f"'{one}'" for one in PACKED)
-    query = f"""
-        SELECT packed.dtype_id AS denoiser_dtype_id, told.* FROM (SELECT unnest([{formats}]) AS dtype_id) AS packed,
-            pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := packed.dtype_id) AS told
-        WHERE told.placement = 'model' AND told.total_bytes IS NOT NULL
-    """
-    packed = sorted(almanac.rows(query, asked), key=lambda row: PACKED.index(row["denoiser_dtype_id"]))
+    packed = []
+    for one in PACKED:  # one by one: DuckDB loses its way where a table of formats is joined to the macro
+        query = f"FROM pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := $dtype) WHERE placement = 'model'"
+        told = almanac.rows(query, asked | {"dtype": one})
+        packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
     at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
     return [*rows[:at], *packed, *rows[at:]]
 

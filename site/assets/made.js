@@ -30,7 +30,8 @@ export function leastSaid(least, gpu, formatOf) {
 }
 
 // The query that says the same, of what is not asked by tokens.
-export function query({ unit, side }, size, gpu, columns, first) {
+export function query({ name, unit, side }, size, gpu, columns, first) {
+  if (name === "speak") return `-- one of them: a language model that writes the codes of a codec, and the codec\nFROM speech_fits_on('${gpu}', '${first}', seconds := ${size}, dtype_id := '${columns[0][1]}');`;
   if (unit.key === "seconds") return `-- one of them; of a model that reads 30 seconds at a time without audio_seconds\nFROM footprint_of('${first}', dtype_id := '${columns[0][1]}', engine_id := '${columns[0][2]}', audio_seconds := ${size});`;
   const asked = side ? `width := ${side[0]}, height := ${side[1]}, frames := ${size}` : `width := ${size}, height := ${size}`;
   return `SELECT model_id, placement, verdict, pipeline.total_bytes\nFROM (SELECT DISTINCT model_id FROM component) AS known, pipeline_fits_on('${gpu}', known.model_id, ${asked}) AS pipeline;`;

@@ -159,8 +159,15 @@ def test_a_diffusion_pipeline_is_told_by_where_its_parts_lie(ask_json, ask):
     assert told["verdict"] == "fits" and {row["placement"] for row in told["placements"]} == {
         "resident",
         "model",
+        "group",
         "sequential",
     }
+    packed = [row["denoiser_dtype_id"] for row in told["placements"] if row.get("denoiser_dtype_id")]
+    # of a class that no source describes in GGUF there is none
+    assert packed == ["fp8", "nf4"] or told["best"]["placement"] == "resident"
+    named = ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb", "--format", "nf4")
+    assert {row["denoiser_dtype_id"] for row in named["placements"]} == {"nf4"} and named["verdict"] == "fits"
+    assert ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb", "--format", "Q8_0")["verdict"] is None
     assert ask("fits", PIPELINE, "--free", "10GiB")[0] == 3
 
 

@@ -87,9 +87,11 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
     assert row.count() == 1 and "one part at a time" in row.locator("td.rec").inner_text()
     asked = "width := $2, height := $2)"
     with released(folder) as connection:
-        for placement, cell in zip(("resident", "model", "sequential"), page.locator(FRONT_CELLS).all(), strict=True):
+        for column, cell in zip(made.wishes()[0].columns, page.locator(FRONT_CELLS).all(), strict=True):
+            placement, _, packed = column.partition(made.PACKED)
             side = int(re.sub(r"\D", "", cell.inner_text()))
-            query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {asked} WHERE placement = $3"
+            more = f"denoiser_dtype_id := '{packed}', " if packed else ""
+            query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {more}{asked} WHERE placement = $3"
             verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchone()[0]  # noqa: B023, E731
             # what is read off between two sides is never too large, and no less than the sides that were asked
             assert verdict(side) == "fits" and side >= max(n for n in made.wishes()[0].sizes if verdict(n) == "fits")
@@ -306,15 +308,15 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     with released(folder) as connection:
         wanted = [row[4] for row in connection.execute(query).fetchall()]
     cells = page.locator("#calculated tbody tr td:nth-child(4)").all_inner_texts()
-    assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
+    assert cells == [words.gib(total) for total in wanted] and len(cells) == 4
     page.get_by_label("Width, pixels", exact=True).fill("513")
     assert answer.inner_text().startswith("Unknown at 513 × 768 pixels: width and height are multiples of 8")
     page = open_page(f"calculator/?model={MODELS[3]}")
     answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown at 1,024 × 1,024 pixels: ") and "tokens" not in answer
-    page = open_page(
-        f"calculator/?model={MODELS[5]}&gpu=rtx-4090&width=832&height=480&frames=81&is_tiled=true&denoiser_dtype_id=nf4"
-    )
+    # one of video opens with what its page speaks of
+    page = open_page(f"calculator/?model={MODELS[5]}&gpu=rtx-4090&is_tiled=true&denoiser_dtype_id=nf4")
+    assert page.locator("input[name=frames]").input_value() == "81"
     answer = page.locator("#calc .answer")
     expect(answer).to_contain_text("Fits on RTX 4090")
     query = page.locator("#calculated code").inner_text()
@@ -322,9 +324,25 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     with released(folder) as connection:
         wanted = [row[4] for row in connection.execute(query).fetchall()]
     cells = page.locator("#calculated tbody tr td:nth-child(4)").all_inner_texts()
-    assert cells == [words.gib(total) for total in wanted] and len(cells) == 3
+    assert cells == [words.gib(total) for total in wanted] and len(cells) == 4
     for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", f"models/{MODELS[5]}/", ""):
         assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
+
+
+def test_the_matrix_has_the_verdict_of_the_first_way_that_fits(open_page, folder):
+    page = open_page(f"matrix/?gpu={CARD}&cards=mine&dtype=bf16&engine=transformers")
+    row = page.locator("#matrix tbody tr", has_text="stable-diffusion-xl")
+    with released(folder) as connection:
+        query = f"SELECT verdict, total_bytes, capacity_bytes FROM pipeline_fits_on('{CARD}', $1)"
+        told = connection.execute(query, [MODELS[4]]).fetchall()
+    verdict, total, capacity = next(way for way in told if way[0] == "fits")
+    expect(row.locator("td.mine")).to_have_text(f"{verdict} {-(-100 * total // capacity)}\u00a0%")
+    assert "one picture" not in row.inner_text() and "1,024" in page.locator("#note").inner_text()
+    # what works on a picture that is given is not known, and says so
+    assert "unknown" in page.locator("#matrix tbody tr", has_text="Qwen-Image-Edit").inner_text()
+    # a format that says nothing of pipelines
+    page = open_page(f"matrix/?gpu={CARD}&cards=mine&dtype=gguf-q4_k_m")
+    assert "unknown" in page.locator("#matrix tbody tr", has_text="stable-diffusion-xl").inner_text()
 
 
 def test_a_pipeline_takes_the_card_that_is_chosen(open_page):

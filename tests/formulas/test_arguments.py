@@ -141,6 +141,7 @@ def test_the_largest_numbers_that_are_taken_overflow_nothing(book):
 CARDLESS = {
     "fits_on": f"SELECT verdict, unknown_reason FROM fits_on(NULL, '{MODEL}')",
     "pipeline_fits_on": f"SELECT verdict, unknown_reason FROM pipeline_fits_on(NULL, '{SDXL}') LIMIT 1",
+    "speech_fits_on": f"SELECT verdict, unknown_reason FROM speech_fits_on(NULL, '{MODEL}')",
     "layers_that_fit": f"SELECT gpu_layers, unknown_reason FROM layers_that_fit(NULL, '{MODEL}')",
 }
 

@@ -42,6 +42,7 @@ SAID = {
     "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
     "ask/repository_of.sql": ({1e12}, "known models before the most downloaded"),
     "ask/speculative_of.sql": ({1048576}, UNITS),
+    "ask/speech_of.sql": ({30, 512}, DEFAULTS),
     "ask/what_fits.sql": ({8192}, DEFAULTS),
     "capacity/cpu_split.sql": (
         {1.001, 8192},

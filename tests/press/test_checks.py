@@ -23,7 +23,8 @@ def good(book, tmp_path_factory):
     cursor.execute(f"ATTACH '{path}' AS copy")
     names = cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' AND NOT temporary "
-        "UNION ALL SELECT view_name FROM duckdb_views() WHERE view_name IN ('rule_of_thumb', 'rule_error', 'cpu_split')"
+        "UNION ALL SELECT view_name FROM duckdb_views() WHERE view_name IN "
+        "('rule_of_thumb', 'rule_error', 'cpu_split', 'pipeline_compatibility')"
     ).fetchall()
     for (name,) in names:
         cursor.execute(f"CREATE TABLE copy.{name} AS FROM memory.{name}")

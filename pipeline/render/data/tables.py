@@ -46,7 +46,7 @@ def read(folder: Path) -> Book:
     """Read the tables that `folder` holds."""
     small = {}
     for file in sorted(folder.glob("*.parquet")):
-        if file.stem not in ("footprint", "compatibility", "tensor", "weight", "rule_error"):
+        if file.stem not in ("footprint", "compatibility", "tensor", "weight", "rule_error", "pipeline_compatibility"):
             small[file.stem] = pl.read_parquet(file).to_dicts()
     small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     for gpu, short in zip(small["gpu"], short_names([g["name"] for g in small["gpu"]]), strict=True):

@@ -1,0 +1,88 @@
+-- Speech from text: a language model that writes the codes of a codec, and the codec that makes sound of them.
+--
+--   context_tokens = text_tokens + ceil(seconds × tokens_per_second)
+--   codec_bytes    = weights of the codec + what it holds while it decodes beyond the activations of the model, with
+--                    the blocks that lie unused beside it: seconds at once × decode_bytes + samples of the result
+--   error_band     = the model's, and no less than that of pipelines with the spread of unused blocks
+--
+-- The rest is the footprint of that context in Transformers. What a codec decodes at once is all of the sound, but for
+-- one that cuts it (most_decode_seconds).
+-- Units: bytes, one GPU. Sources: speech_model (which model writes for which codec), speech_codec (counted on the
+-- codec's own class: tests/oracle/speech_codecs.csv). Not covered: voices that are copied from a recording, models that
+-- make sound otherwise (a reason says so), a server beside the codec, streaming, which holds less.
+
+CREATE OR REPLACE MACRO decoding_bytes(codec, dtype_id, seconds) AS ceil(greatest(codec.least_decode_bytes,
+    least(seconds, coalesce(codec.most_decode_seconds, seconds))
+        * iif(dtype_id = 'fp32', codec.decode_bytes_32, codec.decode_bytes_16))
+    + iif(codec.most_decode_seconds IS NULL, 0, seconds * codec.result_samples_per_second * codec.element_bytes));
+
+CREATE OR REPLACE MACRO speech_reason(model, asked, codec, given) AS CASE
+    WHEN given IS NOT NULL THEN given
+    WHEN asked.seconds IS NULL OR asked.seconds <= 0 THEN 'seconds start above 0'
+    WHEN asked.engine_id <> 'transformers' THEN 'speech is counted as Transformers makes it'
+    WHEN model.model_id IS NULL THEN 'no such model in the snapshot'
+    WHEN codec.codec_id IS NULL
+        THEN 'how its speech is written as tokens is not known (table speech_model)'
+    WHEN asked.context_tokens > model.max_context_tokens THEN 'the speech takes ' || asked.context_tokens
+        || ' tokens, and the model reads ' || model.max_context_tokens
+END;
+
+CREATE OR REPLACE MACRO speech_of(
+    model_id, seconds := 30, dtype_id := 'bf16', engine_id := 'transformers', text_tokens := 512
+) AS TABLE
+WITH said AS (
+    SELECT known_model(model_id) AS model_id, try_cast(seconds AS DOUBLE) AS seconds,
+        coalesce(lower(dtype_id::VARCHAR), 'bf16') AS dtype_id,
+        coalesce(lower(engine_id::VARCHAR), 'transformers') AS engine_id,
+        coalesce(asked_number(text_tokens), 512) AS text_tokens,
+        coalesce(number_reason('seconds', ceil(try_cast(seconds AS DOUBLE)), constants.most_audio_seconds),
+            number_reason('text_tokens', text_tokens, constants.most_context_tokens)) AS argument_reason
+    FROM constants
+),
+asked AS (
+    SELECT said.*, codec, model,
+        (said.text_tokens + ceil(said.seconds * codec.tokens_per_second))::BIGINT AS context_tokens
+    FROM said
+    LEFT JOIN model ON model.model_id = said.model_id
+    LEFT JOIN speech_model AS writes ON writes.writer_type = model.model_type
+        AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)
+    LEFT JOIN speech_codec AS codec ON codec.codec_id = writes.codec_id
+),
+worked AS (
+    SELECT asked.model_id AS asked_id, asked.seconds, asked.codec, footprint.*,
+        greatest(0, decoding_bytes(asked.codec, asked.dtype_id, asked.seconds) - footprint.activations_bytes)
+            AS beyond_bytes,
+        speech_reason(asked.model, asked, asked.codec, asked.argument_reason) AS reason
+    FROM asked, footprint_of(asked.model_id, dtype_id := asked.dtype_id, engine_id := asked.engine_id,
+        context_tokens := asked.context_tokens) AS footprint
+)
+SELECT worked.asked_id AS model_id, worked.dtype_id, worked.engine_id, worked.seconds,
+    iif(reason IS NULL, worked.context_tokens, NULL) AS context_tokens, codec.codec_id,
+    iif(reason IS NULL, worked.weights_bytes, NULL) AS weights_bytes,
+    iif(reason IS NULL, worked.kv_cache_bytes, NULL) AS kv_cache_bytes,
+    iif(reason IS NULL, worked.activations_bytes, NULL) AS activations_bytes,
+    iif(reason IS NULL, worked.overhead_bytes, NULL) AS overhead_bytes,
+    iif(reason IS NULL AND worked.total_bytes IS NOT NULL, codec.codec_parameter_count * codec.element_bytes
+        + beyond_bytes + ceil(constants.unused_blocks_inference * beyond_bytes), NULL)::BIGINT AS codec_bytes,
+    iif(reason IS NULL, worked.total_bytes + codec_bytes, NULL) AS total_bytes,
+    iif(reason IS NULL, greatest(worked.error_band, constants.error_band_pipeline + constants.unused_blocks_spread
+        * (worked.activations_bytes + beyond_bytes) / (worked.total_bytes + codec_bytes)), NULL) AS error_band,
+    coalesce(reason, worked.unknown_reason) AS unknown_reason
+FROM worked CROSS JOIN constants;
+
+CREATE OR REPLACE MACRO speech_fits_on(
+    gpu_id, model_id, seconds := 30, dtype_id := 'bf16', engine_id := 'transformers', text_tokens := 512
+) AS TABLE
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id)
+SELECT coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, speech.model_id, speech.dtype_id, speech.seconds,
+    speech.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - speech.total_bytes AS headroom_bytes,
+    iif(card_reason(running) IS NULL, card_verdict(speech.total_bytes, speech.error_band, gpu.capacity_bytes, 1), NULL)
+        AS verdict,
+    no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, speech.total_bytes, speech.unknown_reason, speech.model_id,
+        card_reason(running)) AS unknown_reason
+FROM card_asked
+LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+CROSS JOIN speech_of(model_id, seconds := seconds, dtype_id := dtype_id, engine_id := engine_id,
+    text_tokens := text_tokens) AS speech
+LEFT JOIN runs_on AS running ON running.engine_id = speech.engine_id AND running.dtype_id = speech.dtype_id
+    AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = gpu.gpu_id;
