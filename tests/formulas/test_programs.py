@@ -79,13 +79,21 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
 def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
     """Nor has one that left it out, or a trainer whose Transformers is older; each says from which version on, or up to which, it is known."""
     cases = {
-        (MODEL, "vllm", "0.7.3"): "vLLM 0.7.3 has no class Qwen3ForCausalLM (known: from 0.8.4 on)",
-        (MODEL, "transformers", "4.44"): "Transformers 4.44 has no class qwen3 (known: from 4.51 on)",
-        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM (known: from 0.10.1 on)",
-        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss (known: from 4.55 on)",
-        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "(known: from 0.5.11 on)",
-        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "(known: from 0.19 on)",
-        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM (known: up to 0.24.0)",
+        (
+            MODEL,
+            "vllm",
+            "0.7.3",
+        ): "vLLM 0.7.3 is not known for this model: its class Qwen3ForCausalLM is there from 0.8.4 on",
+        (
+            MODEL,
+            "transformers",
+            "4.44",
+        ): "Transformers 4.44 is not known for this model: its class qwen3 is there from 4.51 on",
+        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM is there from 0.10.1 on",
+        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss is there from 4.55 on",
+        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "is there from 0.5.11 on",
+        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "is there from 0.19 on",
+        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is there up to 0.24.0",
     }
     known = {
         (MODEL, "vllm", "0.11"): "vLLM 0.11 to 0.19",
@@ -109,7 +117,7 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
         for version in ("0.9.3", "0.9.5", None)
     ]
     earlier, later, newest = footprints(asked)
-    assert earlier["total_bytes"] is None and "has no class qwen3_5 (known: from 0.9.5 on)" in earlier["unknown_reason"]
+    assert earlier["total_bytes"] is None and "its class qwen3_5 is there from 0.9.5 on" in earlier["unknown_reason"]
     assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
 
 
