@@ -111,7 +111,7 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
 
 
 def test_a_trainer_loads_what_its_transformers_loads(footprints):
-    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0."""
+    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0. torchtune has models of its own, and no Qwen3 among them."""
     asked = [
         {"model_id": "Qwen/Qwen3.5-27B", "program": "llama-factory", "program_version": version, "phase_id": "lora"}
         for version in ("0.9.3", "0.9.5", None)
@@ -119,6 +119,10 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
     earlier, later, newest = footprints(asked)
     assert earlier["total_bytes"] is None and "its class qwen3_5 is there from 0.9.5 on" in earlier["unknown_reason"]
     assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
+    own = [{"model_id": model, "program": "torchtune", "phase_id": "full-finetune"} for model in (MODEL, OLDER)]
+    strange, known = footprints(own)
+    assert strange["total_bytes"] is None and "qwen3 is there in no release that was read" in strange["unknown_reason"]
+    assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
 @pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.32", "1"])

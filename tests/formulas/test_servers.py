@@ -99,6 +99,7 @@ def test_vllm_is_told_how_many_requests_a_cache_of_recurrent_states_has_blocks_f
         assert 100 < int(told.split("--max-num-seqs ")[1].split()[0]) <= blocks
     else:
         assert "--max-num-seqs" not in told
+    assert "--max-num-seqs" not in (setting("no-such-card", model, program="vllm", **asked)[1] or "")
 
 
 def test_an_engine_that_no_source_gives_numbers_of_is_named_with_the_reason(footprint_of):

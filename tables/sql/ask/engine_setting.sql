@@ -38,7 +38,8 @@ CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(
     '--max-num-seqs ' || least(by_logits, by_states)::BIGINT, NULL);
 
 CREATE OR REPLACE MACRO requests_needed(footprint, vocab_size, gpu_name, gpu_gib, capacity, constants) AS iif(
-    footprint.engine_id = 'vllm', requests_told(vllm_requests(gpu_name, gpu_gib, constants),
+    footprint.engine_id = 'vllm' AND footprint.total_bytes <= capacity,
+    requests_told(vllm_requests(gpu_name, gpu_gib, constants),
         requests_by_logits(footprint, vocab_size, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants),
         requests_by_states(footprint, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants)), NULL);
 
