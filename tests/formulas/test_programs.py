@@ -79,13 +79,21 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
 def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
     """Nor has one that left it out, or a trainer whose Transformers is older; each says from which version on, or up to which, it is known."""
     cases = {
-        (MODEL, "vllm", "0.7.3"): "vLLM 0.7.3 has no class Qwen3ForCausalLM (known: from 0.8.4 on)",
-        (MODEL, "transformers", "4.44"): "Transformers 4.44 has no class qwen3 (known: from 4.51 on)",
-        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM (known: from 0.10.1 on)",
-        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss (known: from 4.55 on)",
-        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "(known: from 0.5.11 on)",
-        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "(known: from 0.19 on)",
-        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM (known: up to 0.24.0)",
+        (
+            MODEL,
+            "vllm",
+            "0.7.3",
+        ): "vLLM 0.7.3 is not known for this model: its class Qwen3ForCausalLM is there from 0.8.4 on",
+        (
+            MODEL,
+            "transformers",
+            "4.44",
+        ): "Transformers 4.44 is not known for this model: its class qwen3 is there from 4.51 on",
+        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM is there from 0.10.1 on",
+        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss is there from 4.55 on",
+        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "is there from 0.5.11 on",
+        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "is there from 0.19 on",
+        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is there up to 0.24.0",
     }
     known = {
         (MODEL, "vllm", "0.11"): "vLLM 0.11 to 0.19",
@@ -103,14 +111,18 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
 
 
 def test_a_trainer_loads_what_its_transformers_loads(footprints):
-    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0."""
+    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0. torchtune has models of its own, and no Qwen3 among them."""
     asked = [
         {"model_id": "Qwen/Qwen3.5-27B", "program": "llama-factory", "program_version": version, "phase_id": "lora"}
         for version in ("0.9.3", "0.9.5", None)
     ]
     earlier, later, newest = footprints(asked)
-    assert earlier["total_bytes"] is None and "has no class qwen3_5 (known: from 0.9.5 on)" in earlier["unknown_reason"]
+    assert earlier["total_bytes"] is None and "its class qwen3_5 is there from 0.9.5 on" in earlier["unknown_reason"]
     assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
+    own = [{"model_id": model, "program": "torchtune", "phase_id": "full-finetune"} for model in (MODEL, OLDER)]
+    strange, known = footprints(own)
+    assert strange["total_bytes"] is None and "qwen3 is there in no release that was read" in strange["unknown_reason"]
+    assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
 @pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.32", "1"])

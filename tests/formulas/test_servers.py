@@ -80,6 +80,28 @@ def test_vllm_is_told_to_expect_fewer_requests_on_large_cards(setting, gpu_id, c
     assert ("--max-num-seqs 256" in (told or "")) is is_told
 
 
+RECURRENT = [
+    # vllm-project/recipes pull 551, at 0.95 of the card, and vllm issue 49064
+    ("h100-sxm", "Qwen/Qwen3.6-27B", {"program_version": "0.22", "dtype_id": "fp8"}, 856),
+    ("h100-sxm", "Qwen/Qwen3.8-27B", {"program_version": "0.28", "dtype_id": "fp8", "context_tokens": 132000}, 969),
+    ("h200-sxm", "Qwen/Qwen3.5-9B", {"program_version": "0.28", "dtype_id": "bf16", "context_tokens": 8192}, None),
+]
+
+
+@pytest.mark.parametrize(("gpu_id", "model", "asked", "blocks"), RECURRENT)
+def test_vllm_is_told_how_many_requests_a_cache_of_recurrent_states_has_blocks_for(
+    setting, gpu_id, model, asked, blocks
+):
+    """With its default of 1024 requests it refuses to start where there are fewer; what it is told has to be no more than there were."""
+    verdict, told = setting(gpu_id, model, program="vllm", **asked)
+    assert verdict == "fits"
+    if blocks:
+        assert 100 < int(told.split("--max-num-seqs ")[1].split()[0]) <= blocks
+    else:
+        assert "--max-num-seqs" not in told
+    assert "--max-num-seqs" not in (setting("no-such-card", model, program="vllm", **asked)[1] or "")
+
+
 def test_an_engine_that_no_source_gives_numbers_of_is_named_with_the_reason(footprint_of):
     for phase in ("inference", "full-finetune"):
         row = footprint_of("Qwen/Qwen3-8B", engine_id="tensorrt-llm", phase_id=phase, context_tokens=2048)

@@ -3,7 +3,7 @@
     pip download --no-deps --only-binary :all: -d FOLDER vllm==0.31.0 …    # each release that is to be read, of each program
     python tests/oracle/list_program_classes.py FOLDER
 
-FOLDER holds a folder for each program (vllm, sglang, mlx_lm, transformers), in it one for each release, in it the wheel's files. Writes
+FOLDER holds a folder for each program (vllm, sglang, mlx_lm, transformers, torchtune), in it one for each release, in it the wheel's files. Writes
 tables/facts/program_class.csv: a line for each program and range of versions with the names of its classes, as `architectures` (vLLM, SGLang) or
 `model_type` (the others) of configs say them. A class that every release has from the first to the last is not listed. An end that is empty lies
 outside what was read; a line without either end names what no release of the program loads. Trainers load what their newest Transformers loads:
@@ -26,6 +26,19 @@ SOURCES = {
     "sglang": "sglang-entry-classes",
     "mlx-lm": "mlx-lm-modules",
     "transformers": "transformers-config-mapping",
+    "torchtune": "torchtune-models",
+}
+# torchtune's folders of models by the type that configs name
+TORCHTUNE = {
+    "code_llama2": "llama",
+    "gemma": "gemma",
+    "gemma2": "gemma2",
+    "llama2": "llama",
+    "llama3": "llama",
+    "llama3_2_vision": "mllama",
+    "mistral": "mistral",
+    "phi3": "phi3",
+    "qwen2": "qwen2",
 }
 # the newest Transformers that each release allows, below or at
 BOUNDS = {
@@ -105,7 +118,25 @@ def of_transformers(release: Path) -> set[str]:
     return names
 
 
-READERS = {"vllm": of_vllm, "sglang": of_sglang, "mlx-lm": of_mlx_lm, "transformers": of_transformers}
+def of_torchtune(release: Path) -> set[str]:
+    """A folder for each kind of model, those of a later version of one (llama3_1, phi4, qwen2_5) aside."""
+    folders = {path.name for path in (release / "torchtune/models").iterdir() if path.is_dir()}
+    return {TORCHTUNE[name] for name in folders & set(TORCHTUNE)}
+
+
+def described() -> set[str]:
+    """Types that readers know."""
+    with (ROOT / "tables/library/model_class.csv").open(encoding="utf-8", newline="") as file:
+        return {row["model_type"] for row in csv.DictReader(file)}
+
+
+READERS = {
+    "vllm": of_vllm,
+    "sglang": of_sglang,
+    "mlx-lm": of_mlx_lm,
+    "transformers": of_transformers,
+    "torchtune": of_torchtune,
+}
 
 
 def ranges(read: dict[str, set[str]]) -> dict[tuple[str, str], list[str]]:
@@ -143,6 +174,8 @@ def main() -> None:
     for program, reader in READERS.items():
         releases = {path.name: reader(path) for path in (folder / program.replace("-", "_")).iterdir()}
         found = {(program, SOURCES[program]): ranges(releases)}
+        if program == "torchtune":  # it loads nothing else
+            found[program, SOURCES[program]]["", ""] = sorted(described() - set().union(*releases.values()))
         if program == "transformers":
             found |= {(trainer, source): bounded(releases, most) for trainer, (source, most) in BOUNDS.items()}
         for (name, source), spans in found.items():

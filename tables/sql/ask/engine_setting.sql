@@ -1,7 +1,7 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
--- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like). Not covered:
--- settings of other engines.
+-- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks.
+-- Not covered: settings of other engines.
 
 -- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
 CREATE OR REPLACE MACRO default_share(footprint, constants) AS
@@ -14,14 +14,34 @@ CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, constants) AS i
     '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
 
 -- vLLM runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
-CREATE OR REPLACE MACRO requests_needed(engine_id, sequences, total, activations, vocab_size, gpu_name, gpu_gib,
-    capacity, constants) AS iif(
-    engine_id = 'vllm' AND sequences <= constants.vllm_default_sequences AND gpu_gib >= constants.vllm_large_card_gib
-        AND gpu_name NOT LIKE '%A100%'
-        AND total + greatest(0, constants.vllm_sampler_bytes_per_logit * constants.vllm_large_card_sequences
-            * vocab_size - activations)
-            > constants.vllm_default_share * capacity,
-    '--max-num-seqs ' || constants.vllm_default_sequences::BIGINT, NULL);
+CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
+    iif(gpu_gib >= constants.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%', constants.vllm_large_card_sequences,
+        constants.vllm_default_sequences);
+
+-- Where the logits of so many do not fit, those of the default of small cards are counted.
+CREATE OR REPLACE MACRO requests_by_logits(footprint, vocab_size, usual, capacity, constants) AS iif(
+    footprint.sequences <= constants.vllm_default_sequences AND footprint.total_bytes
+        + greatest(0, constants.vllm_sampler_bytes_per_logit * usual * vocab_size - footprint.activations_bytes)
+            > constants.vllm_default_share * capacity, constants.vllm_default_sequences, usual);
+
+-- It does not start where its cache has fewer blocks than that and a block is to hold a recurrent state (max_num_seqs
+-- exceeds available Mamba cache blocks). How many layers share a block depends on how it groups them: as many blocks as
+-- whole states find room beside weights and activations are there in any case.
+CREATE OR REPLACE MACRO cache_room(footprint, capacity, constants) AS constants.vllm_default_share * capacity
+    - needed(footprint.total_bytes - footprint.kv_cache_bytes - footprint.kv_padding_bytes - footprint.state_bytes,
+        footprint.error_band);
+CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants) AS iif(
+    coalesce(footprint.state_bytes, 0) = 0, usual, greatest(footprint.sequences,
+        floor(footprint.sequences * cache_room(footprint, capacity, constants) / footprint.state_bytes)));
+
+CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,
+    '--max-num-seqs ' || least(by_logits, by_states)::BIGINT, NULL);
+
+CREATE OR REPLACE MACRO requests_needed(footprint, vocab_size, gpu_name, gpu_gib, capacity, constants) AS iif(
+    footprint.engine_id = 'vllm' AND footprint.total_bytes <= capacity,
+    requests_told(vllm_requests(gpu_name, gpu_gib, constants),
+        requests_by_logits(footprint, vocab_size, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants),
+        requests_by_states(footprint, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants)), NULL);
 
 -- vLLM reads 2048 tokens at a time on small cards, 8192 on large ones but on A100, 16384 on the largest.
 CREATE OR REPLACE MACRO vllm_read_tokens(gpu_name, gpu_gib, constants) AS CASE
