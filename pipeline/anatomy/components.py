@@ -48,7 +48,7 @@ def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
     kind = fields.text("_class_name", default=anatomy.architecture or anatomy.model_type)
     leaf = _leaf(anatomy.tensors)
     widths = denoiser_widths(fields) | {"width": _block_width(anatomy)}
-    parts = [Component("denoiser", kind, anatomy.parameter_count, leaf_element_count=leaf, **widths)]
+    parts = [Component("denoiser", kind, anatomy.loaded_element_count, leaf_element_count=leaf, **widths)]
     encoders = fields.inner("text_encoder_configs") or Fields({})
     named = {n for n in {*fields.config, *encoders.config} if n.startswith(_ENCODERS) and n != "text_encoder_configs"}
     named = sorted(n for n in named if encoders.raw(n) is not None or _class(fields, n))
@@ -143,13 +143,13 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         if any(t.component == "denoiser" for t in anatomy.tensors):  # a second one, for other steps
             facts = {"leaf_element_count": _leaf(anatomy.tensors), **denoiser_widths(fields)}
             facts["width"] = _block_width(anatomy)
-            return Component(name, class_name, anatomy.parameter_count, **facts)
+            return Component(name, class_name, anatomy.loaded_element_count, **facts)
         facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
         facts["width"] = _block_width(anatomy)
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
         # (a language model hands over the states of its layers, so that their number tells)
         facts["plan"] = f"{anatomy.layer_count} layers" if anatomy.layer_count else None
-        return Component(name, class_name, anatomy.parameter_count, **facts)
+        return Component(name, class_name, anatomy.loaded_element_count, **facts)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return Component(name, class_name, None, str(reason))
 

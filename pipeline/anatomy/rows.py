@@ -218,14 +218,18 @@ class Anatomy:
     # Elements that a checkpoint may hold beyond the loaded parameters, by cause: "tied head stored again",
     # "multi-token prediction layers", "position ids", "router bias buffers". Grades explain published totals by them.
     stored_extra: dict[str, int] = field(default_factory=dict)
-    apart: tuple[
-        Tensor, ...
-    ] = ()  # what is loaded beside it from files of their own, which no published total counts (a codec)
+    # what is loaded beside the parameters: of files of its own that no published total counts (a codec), or buffers; and a sentence that says so
+    apart: tuple[Tensor, ...] = ()
+    apart_note: str | None = None
     predicting: tuple[Tensor, ...] = ()  # of the prediction layers among them, where they differ from the last layer
 
     @property
     def parameter_count(self) -> int:
         return sum(t.element_count for t in self.tensors)
+
+    @property
+    def loaded_element_count(self) -> int:
+        return self.parameter_count + sum(t.element_count for t in self.apart)
 
     @property
     def active_parameter_count(self) -> int | None:

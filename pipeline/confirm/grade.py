@@ -30,7 +30,6 @@ from pipeline.confirm.stored_parts import Part, main_format, parts
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
-APART = "What makes sound of its codes lies in files of its own: no total counts it, and we do"
 IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
 COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
@@ -84,7 +83,8 @@ def grade(
     if held is None or not held.apart:
         return found
     whole = replace(held, tensors=(*held.tensors, *held.apart), apart=())
-    return replace(found, anatomy=whole, note=f"{found.note}. {APART}", stored_note=APART)
+    note = f"{found.note}. {held.apart_note}"
+    return replace(found, anatomy=whole, note=note, stored_note=found.stored_note or held.apart_note)
 
 
 def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool, is_tie_known: bool) -> Graded:

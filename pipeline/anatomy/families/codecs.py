@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
 
 WIDEST = 10_000  # kilobits a second: beyond any codec
@@ -16,6 +18,17 @@ WIDEST = 10_000  # kilobits a second: beyond any codec
 
 def codec() -> Part:
     return Part("audio", "audio-tower")
+
+
+def buffers(elements: Mapping[str, int]) -> dict[str, Any]:
+    """What lies on the card beside the parameters."""
+    sizes = [size for size in elements.values() if size]
+    held = tuple(Tensor("audio", "audio-tower", "embedding", "embedding", 1, 1, size) for size in sizes)
+    return (
+        {"apart": held, "apart_note": "Its codebooks are buffers: they are no parameters, and are loaded"}
+        if held
+        else {}
+    )
 
 
 def ratios(fields: Fields, name: str, default: tuple[int, ...]) -> list[int]:
@@ -102,7 +115,7 @@ def read_encodec(fields: Fields) -> Anatomy:
         shortcut=fields.flag("use_conv_shortcut"),
     )
     stored = _codebooks(fields, hidden, prod(scales))
-    return assemble(fields, [part], hidden=hidden, layers=2 * len(scales), stored_extra=stored)
+    return assemble(fields, [part], hidden=hidden, layers=2 * len(scales), stored_extra=stored, **buffers(stored))
 
 
 def _codebooks(fields: Fields, hidden: int, hop: int) -> dict[str, int]:
@@ -149,9 +162,12 @@ def read_mimi(fields: Fields) -> Anatomy:
     part.conv(hidden, max(hidden // groups, 1), 4, bias=False)
     part.conv(fields.count("vector_quantization_hidden_dimension"), hidden, 1, bias=False, count=4)
     rows = fields.size("codebook_size")
-    each = rows * fields.size("codebook_dim") + rows + 1
-    stored = {"codebooks, and how often each row was used": fields.size("num_quantizers") * each}
-    return assemble(fields, [part], hidden=hidden, layers=2 * layers, stored_extra=stored)
+    book = rows * fields.size("codebook_dim")
+    books = fields.size("num_quantizers")
+    stored = {"codebooks, and how often each row was used": books * (book + rows + 1)}
+    # (the class divides the one by the other, and keeps the quotient)
+    loaded = stored | {"codebooks that are read": books * book}
+    return assemble(fields, [part], hidden=hidden, layers=2 * layers, stored_extra=stored, **buffers(loaded))
 
 
 @family("dac")

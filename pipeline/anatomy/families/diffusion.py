@@ -12,7 +12,7 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, ratio, sizes
-from pipeline.anatomy.rows import Anatomy, AttentionLayer
+from pipeline.anatomy.rows import Anatomy, AttentionLayer, Tensor
 from pipeline.anatomy.towers.part import Part, divided
 
 
@@ -202,8 +202,11 @@ def read_sd3(fields: Fields) -> Anatomy:
     part.mlp(max(layers - 1, 0), hidden, 4 * hidden)
     part.linear("modulation", hidden, 2 * hidden)
     part.linear("patch_output", hidden, fields.count("out_channels", default=16) * patch * patch)
-    rows = fields.count("pos_embed_max_size", default=96) ** 2
-    return finish(fields, part, hidden, layers, stored_extra={"fixed positions": rows * hidden})
+    positions = fields.count("pos_embed_max_size", default=96) ** 2 * hidden
+    table = Tensor("denoiser", "denoiser", "position_embedding", "embedding", 1, 1, positions)
+    note = "Its table of positions is a buffer: it is no parameter, and is loaded"
+    extra = {"fixed positions": positions}
+    return finish(fields, part, hidden, layers, stored_extra=extra, apart=(table,), apart_note=note)
 
 
 @family("AuraFlowTransformer2DModel")

@@ -18,6 +18,7 @@ from pipeline.anatomy.reading import nested, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part, divided
 
+APART = "What makes sound of its codes lies in files of its own: no total counts it, and we do"
 CODECS = ("qwen3_tts_tokenizer_12hz",)
 CHANNELS, KERNELS = (512, 512, 512, 512, 1536), (5, 3, 3, 3, 1)  # of the class
 HEARS = "base"  # the type that copies a voice
@@ -43,7 +44,7 @@ def qwen3_tts(fields: Fields) -> Anatomy:
     heard = [speaker(voice)]  # read for all, and built for one type
     parts += heard if kind == HEARS else []
     whole = add_parts(fields, replace(talker, architecture=None), parts)
-    return replace(whole, model_type="qwen3_tts", apart=beside(codec))
+    return replace(whole, model_type="qwen3_tts", apart=beside(codec), apart_note=APART)
 
 
 def beside(codec: str) -> tuple[Tensor, ...]:
