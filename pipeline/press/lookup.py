@@ -6,11 +6,12 @@ distinct pair and written for every model that shares it. Nothing else of a mode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.components import COMPONENTS
@@ -20,6 +21,8 @@ from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
 
 _PAIRS_PER_STEP = 4_000
+# that are put into a table: DuckDB writes groups of 122,880 as they come; fewer go through its log and are written twice
+_ROWS_AT_ONCE = 4 * 122_880
 # what stays the same from row to row stands next to itself: a third less to store than by context first
 ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
 # the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
@@ -97,10 +100,11 @@ def _weigh_layers(connection: duckdb.DuckDBPyConnection) -> None:
             WHERE held.engine_id = 'llama.cpp' AND weight.layer_bytes > 0
         )
         {WEIGHED};
+        -- of these alone, as long as it is the table that `cpu_split` reads
+        INSERT INTO {LAYERS} BY NAME FROM twin_layer;
+        CREATE OR REPLACE TABLE twin_split AS FROM cpu_split;
         DROP TABLE {LAYERS};
         CREATE VIEW {LAYERS} AS SELECT twin.model_id, held.* EXCLUDE (model_id) FROM twin JOIN twin_layer AS held ON held.model_id = {pairs};
-        CREATE OR REPLACE TABLE twin_split AS
-        FROM cpu_split SEMI JOIN twin_layer ON twin_layer.model_id = cpu_split.model_id AND twin_layer.dtype_id = cpu_split.dtype_id;
         CREATE OR REPLACE VIEW cpu_split AS SELECT twin.model_id, held.* EXCLUDE (model_id) FROM twin JOIN twin_split AS held ON held.model_id = {pairs};
         """
     )
@@ -201,18 +205,33 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
 
 def _take(connection: duckdb.DuckDBPyConnection, packs: Packs) -> None:
     """What was worked out before; what is left in `pair_key` was not."""
-    keys = [key for (key,) in connection.execute("SELECT key FROM pair_key").fetchall()]
-    for found, tables in packs.taken(keys):
-        connection.register("found", pl.DataFrame({"key": found}).to_arrow())
-        for _purpose, table in _PURPOSES:
-            connection.register("known", tables[table])
-            connection.execute(
-                f"INSERT INTO twin_{table} BY NAME SELECT model_id, known.* EXCLUDE (key) FROM known JOIN pair_key USING (key) "
-                "SEMI JOIN found USING (key)"
-            )
+    models = dict(connection.execute("SELECT key, model_id FROM pair_key").fetchall())
+    waiting: dict[str, list[pa.Table]] = {table: [] for _purpose, table in _PURPOSES}
+
+    def put(table: str, at_once: int) -> None:
+        """Puts as many of those that wait as make whole groups."""
+        count = sum(rows.num_rows for rows in waiting[table]) // at_once * at_once
+        if count:
+            rows = pa.concat_tables(waiting[table])
+            connection.register("known", rows.slice(0, count))
+            connection.execute(f"INSERT INTO twin_{table} BY NAME FROM known")
             connection.unregister("known")
-        connection.execute("DELETE FROM pair_key WHERE key IN (SELECT key FROM found)")
-        connection.unregister("found")
+            waiting[table] = [rows.slice(count)]
+
+    for found, tables in packs.taken(models):
+        for table in waiting:
+            waiting[table].append(_named(tables[table], {key: models[key] for key in found}))
+            put(table, _ROWS_AT_ONCE)
+        connection.execute("DELETE FROM pair_key WHERE list_contains($found, key)", {"found": found})
+    for table in waiting:
+        put(table, 1)
+
+
+def _named(rows: pa.Table, models: Mapping[str, str]) -> pa.Table:
+    """The rows of some keys with the model of each in its place. (A join by keys took as long as all else.)"""
+    places = pc.index_in(rows["key"].combine_chunks(), pa.array(list(models), pa.string()))
+    names = pa.array(list(models.values()), pa.string()).take(places)
+    return rows.drop_columns("key").append_column("model_id", names).filter(pc.is_valid(places))
 
 
 def _keep(connection: duckdb.DuckDBPyConnection, packs: Packs, step: Sequence[str]) -> None:

@@ -88,6 +88,7 @@ def test_exceptions_are_still_exceptional():
 def test_every_architecture_of_the_snapshot_is_held_or_excused():
     """What the bundled snapshot has and a reader describes is compared with the library, or a row says why it cannot be."""
     held = {*model_types("parameters"), *model_types("parameters_multimodal"), *model_types("modules")}
+    held |= {row["class_name"] for row in rows("parts")}
     reasons = {row["model_type"]: row["reason"] for row in rows("exceptions") if row["table"] == "snapshot"}
     described = set()
     for record in bundled_snapshot().records:

@@ -153,6 +153,7 @@ def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
     monkeypatch.setattr(
         lookup, "_work_out", lambda connection, models: worked_out.extend(models) or work_out(connection, models)
     )
+    monkeypatch.setattr(lookup, "_ROWS_AT_ONCE", 1000)  # few: rows of several packs in one group, and of one in several
     known: set[str] = set()
     anew = {}
     for contents in snapshots:
@@ -177,6 +178,14 @@ def test_a_snapshot_that_changed_is_as_if_it_were_worked_out_anew(shelf, tmp_pat
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypatch, seed):
     hold_equal(shelf, tmp_path, monkeypatch, edits(12, seed))
+
+
+def test_kept_rows_go_to_the_model_that_has_their_content_now():
+    rows = pa.table({"key": ["a", "b", "a", "gone"], "n": [1, 2, 3, 4]})
+    assert lookup._named(rows, {"b": "org/two", "a": "org/one"}).to_pylist() == [
+        {"n": 1, "model_id": "org/one"}, {"n": 2, "model_id": "org/two"}, {"n": 3, "model_id": "org/one"},
+    ]  # fmt: skip
+    assert lookup._named(rows, {}).num_rows == 0
 
 
 def test_another_formula_takes_nothing_from_the_one_before(shelf, tmp_path, monkeypatch):

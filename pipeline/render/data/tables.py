@@ -36,6 +36,8 @@ DTYPE_ORDER = [
     "gguf-q2_k",
 ]
 PHASE_ORDER = ["inference", "lora", "qlora", "full-finetune", "pretrain"]
+# larger than the others together: pages ask them in their files, where they ask them at all
+_NOT_AS_ROWS = ("footprint", "compatibility", "cpu_split", "tensor", "weight", "rule_error", "pipeline_compatibility")
 
 
 def _order(names: list[str]):
@@ -46,7 +48,7 @@ def read(folder: Path) -> Book:
     """Read the tables that `folder` holds."""
     small = {}
     for file in sorted(folder.glob("*.parquet")):
-        if file.stem not in ("footprint", "compatibility", "tensor", "weight", "rule_error", "pipeline_compatibility"):
+        if file.stem not in _NOT_AS_ROWS:
             small[file.stem] = pl.read_parquet(file).to_dicts()
     small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     for gpu, short in zip(small["gpu"], short_names([g["name"] for g in small["gpu"]]), strict=True):

@@ -9,11 +9,12 @@ from markupsafe import Markup
 
 from pipeline.book.wishes import wishes
 from pipeline.render import words
-from pipeline.render.data import cards, limits, works
+from pipeline.render.data import cards, works
 from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.speeds import Speeds
 from pipeline.render.environment import environment
+from pipeline.render.pages import reach
 from pipeline.render.pages.models import ModelPages
 
 LISTED = 30  # models by format; all that fit are in the card's file for programs, which the page reads
@@ -85,13 +86,13 @@ class GpuPages:
 
     def _longest(self, far: Scenario) -> dict[str, dict[str, int]]:
         """Of the listed models the longest context of one sequence by card, in one format: the limits of `compatibility`."""
-        cards = {g["gpu_id"]: g["capacity_bytes"] for g in self.book.gpus}
-        listed = [self.book.models[i]["model_id"] for i in self.listed]
-        known = limits.points(self.book.folder, models=listed).filter(
-            dtype_id=far.dtype_id, engine_id=far.engine_id, sequences=1
-        )
-        rows = limits.longest(known, cards, self.book["constant"]).to_dicts()
-        return {row["model_id"]: row for row in rows}
+        # (FAR is among what model pages are `offered`: their limits are these)
+        told, key = self.pages.held["longest"], (far.dtype_id, far.engine_id)
+        places = {capacity: place for place, capacity in enumerate(reach.capacities(self.book))}
+        cards = {g["gpu_id"]: places[g["capacity_bytes"]] for g in self.book.gpus}
+        names = [self.book.models[i]["model_id"] for i in self.listed]
+        known = {name: told[name][key] for name in names if key in told.get(name, {})}
+        return {name: {gpu: longest[place] for gpu, place in cards.items()} for name, longest in known.items()}
 
     def _reach(self, model: int, gpu: dict, far: Scenario) -> Markup:
         """How far the card goes with a model, as a cell."""
