@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from pipeline.book.facts import read_facts
-from pipeline.book.scenario import TYPES
+from pipeline.book.scenario import TYPES, scenario_grid
 from pipeline.press.lookup import SHAPE, WEIGHT, fill_footprints
 from pipeline.render.data.mirror import Mirror
 
@@ -89,5 +89,7 @@ def test_formulas_read_nothing_else_of_a_model(book: duckdb.DuckDBPyConnection) 
         row[0]
         for row in book.execute("SELECT table_name FROM duckdb_columns() WHERE column_name = 'model_id'").fetchall()
     }
-    # `model` is read for the reason why one without a shape has no footprint, `model_name` for how its id is spelled
-    assert mirror.tables & of_models - {"model", "model_name"} == {SHAPE, WEIGHT}
+    # `model` is read for the reason why one without a shape has no footprint, `model_name` for how its id is spelled, `program_model` where a
+    # program is named: the lookup names none
+    assert mirror.tables & of_models - {"model", "model_name", "program_model"} == {SHAPE, WEIGHT}
+    assert scenario_grid(read_facts()["scenario_set"])["program"].is_null().all()
