@@ -113,8 +113,9 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         )
     if answer.get("taken"):
         page.say(answer["taken"])
-    if use.get("program") and answer["formats"]:
-        page.say(f"Holds for {answer['formats'][0]['holds_for']}; what was not said is its own default.")
+    held = [row["holds_for"] for row in answer["formats"] if row["holds_for"]]
+    if use.get("program") and held:  # of a version that lacks the model's class nothing does
+        page.say(f"Holds for {held[0]}; what was not said is its own default.")
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:

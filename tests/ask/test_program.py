@@ -44,3 +44,9 @@ def test_a_training_takes_the_programs_recipe(ask_json):
 def test_what_a_program_cannot_do_is_told_with_what_can(ask, asked, status, words):
     ended, _out, error = ask("fits", TEXT, *CARD, *asked)
     assert ended == status and words in " ".join(error.split())
+
+
+def test_a_version_that_lacks_the_models_class_says_from_which_it_is_there(ask):
+    ended, out, error = ask("fits", TEXT, *CARD, "--program", "vllm 0.7.3")
+    said = " ".join((out + error).split())
+    assert ended == 3 and "0.7.3" in said and "from 0.8.4 on" in said and "None" not in said

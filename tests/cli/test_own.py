@@ -106,7 +106,7 @@ def test_a_place_that_is_taken_is_said_before_any_work(config_path, capsys, monk
 
 
 def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
-    """Planning the formulas takes longer than answering all scenarios of a model: one question for both tables."""
+    """Planning the formulas takes longer than answering all scenarios of a model: a question for both tables, of serving and of training."""
     asked = []
 
     class Watched:
@@ -122,7 +122,9 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
 
     monkeypatch.setattr(own, "fill_footprints", lambda connection, sets: fill_footprints(Watched(connection), sets))
     with own.book_of(config_path, tmp_path / "own.duckdb"):
-        assert sum("FROM footprints(" in query for query in asked) == 1
+        assert sum("FROM footprints_in(" in query for query in asked) == 2 and not any(
+            "FROM footprints(" in query for query in asked
+        )
 
 
 def test_a_config_is_read_once_and_again_where_what_is_kept_is_damaged(config_path, tmp_path, monkeypatch):

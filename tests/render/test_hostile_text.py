@@ -18,8 +18,9 @@ from pipeline.render.addresses import Addresses
 from pipeline.render.data import badges, shapes
 from pipeline.render.data.tables import read
 from pipeline.render.environment import TEMPLATES, environment
-from pipeline.render.pages import finding, news, redirects
+from pipeline.render.pages import finding, news, organisations, redirects
 from pipeline.render.pages import prose as prose_pages
+from pipeline.render.pages.model_file import files
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
 from tests.render.tiny_tables import SITE, built
@@ -128,12 +129,12 @@ def given() -> dict[str, list[str]]:
         prose = Prose(book, pages, where=Addresses(SITE))
         for number in range(len(book.models)):
             pages.render(number)
-            for path, content in pages.files(number).items():
+            for path, content in files(pages, number).items():
                 if path.endswith(".bin"):
                     found.setdefault("plots", []).append(shapes.read(content)[0]["plot"])
                 elif isinstance(content, str) and not path.endswith(".json"):
                     found.setdefault(Path(path).suffix, []).append(content)
-        found["organisation.html"] = [body for _folder, _name, body in pages.organisations()]
+        found["organisation.html"] = [body for _folder, _name, body in organisations.pages_of(pages)]
         for gpu in book.gpus:
             prose.cards.render(gpu)
         arguments = {"slot_sql": ["weights"], "slot_constants": ["weights"]}
