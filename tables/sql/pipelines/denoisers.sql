@@ -9,8 +9,9 @@
 -- Units: bytes, one GPU. Sources: denoiser_part.csv says which tensors of a class a packer leaves alone, as diffusers
 --   and the converter of GGUF files do; denoiser_format.csv how the others are held. Most specific row first. A matrix
 --   whose rows do not divide into groups stays in 16 bits.
--- Not covered: classes without a row in denoiser_part; parts other than the denoiser; what is kept in 32 bits (below
---   0.5 %).
+-- Not covered: blocks whose rows do not divide into groups (K formats of Stable Diffusion 3.5 large: converters write
+--   another format in their place); classes without a row in denoiser_part; parts other than the denoiser; what is kept
+--   in 32 bits (below 0.5 %).
 
 -- few: layers that refine the text; pairs: two matrices of a kind in each block, of picture and text
 CREATE OR REPLACE MACRO is_of_layers(layers, layer_count, per_layer_count, most_layers) AS CASE layers
@@ -53,4 +54,5 @@ SELECT model_id, dtype_id,
     coalesce(max(in_bytes * in_features + out_bytes * out_features) FILTER (NOT is_first AND role <> 'modulation'),
         0)::BIGINT AS token_bytes
 FROM packed
-GROUP BY model_id, dtype_id;
+GROUP BY model_id, dtype_id
+HAVING NOT bool_or(layer_count > 1 AND NOT is_packed);
