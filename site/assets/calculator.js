@@ -364,7 +364,7 @@ function addressOf(s, withOther = true) {
   return query;
 }
 // A pipeline of several models is asked by the size of a picture; each of its parts by the rule of its class, as pipeline_of has it.
-const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["group", "One module at a time, the next one on its way"], ["sequential", "One module at a time"]];
+const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["group", "One module and the next one"], ["sequential", "One module at a time"]];
 function sayPipeline(out) {
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), { parts, isVideo } = of;
   const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of)), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
@@ -383,10 +383,10 @@ function sayPipeline(out) {
   answer.classList.remove("unknown");
   shown.querySelector(".scroll").hidden = false;
   const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);
-  const word = (row) => (bytes == null || no ? "" : { fits: "fits", tight: "tight", no: "no" }[r.verdict(row, bytes)]);
+  const isJudged = gpu || bytes != null, word = (row) => (bytes == null || no ? "" : { fits: "fits", tight: "tight", no: "no" }[r.verdict(row, bytes)]);
   table.caption.textContent = "Bytes on one GPU, by how the parts are placed";
-  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Weights, GiB", "n"), head("Activations, GiB", "n"), head("Total, GiB", "n"), head(gpu || bytes != null ? named(s) : "", "n")));
-  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), ...[row.weights_bytes, row.activations_bytes, row.total_bytes].map((n) => a.h("td", { class: "n" }, gib(n))), a.h("td", { class: `n v-${word(row)}` }, word(row)))));
+  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Weights, GiB", "n"), head("Activations, GiB", "n"), head("Total, GiB", "n"), ...(isJudged ? [head("Verdict", "n")] : [])));
+  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), ...[row.weights_bytes, row.activations_bytes, row.total_bytes].map((n) => a.h("td", { class: "n" }, gib(n))), ...(isJudged ? [a.h("td", { class: `n v-${word(row)}` }, word(row))] : []))));
 }
 // The listed models that share most words with a name, the most downloaded first.
 function nearest(name, most = 5) {

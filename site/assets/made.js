@@ -12,7 +12,7 @@ export const UNITS = {
   tokens: { key: "context", option: (n) => `at least ${a.tokens(n)} tokens`, at: (n) => `at ${a.tokens(n)} tokens`, told: a.roundedTokens, most: "longest context", makes: (n) => `Runs with ${a.roundedTokens(n)} tokens` },
   pixels: { key: "pixels", option: (n) => `${n} × ${n} pixels`, at: (n) => `for ${square(n)}`, told: (n) => `${say(n)} px`, most: "largest picture", makes: (n) => `Makes pictures of ${square(n)}`, does: (n) => ["makes", "make", `a picture of ${n} × ${n} pixels`] },
   frames: { key: "frames", option: (n, side) => `${n} frames of ${sides(side)}`, at: (n, side) => `for ${n} frames of ${sides(side)}`, told: (n) => `${say(n)} frames`, most: "longest video", makes: (n, side) => `Makes videos of ${n} frames of ${sides(side)}`, does: (n, side) => ["makes", "make", `a video of ${n} frames of ${sides(side)}`] },
-  seconds: { key: "seconds", option: (n) => `${time(n)} of speech`, at: (n) => `for ${time(n)} of speech`, told: time, most: "longest at once", who: "with Transformers; Whisper reads 30 s at a time", makes: (n) => `Takes ${time(n)} at once`, does: (n) => ["takes", "take", `${time(n)} of speech`] },
+  seconds: { key: "seconds", option: (n) => `${time(n)} of speech`, at: (n) => `for ${time(n)} of speech`, told: time, most: "longest at once", who: "with Transformers", makes: (n) => `Takes ${time(n)} at once`, does: (n) => ["takes", "take", `${time(n)} of speech`] },
 };
 
 // A wish as the page has it: name, label, file, usual size, and where that is no number of tokens its unit, its sizes and the sides of a frame.

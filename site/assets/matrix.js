@@ -193,7 +193,7 @@ function filter() {
   const isNamed = state.find.trim() ? finding.filter((folded ??= models.id.map(finding.fold)), state.find, spoken) : () => true;
   const [least, most] = (state.size || "0-1e9").split("-").map((v) => v * 1e9);
   const own = world.gpus.find((g) => g.id === state.gpu);
-  const tally = { one: 0, several: 0, unknown: 0, made: 0 };
+  const tally = { one: 0, several: 0, unknown: 0, made: 0, otherwise: 0 };
   const out = [];
   for (let i = 0; i < N; i++) {
     if (!isNamed(i)) continue;
@@ -210,6 +210,7 @@ function filter() {
     }
     tally.unknown += isUnknown(i);
     tally.made += Boolean(waysOf(i));
+    tally.otherwise += Boolean(made?.has(i) && isUnknown(i));
     out.push(i);
   }
   view = Uint32Array.from(sort(out));
@@ -218,7 +219,7 @@ function filter() {
     (own ? `; ${figure(tally.one)} on one ${own.short}, ${figure(tally.several)} on several` : "");
   nothing.hidden = out.length > 0;
   const needsCard = !own && ["fits", "several"].includes(state.only);
-  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (tally.made ? "; pipelines for a picture of 1,024 × 1,024 pixels or 81 frames of 832 × 480, placed as fits" : "") + (refused.length ? `. ${a.refused(refused)}` : "");
+  note.textContent = (needsCard ? `; choose your card to see what ${state.only === "fits" ? "fits on one" : "needs several"}: until then all are shown` : "") + (tally.unknown ? `; ${figure(tally.unknown)} unknown here, listed last` : "") + (tally.made ? "; pipelines for a picture of 1,024 × 1,024 pixels or 81 frames of 832 × 480, placed as fits" : "") + (tally.otherwise ? "; makers of pictures and videos are told in bf16 (Transformers), fp8 and nf4" : "") + (refused.length ? `. ${a.refused(refused)}` : "");
 }
 function sort(out) {
   const [key, direction] = state.sort.split(" ");
