@@ -48,13 +48,20 @@ asked AS (
         AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)
     LEFT JOIN speech_codec AS codec ON codec.codec_id = writes.codec_id
 ),
+scenario_asked AS (
+    SELECT asked.model_id AS model_id, asked.dtype_id AS dtype_id, 'inference' AS phase_id,
+        asked.engine_id AS engine_id, asked.context_tokens AS context_tokens, 1 AS sequences,
+        NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing,
+        NULL::VARCHAR AS attention, 1 AS gpu_count
+    FROM asked
+),
 worked AS (
-    SELECT asked.model_id AS asked_id, asked.seconds, asked.codec, footprint.*,
+    SELECT asked.model_id AS asked_id, asked.seconds, asked.codec,
+        footprint.* REPLACE (with_nearest(footprint.unknown_reason, footprint.model_id) AS unknown_reason),
         greatest(0, decoding_bytes(asked.codec, asked.dtype_id, asked.seconds) - footprint.activations_bytes)
             AS beyond_bytes,
         speech_reason(asked.model, asked, asked.codec, asked.argument_reason) AS reason
-    FROM asked, footprint_of(asked.model_id, dtype_id := asked.dtype_id, engine_id := asked.engine_id,
-        context_tokens := asked.context_tokens) AS footprint
+    FROM asked CROSS JOIN footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint
 )
 SELECT worked.asked_id AS model_id, worked.dtype_id, worked.engine_id, worked.seconds,
     iif(reason IS NULL, worked.context_tokens, NULL) AS context_tokens, codec.codec_id,
