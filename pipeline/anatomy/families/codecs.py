@@ -122,7 +122,7 @@ def _codebooks(fields: Fields, hidden: int, hop: int) -> dict[str, int]:
     """What its class keeps as buffers: as many books as its widest band takes of ten bits for each frame."""
     band = (fields.items("target_bandwidths") or fields.unsaid.get("target_bandwidths") or [None])[-1]
     if isinstance(band, bool) or not isinstance(band, int | float) or not 0 < band < WIDEST:
-        return {}
+        raise UnknownAnatomy(f"{fields.where}.target_bandwidths does not say how many codebooks there are")
     frames_per_second = -(-fields.size("sampling_rate") // hop)
     rows, row = fields.size("codebook_size"), fields.count("codebook_dim", default=hidden)
     books = int(1000 * band // (10 * frames_per_second))
