@@ -76,7 +76,7 @@ LEFT JOIN known AS own ON own.program_id = named.program_id AND own.phase_id = p
 CREATE OR REPLACE TABLE program_model AS
 WITH named AS (SELECT * EXCLUDE (class_names), unnest(string_split(class_names, ' ')) AS class_name FROM program_class)
 SELECT
-    model.model_id, named.program_id, any_value(named.class_name) AS class_name,
+    model.model_id, named.program_id, min(named.class_name) AS class_name,
     list({
         'from_number': coalesce(version_number(named.min_version), 0),
         'below_number': version_after(coalesce(named.max_version, iif(named.min_version IS NULL, '0.0.0', '1000000'))),
