@@ -274,13 +274,7 @@ def _spoken(connection, found: dict[str, dict[int, Rows]], wish: Made) -> None:
         WHERE told.codec_id IS NOT NULL OR writer.is_whole
     """
     keys = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
-    # of hundreds of models a few write speech: the others would be worked out and thrown away
-    writers = connection.execute(
-        "SELECT model_id FROM model SEMI JOIN speech_model ON writer_type = model_type "
-        "WHERE list_contains($1, model_id) ORDER BY model_id",
-        [list(found)],
-    ).fetchall()
-    rows = connection.execute(query, [[w for (w,) in writers], list(wish.sizes), list(wish.columns)]).fetchall()
+    rows = connection.execute(query, [list(found), list(wish.sizes), list(wish.columns)]).fetchall()
     for model, seconds, dtype, *values in rows:
         found[model][seconds][dtype] = dict(zip(keys, values, strict=True))
 
