@@ -96,7 +96,12 @@ fit_judged AS (
 fit_windowed AS (
     SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL
 ),
-fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision')
+fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision'),
+-- (asked once: each subquery is planned as a join of its own)
+fit_told AS (
+    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees
+    FROM fit_judged AS judged
+)
 SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,
     judged.engine_id, judged.context_tokens, judged.sequences, judged.kv_dtype_id, judged.optimizer_id,
@@ -113,21 +118,21 @@ SELECT
         share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, default_share(judged, constants)),
         requests_needed(judged, model.vocab_size, judged.card_name, judged.memory_gib_nominal, judged.whole_bytes,
             constants),
-        tokens_needed(judged, judged.model_id IN (FROM fit_windowed),
-            read_beyond_bytes(judged, judged.model_id IN (FROM fit_windowed),
+        tokens_needed(judged, judged.has_windows,
+            read_beyond_bytes(judged, judged.has_windows,
                 vllm_read_tokens(judged.card_name, judged.memory_gib_nominal, constants), constants),
             judged.whole_bytes, constants),
         static_share_needed(judged.engine_id, judged.weights_bytes + judged.kv_cache_bytes
             + judged.kv_padding_bytes + judged.state_bytes, judged.total_bytes,
-            judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.model_id IN (FROM fit_sees),
+            judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.sees,
             communication_bytes(judged, constants), constants),
-        slots_needed(judged, judged.model_id IN (FROM fit_windowed)),
-        inputs_needed(judged.engine_id, judged.images, judged.model_id IN (FROM fit_sees))), ''))
+        slots_needed(judged, judged.has_windows),
+        inputs_needed(judged.engine_id, judged.images, judged.sees)), ''))
         AS engine_setting,
     NOT is_serving_engine(judged.engine_id)
         OR coalesce(default_share(judged, constants).vllm_default_share * judged.whole_bytes <= judged.capacity_bytes,
             false) AS share_is_free,
     judged.holds_for, judged.reason AS unknown_reason
-FROM fit_judged AS judged
+FROM fit_told AS judged
 LEFT JOIN model ON model.model_id = judged.model_id
 CROSS JOIN constants_row;
