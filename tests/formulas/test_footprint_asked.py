@@ -89,6 +89,21 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
             {"phase_id": "lora", "optimizer_id": "apollo"},
             "projects the gradients of whole matrices: pretrain or full-finetune",
         ),
+        (
+            LLAMA,
+            {"phase_id": "lora", "optimizer_id": "lomo"},
+            "frees gradients of whole weights: pretrain or full-finetune",
+        ),
+        (
+            LLAMA,
+            {"phase_id": "full-finetune", "optimizer_id": "adamw-in-backward", "gradient_accumulation": 4},
+            "uses each gradient as it comes: without gradient_accumulation",
+        ),
+        (
+            LLAMA,
+            {"phase_id": "full-finetune", "optimizer_id": "adamw-in-backward", "gpu_count": 4},
+            "is counted on one GPU alone",
+        ),
         (LLAMA, {"phase_id": "pretrain", "optimizer_id": "apollo", "gpu_count": 2}, "sharding := ddp"),
         (LLAMA, {"phase_id": "pretrain", "precision": "half"}, "precision is mixed, amp or pure"),
         (LLAMA, {"phase_id": "pretrain", "checkpointing": "sometimes"}, "checkpointing is none, full or selective"),

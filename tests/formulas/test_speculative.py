@@ -59,7 +59,42 @@ def test_a_draft_reads_as_far_as_its_model(pair_of, book):
     assert row["unknown_reason"] is None and row["context_tokens"] == most + 1000
 
 
+HEAD = "RedHatAI/Qwen3-8B-speculator.eagle3"
+
+
+def test_a_head_holds_as_many_elements_as_its_repository_publishes(book):
+    """Its total counts two tables besides, what its tokens are called in the model and which of the model's it has, of which vLLM loads the first."""
+    rows = book.execute("""
+        SELECT head.model_id, (head_weights_bytes(shape, head, 1) - 8 * head.draft_vocab_size) / 2 + head.draft_vocab_size + shape.vocab_size,
+            model.stored_parameter_count
+        FROM draft_head AS head JOIN shape ON shape.model_id = head.of_model_id JOIN model ON model.model_id = head.model_id
+    """).fetchall()
+    assert len(rows) == len({head for head, *_ in rows}) == len(read_facts()["draft_head"]) >= 3
+    assert not [(head, counted, published) for head, counted, published in rows if counted != published]
+
+
+def test_a_head_that_reads_layers_has_one_layer_of_the_models_cache_and_stands_beside_its_pass(
+    pair_of, footprint_of, book
+):
+    asked = dict(engine_id="vllm", dtype_id="bf16", context_tokens=8192)
+    both = pair_of("Qwen/Qwen3-8B", HEAD, **asked)
+    model = footprint_of("Qwen/Qwen3-8B", **asked)
+    (tokens,) = book.execute("SELECT vllm_batched_tokens FROM constants").fetchall()[0]
+    assert both["draft_cache_bytes"] * 36 == held(model) == both["cache_bytes"]
+    # the hidden states of three layers, side by side once more, and what is made of them
+    assert both["activations_bytes"] == model["activations_bytes"] + 7 * 2 * 4096 * tokens
+    assert both["draft_weights_bytes"] == 2 * (1_022_037_632 - 151936 - 32000) + 8 * 32000
+    assert '"method": "eagle3"' in both["engine_setting"] and both["holds_for"] == "vLLM 0.33"
+    shared = pair_of("Qwen/Qwen3-8B", HEAD, **asked, gpu_count=2)
+    assert both["draft_weights_bytes"] / 2 < shared["draft_weights_bytes"] < both["draft_weights_bytes"]
+
+
 REFUSED = {
+    "a head of another": (dict(model="Qwen/Qwen3-0.6B", draft=HEAD, engine_id="vllm"), "is a head for Qwen/Qwen3-8B"),
+    "a head elsewhere": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="sglang"), "not described; it is of vllm"),
+    "a head in 8 bits": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="vllm", draft_dtype_id="fp8"), "in bf16"),
+    "a head and windows": (dict(model="openai/gpt-oss-20b", draft="RedHatAI/gpt-oss-20b-speculator.eagle3", engine_id="vllm"),
+                           "does with a head where layers keep a window"),
     "another vocabulary": (dict(draft="Qwen/Qwen2.5-0.5B-Instruct", model="Qwen/Qwen2.5-72B-Instruct", engine_id="vllm"),
                            "vllm refuses a draft of 151936 tokens for a model of 152064"),
     "several sequences": (dict(engine_id="transformers", sequences=2), "transformers drafts for 1 sequence at a time"),
@@ -73,7 +108,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(7)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pair_of, case):
     asked, reason = REFUSED[case]

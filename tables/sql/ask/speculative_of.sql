@@ -5,6 +5,11 @@
 --   buffers          of a draft that has a buffer of its own for its forward pass: that
 --                    + standing_widths × tokens of a pass × 2 × the draft's width
 --                    + sampler_bytes_per_logit × requests × vocabulary + overhead_constants (its graphs)
+--   heads            a head that reads layers of its model (EAGLE-3, table draft_head) has one layer of the model's
+--                    attention, whose queries, keys and values read the embedding beside the hidden state, a
+--                    feed-forward block, a projection of three hidden states to one, the model's embedding, a head
+--                    over draft_vocab_size tokens and what they are called in the model; its cache is one layer's,
+--                    and head_widths × tokens of a pass × 2 × the model's width stand beside the model's pass
 --
 -- speculative_of('Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B', ...) says what both hold; speculative_fits_on('rtx-4090', ...)
 -- whether a card takes it. What the question leaves out of the draft is what the engine takes (table draft_rule): its
@@ -12,8 +17,8 @@
 --
 -- Units: bytes per GPU. Source: draft_rule, each engine with its version; the two footprints.
 -- A name that is not there has its reason, without the nearest ones (fits_on tells them).
--- Not covered: heads that read the layers of their model (EAGLE, DFlash) and layers that predict (MTP), models that
--- draft for themselves by n-grams, layers of a draft on the host.
+-- Not covered: other heads (EAGLE 1 and 2, DFlash) and layers that predict (MTP), models that draft for themselves by
+-- n-grams, layers of a draft on the host. An embedding that is the model's own is shared, and counted all the same.
 
 -- what the engine reads at a time
 CREATE OR REPLACE MACRO drafted_tokens(rule, constants) AS
@@ -26,6 +31,20 @@ CREATE OR REPLACE MACRO has_whole_caches(model, footprint) AS footprint.state_by
 
 CREATE OR REPLACE MACRO cache_kinds(model, draft) AS len(list_distinct(list_transform(list_concat(model.caches,
     draft.caches), lambda layer: layer.mechanism = 'mla')));
+
+-- The projection of three hidden states and the norms are whole on every GPU.
+CREATE OR REPLACE MACRO head_weights_bytes(model, head, gpu_count) AS ceil(2 * model.hidden_size * (
+    (model.vocab_size + head.draft_vocab_size + 3 * model.query_max + 4 * model.key_max + 3 * head.intermediate_size)
+        / gpu_count + 3 * model.hidden_size + head.norm_count) + 8 * head.draft_vocab_size);
+
+CREATE OR REPLACE MACRO head_reason(rule, head, target, model, draft_dtype_id, known) AS CASE
+    WHEN head.of_model_id <> target.model_id THEN head.model_id || ' is a head for ' || head.of_model_id
+    WHEN rule.head_widths IS NULL THEN 'what ' || target.engine_id || ' holds for a head that reads layers of its '
+        || 'model is not described; it is of ' || known
+    WHEN draft_dtype_id <> 'bf16' THEN 'a head that reads layers of its model is counted in bf16'
+    WHEN NOT has_whole_caches(model, target) OR len(model.caches) > 1 THEN 'what ' || rule.engine_id
+        || ' does with a head where layers keep a window or a state is not described'
+END;
 
 CREATE OR REPLACE MACRO draft_reason(rule, target, draft, model, draft_model, embedding_bytes, known) AS CASE
     WHEN target.unknown_reason IS NOT NULL THEN target.unknown_reason
@@ -46,8 +65,15 @@ CREATE OR REPLACE MACRO draft_reason(rule, target, draft, model, draft_model, em
         || ' shares blocks between a latent cache and one of keys and values is not described'
 END;
 
+CREATE OR REPLACE MACRO pair_reason(rule, head, target, draft, model, draft_model, embedding_bytes, known) AS
+    iif(target.unknown_reason IS NULL AND rule.engine_id IS NOT NULL AND head.model_id IS NOT NULL,
+        head_reason(rule, head, target, model, draft.dtype_id, known.head_engines),
+        draft_reason(rule, target, draft, model, draft_model, embedding_bytes, known.engine_ids));
+
 CREATE OR REPLACE VIEW draft_engines AS
-SELECT string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) AS engine_ids FROM draft_rule AS rule;
+SELECT string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) AS engine_ids,
+    string_agg(rule.engine_id, ', ' ORDER BY rule.engine_id) FILTER (rule.head_widths IS NOT NULL) AS head_engines
+FROM draft_rule AS rule;
 
 CREATE OR REPLACE MACRO speculative_of(
     model_id, draft_model_id, dtype_id := NULL, draft_dtype_id := NULL, engine_id := NULL, context_tokens := NULL,
@@ -98,11 +124,14 @@ drafter_overhead AS (
     GROUP BY rule.engine_id
 ),
 paired AS (
-    SELECT target, draft, rule, model.hidden_size AS model_width, drafter.hidden_size AS draft_width, model.vocab_size,
-        draft_reason(rule, target, draft, model, drafter, weight.embedding_bytes, known.engine_ids)
-            AS unknown_reason,
+    SELECT target, draft, rule, head.model_id IS NOT NULL AS is_head, model.hidden_size AS model_width,
+        coalesce(drafter.hidden_size, model.hidden_size) AS draft_width, model.vocab_size,
+        pair_reason(rule, head, target, draft, model, drafter, weight.embedding_bytes, known) AS unknown_reason,
+        iif(head.model_id IS NULL, draft.weights_bytes, head_weights_bytes(model, head, target.gpu_count))
+            AS draft_weights_bytes,
         target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
-        draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes AS draft_cache_bytes,
+        iif(head.model_id IS NULL, draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes,
+            ceil((target.kv_cache_bytes + target.kv_padding_bytes) / model.attention_layer_count)) AS draft_cache_bytes,
         coalesce(own.overhead_bytes, 0) AS overhead_bytes, constants
     FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row
     LEFT JOIN draft ON true
@@ -110,11 +139,13 @@ paired AS (
     LEFT JOIN drafter_overhead AS own ON own.engine_id = target.engine_id
     LEFT JOIN shape AS model ON model.model_id = target.model_id
     LEFT JOIN shape AS drafter ON drafter.model_id = draft.model_id
+    LEFT JOIN draft_head AS head ON head.model_id = draft.model_id
     LEFT JOIN weight ON weight.model_id = draft.model_id AND weight.dtype_id = draft.dtype_id
 ),
 held AS (
     SELECT *,
-        iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes,
+        iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes
+                + iif(is_head, 2 * rule.head_widths * model_width * drafted_tokens(rule, constants), 0),
             draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
             AS activations_bytes,
         ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0)
@@ -129,17 +160,19 @@ SELECT
     target.engine_id, target.context_tokens, target.sequences, target.kv_dtype_id,
     draft.kv_dtype_id AS draft_kv_dtype_id, target.gpu_count,
     iif(unknown_reason IS NULL, target.weights_bytes, NULL)::BIGINT AS weights_bytes,
-    iif(unknown_reason IS NULL, draft.weights_bytes, NULL)::BIGINT AS draft_weights_bytes,
+    iif(unknown_reason IS NULL, draft_weights_bytes, NULL)::BIGINT AS draft_weights_bytes,
     iif(unknown_reason IS NULL, cache_bytes, NULL)::BIGINT AS cache_bytes,
     iif(unknown_reason IS NULL, draft_cache_bytes, NULL)::BIGINT AS draft_cache_bytes,
     iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
     iif(unknown_reason IS NULL, draft_buffers_bytes, NULL)::BIGINT AS draft_buffers_bytes,
     iif(unknown_reason IS NULL, process_bytes, NULL)::BIGINT AS overhead_bytes,
-    iif(unknown_reason IS NULL, target.weights_bytes + draft.weights_bytes + cache_bytes + draft_cache_bytes
+    iif(unknown_reason IS NULL, target.weights_bytes + draft_weights_bytes + cache_bytes + draft_cache_bytes
         + activations_bytes + draft_buffers_bytes + process_bytes, NULL)::BIGINT AS total_bytes,
     iif(unknown_reason IS NULL, greatest(target.error_band, draft.error_band), NULL)::DOUBLE AS error_band,
-    iif(unknown_reason IS NULL, replace(rule.setting, '{draft}', draft.model_id), NULL)::VARCHAR AS engine_setting,
-    iif(unknown_reason IS NULL, rule.holds_for, NULL)::VARCHAR AS holds_for, unknown_reason
+    iif(unknown_reason IS NULL, replace(iif(is_head, rule.head_setting, rule.setting), '{draft}', draft.model_id),
+        NULL)::VARCHAR AS engine_setting,
+    iif(unknown_reason IS NULL, iif(is_head, rule.head_holds_for, rule.holds_for), NULL)::VARCHAR AS holds_for,
+    unknown_reason
 FROM held;
 
 CREATE OR REPLACE MACRO speculative_fits_on(
