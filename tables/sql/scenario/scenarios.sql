@@ -232,12 +232,12 @@ resolved AS (
         coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
         run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band,
-        kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
+        run.inputs_on_host, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
+        run.training_error_band, kernel.block_tensors AS kernel_block_tensors,
+        kernel.unpacked_bytes_each AS kernel_unpacked_bytes, run.unknown_reason AS engine_reason,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
-        run.unknown_reason AS engine_reason,
         -- (an engine of which no version is told is its name alone)
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
             AS holds_for,
