@@ -154,3 +154,38 @@ def test_what_is_not_known_of_cards_together_has_a_reason(book, cards, scenario,
     rows = together(book, cards, "Qwen/Qwen3-8B", **scenario)
     assert len(rows) == len(cards)
     assert all(row["verdict"] is None and why in row["unknown_reason"] for row in rows)
+
+
+@pytest.mark.parametrize("model", ["google/gemma-4-E2B-it", "google/gemma-4-E4B-it", "Qwen/Qwen3-0.6B"])
+def test_llama_cpp_leaves_embeddings_of_single_layers_in_the_computers_memory(book, footprint_of, model):
+    """They are tensors of its input layer (llama-arch.cpp), on the CPU whatever -ngl says: 262,144 × 8,960 of Gemma 4 E2B's 5.1 billion."""
+    whole, elements = book.execute(
+        "SELECT weights_bytes, (SELECT sum(element_count) FROM tensor WHERE model_id = $1 AND role = 'per_layer_embedding') "
+        "FROM weight WHERE model_id = $1 AND dtype_id = 'fp16'",
+        [model],
+    ).fetchall()[0]
+    here, there = (
+        footprint_of(model, dtype_id="fp16", context_tokens=512, engine_id=engine)["weights_bytes"]
+        for engine in ("llama.cpp", "transformers")
+    )
+    assert (there, whole - here) == (whole, 2 * (elements or 0))
+    # all layers on the card, by the table of the split with the CPU: what it holds is told alike
+    split = "SELECT max(gpu_bytes) FROM cpu_split WHERE model_id = $1 AND dtype_id = 'gguf-q4_k_m' AND cpu_expert_layers = 0"
+    row = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192)
+    if most := book.execute(split, [model]).fetchall()[0][0]:
+        assert most == pytest.approx(row["total_bytes"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "program", "setting"),
+    [
+        ("google/gemma-3-27b-it", None, "--parallel 1"),
+        ("Qwen/Qwen3.6-27B", "llama.cpp", "--parallel 1"),
+        ("Qwen/Qwen3-8B", "llama.cpp", None),  # whole contexts share one cache
+        ("google/gemma-3-27b-it", "ollama", None),  # says so itself
+    ],
+)
+def test_llama_server_is_told_its_slots_where_each_takes_memory(book, model, program, setting):
+    """It opens four by itself (n_parallel -1); size_swa is window × slots + micro-batch, and a recurrent state is there for each."""
+    query = "SELECT engine_setting FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', program := $2, context_tokens := 8192)"
+    assert book.execute(query, [model, program]).fetchall() == [(setting,)]

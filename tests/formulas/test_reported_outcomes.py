@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 VLLM = "program := 'vllm', program_version := '{}'"
+LLAMA = "program := 'llama.cpp', dtype_id := '{}'"
 # where it was reported, whether it ran, card, model, and what was asked
 REPORTED = {
     "vllm-project/vllm issue 27508: defaults leave 1.71 GiB for a cache of 4.54": (
@@ -59,6 +60,56 @@ REPORTED = {
     "OpenRLHF issue 698: out of memory in the step, 128 tokens": (
         "did not run", "a100-sxm-80gb", "meta-llama/Meta-Llama-3-8B",
         "program := 'deepspeed', phase_id := 'full-finetune', context_tokens := 128, sequences := 1, checkpointing := 'full'",
+    ),
+    "vllm-project/recipes pull 663: verified at 131,072 tokens with a cache in fp8": (
+        "ran", "rtx-5090", "nvidia/Qwen3.6-27B-NVFP4", VLLM.format("0.24") + ", context_tokens := 131072, kv_dtype_id := 'fp8'",
+    ),
+    "the same: its other model": (
+        "ran", "rtx-5090", "nvidia/Qwen3.6-35B-A3B-NVFP4", VLLM.format("0.24") + ", context_tokens := 131072, kv_dtype_id := 'fp8'",
+    ),
+    "noonghunna/club-3090 issue 1087: 12.2 GiB left for a cache on each of two": (
+        "ran", "rtx-5090", "Qwen/Qwen3.8-27B", VLLM.format("0.27") + ", dtype_id := 'fp8', context_tokens := 131072, gpu_count := 2",
+    ),
+    "noonghunna/club-3090 issue 1380: 215,040 tokens with a cache of 8 bits, 23,264 MiB with MTP": (
+        "ran", "rtx-3090", "Qwen/Qwen3.8-27B", LLAMA.format("gguf-iq4_xs") + ", context_tokens := 215040, kv_dtype_id := 'q8_0'",
+    ),
+    "noonghunna/club-3090 BENCHMARKS.md @4a29ab57: 200,000 tokens with a cache of 4 bits": (
+        "ran", "rtx-3090", "Qwen/Qwen3.6-27B", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 200000, kv_dtype_id := 'q4_0'",
+    ),
+    "AlexsJones/llmfit pull 815: all layers on a card of 4 GB": (
+        "ran", "gtx-1050-ti", "google/gemma-4-E2B-it", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 4096",
+    ),
+    "the same: another": ("ran", "gtx-1050-ti", "Qwen/Qwen3-4B", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 4096"),
+    "AlexsJones/llmfit pull 808: all layers on 20 GB": (
+        "ran", "rx-7900-xt", "Qwen/Qwen3-30B-A3B-Instruct-2507", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 4096",
+    ),
+    "the same: it spilled on 12 GB": (
+        "did not run", "rtx-5070", "Qwen/Qwen3-30B-A3B-Instruct-2507", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 4096",
+    ),
+    "the same: a dense model spilled on 12 GB": (
+        "did not run", "rtx-5070", "google/gemma-2-27b-it", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 4096",
+    ),
+    "lemonade-sdk/llamacpp-rocm issue 79: 18,414 MiB of 15,020": (
+        "did not run", "rx-9060-xt-16gb", "Qwen/Qwen3.5-27B", LLAMA.format("gguf-q4_k_m") + ", context_tokens := 32768",
+    ),
+    "ggml-org/llama.cpp pull 22673: 14,973 MiB left on a Mac of 64 GB": (
+        "ran", "m1-max-64gb", "Qwen/Qwen3.6-35B-A3B", LLAMA.format("gguf-q8_0") + ", context_tokens := 8192",
+    ),
+    "AlexsJones/llmfit pull 871: 39 tokens a second": (
+        "ran", "gtx-1070", "google/gemma-4-E4B-it", "program := 'ollama', program_version := '0.32', dtype_id := 'gguf-q4_0'",
+    ),
+    "0xSero/local-ai-registry pull 43: 64,022 tokens pass": (
+        "ran", "m1-max-32gb", "Qwen/Qwen3.5-9B", "program := 'mlx-lm', dtype_id := 'mlx-4bit', context_tokens := 64022",
+    ),
+    "ml-explore/mlx-lm pull 1569: 3.30 GB of 18": (
+        "ran", "m3-pro-18gb", "Qwen/Qwen3-4B-Instruct-2507", "program := 'mlx-lm', dtype_id := 'mlx-4bit', context_tokens := 2176",
+    ),
+    "unslothai/unsloth issue 2504: out of memory while it loads": (
+        "did not run", "rtx-4090", "Qwen/Qwen3-30B-A3B", "program := 'unsloth', phase_id := 'qlora', context_tokens := 2048",
+    ),
+    "hiyouga/LlamaFactory issue 9572: out of memory on one card": (
+        "did not run", "rtx-4090", "Qwen/Qwen3-30B-A3B-Thinking-2507",
+        "program := 'llama-factory', phase_id := 'lora', context_tokens := 8192, sequences := 1, lora_rank := 256",
     ),
 }  # fmt: skip
 

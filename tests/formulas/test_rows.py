@@ -41,7 +41,14 @@ def test_what_an_engine_sets_aside_is_named_by_constants_that_exist(facts):
         # an engine that runs models says in all points how
         ways = {
             row[name] is None
-            for name in ("reads_prompt", "logits_of", "rotations_in", "copies_tied_head", "error_band_constant")
+            for name in (
+                "reads_prompt",
+                "logits_of",
+                "rotations_in",
+                "copies_tied_head",
+                "inputs_on_host",
+                "error_band_constant",
+            )
         }
         assert len(ways) == 1, row
         # an engine that uses windows says how much it holds of one

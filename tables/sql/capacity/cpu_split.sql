@@ -38,7 +38,7 @@ CREATE OR REPLACE MACRO cache_held(footprint) AS
 -- Weights that the GPU keeps.
 CREATE OR REPLACE MACRO gpu_weights_of(model, weight, held, is_llama_cpp, way) AS CASE
     WHEN is_llama_cpp AND way.on_gpu = 0 THEN 0
-    WHEN is_llama_cpp THEN iif(model.is_head_tied, weight.embedding_bytes, weight.head_bytes)
+    WHEN is_llama_cpp THEN iif(model.is_head_tied, weight.embedding_bytes - weight.input_bytes, weight.head_bytes)
         + weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes
         + coalesce(list_sum(list_slice(held.layer_bytes, model.layer_count - way.on_gpu + 2, model.layer_count)), 0)
         - coalesce(list_sum(list_slice(held.expert_bytes, 1, way.experts_off)), 0)
@@ -68,7 +68,8 @@ CREATE OR REPLACE MACRO shared_bytes(model, weight, footprint, is_llama_cpp, way
     'gpu_bytes':
         (gpu_weights + ceil(gpu_cache) + footprint.activations_bytes + footprint.overhead_bytes + brought)::BIGINT,
     'host_bytes': greatest(0, weight.weights_bytes
-        + iif(is_llama_cpp AND model.is_head_tied AND way.on_gpu > 0, weight.embedding_bytes, 0)
+        + iif(is_llama_cpp AND model.is_head_tied AND way.on_gpu > 0, weight.embedding_bytes - weight.input_bytes,
+            0)
         - gpu_weights + cache_held(footprint) - ceil(gpu_cache))::BIGINT
 };
 
@@ -103,7 +104,8 @@ WITH sized AS MATERIALIZED (
     SELECT
         {'layer_count': shape.layer_count, 'is_head_tied': shape.is_head_tied} AS model,
         {'weights_bytes': weight.weights_bytes, 'layer_bytes': weight.layer_bytes,
-            'embedding_bytes': weight.embedding_bytes, 'head_bytes': weight.head_bytes} AS weight,
+            'embedding_bytes': weight.embedding_bytes, 'head_bytes': weight.head_bytes,
+            'input_bytes': weight.input_bytes} AS weight,
         {'engine_id': footprint.engine_id, 'kv_cache_bytes': footprint.kv_cache_bytes,
             'kv_padding_bytes': footprint.kv_padding_bytes, 'state_bytes': footprint.state_bytes,
             'activations_bytes': footprint.activations_bytes, 'overhead_bytes': footprint.overhead_bytes} AS footprint,

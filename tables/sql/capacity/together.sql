@@ -21,7 +21,7 @@ CREATE OR REPLACE MACRO slots_of_card(card, slot_count, shares) AS
 
 -- Weights and caches of those slots.
 CREATE OR REPLACE MACRO output_bytes(model, weight) AS
-    iif(model.is_head_tied, weight.embedding_bytes, weight.head_bytes)
+    iif(model.is_head_tied, weight.embedding_bytes - weight.input_bytes, weight.head_bytes)
     + weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
 CREATE OR REPLACE MACRO slot_weights(model, weight, held, slots) AS coalesce(list_sum(list_transform(slots,
     lambda slot: iif(slot = model.layer_count, output_bytes(model, weight), held.layer_bytes[slot + 1]))), 0);

@@ -10,7 +10,8 @@ CREATE OR REPLACE TABLE engine_row AS
 SELECT
     engine.*, coalesce(memory.window_use, 'never') AS window_use,
     coalesce(memory.reads_prompt, 'none') AS reads_prompt, memory.logits_of, memory.rotations_in,
-    coalesce(memory.copies_tied_head, false) AS copies_tied_head, band.value AS inference_error_band,
+    coalesce(memory.copies_tied_head, false) AS copies_tied_head,
+    coalesce(memory.inputs_on_host, false) AS inputs_on_host, band.value AS inference_error_band,
     memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
     training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,

@@ -231,9 +231,9 @@ resolved AS (
         coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window, run.logits_of,
         run.extra_window_cells, run.reads_prompt, run.rotations_in, run.copies_tied_head, run.several_gpus_reason,
-        run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
+        run.inputs_on_host, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
         kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
-        coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
+        run.encoder_reason, coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,

@@ -12,12 +12,18 @@ CREATE OR REPLACE MACRO beside_layers_bytes(weight) AS
 CREATE OR REPLACE MACRO replicated_in_layers(weight) AS
     least(greatest(weight.replicated_bytes - beside_layers_bytes(weight), 0), weight.layer_bytes);
 
+-- Embeddings of single layers that an engine leaves in the computer's memory (inputs_on_host of engine_memory).
+CREATE OR REPLACE MACRO left_on_host_bytes(weight, scenario) AS
+    iif(coalesce(scenario.inputs_on_host, false), coalesce(weight.input_bytes, 0), 0);
+
 CREATE OR REPLACE MACRO sharded_weights(weight, scenario) AS CASE
-    WHEN scenario.tensor_parallel * scenario.pipeline_parallel = 1 THEN weight.weights_bytes
+    WHEN scenario.tensor_parallel * scenario.pipeline_parallel = 1
+        THEN weight.weights_bytes - left_on_host_bytes(weight, scenario)
     WHEN scenario.pipeline_parallel = 1 THEN weight.replicated_bytes
         + ceil((weight.weights_bytes - weight.replicated_bytes) / scenario.tensor_parallel)
     WHEN scenario.tensor_parallel = 1
-        THEN ceil(weight.layer_bytes * scenario.stage_share) + greatest(weight.embedding_bytes, weight.head_bytes,
+        THEN ceil(weight.layer_bytes * scenario.stage_share)
+            + greatest(weight.embedding_bytes - left_on_host_bytes(weight, scenario), weight.head_bytes,
             beside_layers_bytes(weight))
     ELSE ceil((replicated_in_layers(weight) + (weight.layer_bytes - replicated_in_layers(weight))
         / scenario.tensor_parallel) * scenario.stage_share)

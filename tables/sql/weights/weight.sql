@@ -12,6 +12,9 @@
 -- A quantised format that the checkpoint itself is published in is loaded as it is: `fp8` of an FP8 repository is
 -- `stored`. Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and
 --   the vision and audio parts in F16 (they live in a file of their own).
+-- input_bytes: tables of each layer of which a step reads single rows; llama.cpp leaves them in the computer's memory
+--   whatever goes to the card (llama-cpp-offload: tensors of its input layer). It leaves the embeddings there too where
+--   the output is a matrix of its own: 1 to 2 % of a file, which a footprint counts none the less.
 -- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
 --   makes while loading.
 
@@ -25,6 +28,7 @@ WITH sums AS (
             AS replicated_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
+        coalesce(sum(bytes) FILTER (role = 'per_layer_embedding'), 0)::BIGINT AS input_bytes,
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
             AS layer_bytes,
         coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
