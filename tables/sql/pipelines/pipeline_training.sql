@@ -84,9 +84,9 @@ CREATE OR REPLACE MACRO encoder_reason(part) AS part.pipeline_part || ': ' || co
     iif(part.stage IS NULL OR part.stage = 'decode' AND part.encoded_16 IS NULL,
         'what ' || coalesce(part.class_name, 'this part') || ' holds while it encodes is not established yet', NULL));
 CREATE OR REPLACE MACRO encoder_weights(part, rule) AS
-    part.parameter_count * iif(part.stage = 'decode', rule.autoencoder_bytes, 2);
+    part.parameter_count * iif(part.stage = 'decode', rule.autoencoder_bytes_each, 2);
 CREATE OR REPLACE MACRO encoder_activations(part, asked) AS iif(part.stage = 'decode',
-    encoding_bytes(part, asked, asked.rule.autoencoder_bytes),
+    encoding_bytes(part, asked, asked.rule.autoencoder_bytes_each),
     stage_activations(part, asked, 2, 0, part.text_tokens, 1));
 
 CREATE OR REPLACE MACRO pipeline_training_of(

@@ -62,21 +62,21 @@ CREATE OR REPLACE MACRO trained_tokens(part, rule, asked) AS
 -- (adapters in fp32 over a base in fp16 read copies of their own)
 CREATE OR REPLACE MACRO kept_elements(part, rule, blocks, asked, pairs, singles) AS
     trained_tokens(part, rule, asked) * part.hidden_size
-        * (rule.pair_kept_bytes * pairs + rule.single_kept_bytes * singles
-            + iif(asked.dtype_id = 'fp16' AND NOT rule.is_packed, rule.half_kept_bytes, 0) * (pairs + singles));
+        * (rule.pair_kept_bytes_each * pairs + rule.single_kept_bytes_each * singles
+            + iif(asked.dtype_id = 'fp16' AND NOT rule.is_packed, rule.half_kept_bytes_each, 0) * (pairs + singles));
 CREATE OR REPLACE MACRO working_elements(part, rule, asked, bytes_each) AS part.hidden_size
-    * (stage_tokens(part, asked) * bytes_each + asked.text_tokens * rule.text_bytes);
+    * (stage_tokens(part, asked) * bytes_each + asked.text_tokens * rule.text_bytes_each);
 CREATE OR REPLACE MACRO step_activations(part, rule, blocks, asked) AS asked.images * (greatest(
         iif(blocks.single_layers > 0,
             kept_elements(part, rule, blocks, asked, blocks.pair_layers, blocks.single_layers)
-                + working_elements(part, rule, asked, rule.last_bytes), 0),
+                + working_elements(part, rule, asked, rule.last_bytes_each), 0),
         iif(blocks.pair_layers > 0, kept_elements(part, rule, blocks, asked, blocks.pair_layers, 0)
-            + working_elements(part, rule, asked, rule.pair_last_bytes), 0))
+            + working_elements(part, rule, asked, rule.pair_last_bytes_each), 0))
     + iif(rule.checkpointing = 'none',
         2 * asked.lora_rank * blocks.adapted_matrices * trained_tokens(part, rule, asked), 0));
 -- gradients are whole when the first block's are made, beside what one block works in
 CREATE OR REPLACE MACRO step_working(part, rule, blocks, asked) AS asked.images
-    * working_elements(part, rule, asked, iif(blocks.pair_layers > 0, rule.pair_last_bytes, rule.last_bytes));
+    * working_elements(part, rule, asked, iif(blocks.pair_layers > 0, rule.pair_last_bytes_each, rule.last_bytes_each));
 
 CREATE OR REPLACE MACRO adapter_bytes_of(asked) AS iif(asked.dtype_id = 'fp16' OR asked.denoiser_dtype_id IS NOT NULL,
     4, 2);
