@@ -65,7 +65,7 @@ class Settings:
         raise SettingsError(f"tables/hub/limit.csv has no row for token {kind}")
 
     def included(self) -> list[str]:
-        found = [row["model_id"] for row in self._rows("include.csv", "model_id", "kind", "reason")]
+        found = [row["model_id"] for row in self._rows("include.csv", "model_id", "kind", "reason", "named_in")]
         for model_id in found:
             if not is_model_id(model_id):
                 raise SettingsError(f"tables/hub/include.csv: {model_id[:80]!r} is not organisation/name")

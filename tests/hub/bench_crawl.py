@@ -41,7 +41,7 @@ def _crawl(url: str, top: Path, count: int) -> tuple[float, int]:
 
     for name, lines in {
         "crawl": "pipeline_tag,share\ntext-generation,1\n",
-        "include": "model_id,kind,reason\n",
+        "include": "model_id,kind,reason,named_in\n",
         "exclude": "pattern,reason\n",
     }.items():
         (top / f"{name}.csv").write_text(lines)

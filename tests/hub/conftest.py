@@ -29,7 +29,7 @@ class Case:
         self.folder, self.work = folder / "hub", folder / "work"
         self.folder.mkdir()
         self.list("crawl", "pipeline_tag,share", "text-generation,1")
-        self.list("include", "model_id,kind,reason")
+        self.list("include", "model_id,kind,reason,named_in")
         self.list("exclude", "pattern,reason")
         self.list("limit", "token,api_requests,file_requests,window_seconds", "none,500,3000,300", "free,1000,5000,300")
 

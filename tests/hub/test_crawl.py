@@ -161,7 +161,12 @@ def test_a_model_that_vanishes_between_list_and_config_is_removed_or_rejected(ca
 
 
 def test_include_exclude_and_base_models(case):
-    case.list("include", "model_id,kind,reason", "wanted/one,test,for a test", "wanted/none,test,for a test")
+    case.list(
+        "include",
+        "model_id,kind,reason,named_in",
+        "wanted/one,test,for a test,nowhere",
+        "wanted/none,test,for a test,nowhere",
+    )
     case.list("exclude", "pattern,reason", "tiny/*,random weights")
     case.add("org/a", "org/b", "tiny/x", tags=["base_model:quantized:base/model", "base_model:base/model"])
     case.add("base/model", "wanted/one", pipeline_tag="translation")
@@ -182,7 +187,12 @@ def test_include_exclude_and_base_models(case):
 def test_what_matters_is_asked_for_until_a_crawl_has_read_it_though_others_know_of_it(case):
     rows = [{"model_id": f"old/{name}", "sources": ["s"]} for name in ("listed", "other")]
     case.bundle(*rows, popularity=f"old/listed,1,1,{TODAY}\nold/other,1,1,{TODAY}\n")
-    case.list("include", "model_id,kind,reason", "old/listed,speech,for a test", "gone/one,speech,for a test")
+    case.list(
+        "include",
+        "model_id,kind,reason,named_in",
+        "old/listed,speech,for a test,nowhere",
+        "gone/one,speech,for a test,nowhere",
+    )
     case.add("org/x")
     case.add("old/listed", "old/other", pipeline_tag="translation")
     case.hub.refused["gone/one"] = (404, "RepoNotFound")

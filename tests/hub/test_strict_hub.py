@@ -40,7 +40,7 @@ def test_lists_are_asked_for_fields_that_the_hub_gives_in_lists(case):
 
 
 def test_the_size_of_a_repository_comes_from_where_the_hub_tells_it(case):
-    case.list("include", "model_id,kind,reason", "wanted/one,test,for a test")
+    case.list("include", "model_id,kind,reason,named_in", "wanted/one,test,for a test,nowhere")
     case.add("org/a")
     case.add("wanted/one", pipeline_tag="translation")
     case.crawl()

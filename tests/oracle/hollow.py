@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 SMALL = 1 << 16  # elements that are worth computing
 COMPARISONS = ("aten::eq", "aten::ne", "aten::gt", "aten::lt")  # a model chooses by them
+TURNED = ("aten::transpose_", "aten::t_", "aten::squeeze_", "aten::unsqueeze_", "aten::as_strided_")  # views, in place
 _ROUNDING = 512
 
 
@@ -66,7 +67,8 @@ class Hollow(TorchDispatchMode):
         large = any(t.numel() > SMALL for t in tensors)
         floating = any(t.is_floating_point() or t.is_complex() for t in tensors)
         aliases = any(r.alias_info is not None for r in func._schema.returns)
-        if (aliases and not func._schema.is_mutable) or func is aten._unsafe_view.default:
+        is_view = (aliases and not func._schema.is_mutable) or func._schema.name in TURNED
+        if is_view or func is aten._unsafe_view.default:
             return func(
                 *args, **kwargs
             )  # a view costs nothing, also that of a product, which its schema does not call one

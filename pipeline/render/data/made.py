@@ -37,7 +37,6 @@ PLACEMENTS = {
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 PACKED = "+"  # after that: the same with the denoiser in the format that follows
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
-SPEAKS = "speak"  # the wish that a codec answers (`speech_of`)
 SHORT = 512  # tokens of text where nothing but the text is known
 
 Rows = dict[str, dict]  # by column: weights_bytes, total_bytes, error_band, unknown_reason and, where told, least_bytes
@@ -242,8 +241,7 @@ class MadeFiles:
                         row["unknown_reason"] = self._own(name) or row["unknown_reason"]
                         row["least_bytes"] = plain[dtype]["total_bytes"] or self._weights(name, dtype)
             found[name] = told[name]
-        if wish.name == SPEAKS:
-            _spoken(connection, found, wish)
+        _spoken(connection, found, wish)
         return found
 
     def _own(self, name: str) -> str:
@@ -257,17 +255,23 @@ class MadeFiles:
 
 
 def _spoken(connection, found: dict[str, dict[int, Rows]], wish: Made) -> None:
-    """What a language model and its codec hold, in the place of what is known of the model alone."""
+    """What a language model and its codec hold, or a class that was run whole, in the place of what is known of the model alone."""
     if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'speech_of' LIMIT 1").fetchall():
         return
     query = """
+        WITH whole AS (SELECT DISTINCT sound_type AS model_type, parameter_count, true AS is_whole FROM sound_class),
+        writer AS (
+            SELECT model.model_id, coalesce(whole.is_whole, false) AS is_whole
+            FROM model LEFT JOIN whole USING (model_type, parameter_count)
+            WHERE list_contains($1::VARCHAR[], model.model_id)
+                AND (whole.is_whole OR model.model_type IN (SELECT writer_type FROM speech_model))
+        )
         SELECT asked.model_id, asked.seconds, asked.dtype_id, told.weights_bytes, told.total_bytes, told.error_band,
             told.unknown_reason, told.kv_cache_bytes
-        FROM (SELECT unnest($1::VARCHAR[]) AS model_id) AS writer, (SELECT unnest($2::INTEGER[]) AS seconds) AS size,
-            (SELECT unnest($3::VARCHAR[]) AS dtype_id) AS format,
+        FROM writer, (SELECT unnest($2::INTEGER[]) AS seconds) AS size, (SELECT unnest($3::VARCHAR[]) AS dtype_id) AS format,
             LATERAL (SELECT writer.model_id, size.seconds, format.dtype_id) AS asked,
             speech_of(asked.model_id, seconds := asked.seconds, dtype_id := asked.dtype_id) AS told
-        WHERE told.codec_id IS NOT NULL
+        WHERE told.codec_id IS NOT NULL OR writer.is_whole
     """
     keys = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
     rows = connection.execute(query, [list(found), list(wish.sizes), list(wish.columns)]).fetchall()

@@ -1,0 +1,63 @@
+"""Classes of sound that were run whole, against tests/oracle/sound_classes.csv, and what is not known of them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+ROWS = list(
+    csv.DictReader(
+        (Path(__file__).parents[1] / "oracle" / "sound_classes.csv").read_text(encoding="utf-8").splitlines()
+    )
+)
+HEARS, SPEAKS = "nvidia/parakeet-tdt-0.6b-v3", "hexgrad/Kokoro-82M"
+
+
+def told(book, model, seconds, dtype, columns):
+    query = f"SELECT {columns} FROM speech_of($1, seconds := $2, dtype_id := $3)"
+    (row,) = book.execute(query, [model, seconds, dtype]).fetchall()
+    return row
+
+
+def test_classes_hold_what_was_counted(book):
+    query = """SELECT sound_class_bytes(class, $4) FROM sound_class AS class
+        WHERE sound_type = $1 AND parameter_count = $2 AND element_bytes = $3"""
+    assert len(ROWS) > 10
+    for row in ROWS:
+        key = [row["model_type"], int(row["parameter_count"]), int(row["element_bytes"]), float(row["seconds"])]
+        ((found,),) = book.execute(query, key).fetchall()
+        assert 0.999 * int(row["peak_bytes"]) <= found <= 1.005 * int(row["peak_bytes"]) + 1_000_000, row
+
+
+def test_every_class_was_counted_and_is_a_model_of_the_snapshot(book):
+    counted = {(row["model_type"], int(row["parameter_count"]), int(row["element_bytes"])) for row in ROWS}
+    listed = book.execute("SELECT sound_type, parameter_count, element_bytes FROM sound_class").fetchall()
+    assert counted == set(listed)
+    query = "SELECT count(*) FROM model WHERE model_type = $1 AND parameter_count = $2"
+    assert all(book.execute(query, list(row[:2])).fetchall()[0][0] for row in listed)
+
+
+def test_sound_is_asked_by_seconds(book):
+    columns = "weights_bytes, activations_bytes, total_bytes, context_tokens, codec_bytes, unknown_reason"
+    minute, ten = told(book, HEARS, 60, "bf16", columns), told(book, HEARS, 600, "bf16", columns)
+    assert minute[0] == ten[0] == 2 * 627_008_134 and minute[3:] == (None, None, None)
+    # (what its attention holds grows with the square)
+    assert ten[1] > 15 * minute[1] and minute[2] < 2.2e9 < ten[2] < 8e9
+    half, hour = told(book, SPEAKS, 30, "fp32", columns), told(book, SPEAKS, 3600, "fp32", columns)
+    assert half[0] == 4 * 81_810_022 and half[2] < 2e9
+    assert hour == told(book, SPEAKS, 640, "fp32", columns) and hour[2] > half[2]
+
+
+def test_what_was_not_counted_has_a_reason(book):
+    for model, seconds, dtype, reason in (
+        (SPEAKS, 30, "fp16", "counted in 32 bits"),
+        (HEARS, 30, "int8", "counted in 16 or 32 bits"),
+        (HEARS, 30, "nothing", "counted in 16 or 32 bits"),
+        (HEARS, 1201, "bf16", "up to 1200 seconds"),
+        (HEARS, -1, "bf16", "start above 0"),
+        ("coqui/XTTS-v2", 30, "fp32", "not known (table speech_model)"),
+    ):
+        total, weights, said = told(book, model, seconds, dtype, "total_bytes, weights_bytes, unknown_reason")
+        assert (total, weights) == (None, None) and reason in said
+    query = "SELECT verdict FROM speech_fits_on('rtx-3060-12gb', $1, seconds := $2, dtype_id := 'bf16')"
+    assert [book.execute(query, [HEARS, n]).fetchall() for n in (60, 1200)] == [[("fits",)], [("no",)]]
