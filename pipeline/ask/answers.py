@@ -173,6 +173,9 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         rows: list[Row] = []
     elif card.free_bytes is not None:
         reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
+    elif use.is_training:
+        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id}, use)
+        reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), LORA_ALONE)
     else:
         asked = {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {})
         size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
@@ -184,11 +187,10 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         "card": card_told(card, 1),
         "use": use_told(use, []),
         "verdict": verdict,
-        "best": next((row for row in rows if row["verdict"] == verdict), None) if verdict else None,
+        # (of what does not fit the least is told)
+        "best": _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict),
         "placements": rows,
-        "made": f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
-        if rows and is_video
-        else None,
+        "made": _made(rows, use, is_video),
         "formats": [],
         "helps": [],
         "commands": [],
@@ -216,6 +218,44 @@ def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[
         packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
     at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
     return [*rows[:at], *packed, *rows[at:]]
+
+
+def _first(rows: list[Row], verdict: str | None) -> Row | None:
+    return next((row for row in rows if row["verdict"] == verdict), None) if verdict else None
+
+
+def _bytes(row: Row) -> int:
+    return row["total_bytes"] or 0
+
+
+LORA_ALONE = "of pipelines the training of LoRA adapters alone is counted (--phase lora or qlora)"
+
+
+def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
+    """LoRA of the denoiser over a base in 16 bits and in 4, the text and the latents made before or not."""
+    if use.phase_id not in ("lora", "qlora"):
+        return []
+    base = {"lora": ("bf16", "nf4"), "qlora": ("nf4",)}[use.phase_id] if use.dtype_id is None else (use.dtype_id,)
+    asked = asked | {"rank": use.lora_rank, "images": use.sequences}
+    rows = []
+    for dtype in base:
+        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
+        told = almanac.rows(
+            f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, images := $images, {name} := $dtype, "
+            "checkpointing := 'full')",
+            asked | {"dtype": dtype},
+        )
+        rows += [row | {name: dtype} for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
+    return rows
+
+
+def _made(rows: list[Row], use: Use, is_video: bool) -> str | None:
+    """What the rows are told of, where that is no single picture."""
+    if not rows or not (is_video or use.is_training):
+        return None
+    if use.is_training:
+        return "pictures of 1024 × 1024 pixels, all layers recomputed"
+    return f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
 
 
 def _makes_videos(almanac: Almanac, model: Model) -> bool:

@@ -36,6 +36,7 @@ _PLACEMENTS = {
     "model": "one part at a time",
     "group": "one module and the next one",
     "sequential": "one module at a time",
+    "cached": "the denoiser alone, latents and text made before",
 }
 
 
@@ -194,7 +195,10 @@ def _sentence(answer: dict[str, Any]) -> str:
         told = placed(best)
         told += f", for {answer['made']}" if answer.get("made") else ""
         how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
-        return f"{how}: {answer['model']} {'does not run' if verdict == 'no' else 'runs'} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
+        does = ("does not run", "runs")
+        if use["phase_id"] != "inference":
+            does = tuple(f"{can} {PHASES[use['phase_id']]}" for can in ("cannot", "can"))
+        return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
     if verdict is None:
         return f"Not known: {answer['reason'] or 'no figure of this model'}."
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"

@@ -366,6 +366,7 @@ function addressOf(s, withOther = true) {
 // A pipeline of several models is asked by the size of a picture; each of its parts by the rule of its class, as pipeline_of has it.
 const PLACED = [["resident", "All parts on the card"], ["model", "One part at a time"], ["group", "One module and the next one"], ["sequential", "One module at a time"]];
 function sayPipeline(out) {
+  if (out.s.pipeline_task === "lora") return sayTraining(out);
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), { parts, isVideo } = of;
   const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of)), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
   const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null };
@@ -380,6 +381,36 @@ function sayPipeline(out) {
   const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
   const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows.at(-1))}.`;
   say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : isVideo ? "One frame" : "One picture"} of ${size}.${isVideo && wanted.frames === 1 ? " Say above how many frames the video has." : ""}`);
+  drawPlaced(out.s, rows, gpu, bytes, no);
+}
+// LoRA adapters of its denoiser, as pipeline_training_of has it: the row of denoiser_training that was asked for, the other parts beside it or not.
+const TRAINED = [["resident", "All parts on the card"], ["cached", "The denoiser alone, latents and text made before"]];
+function sayTraining(out) {
+  const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key));
+  if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
+  const given = (key) => +(s[key] !== "" ? s[key] : assumed(s, key, of)), dtype_id = s.pipeline_dtype || "bf16";
+  const wanted = { dtype_id, width: given("width"), height: given("height"), images: given("pictures"), lora_rank: given("adapter_rank"), checkpointing: s.is_recomputed === "false" ? "none" : "full", denoiser_dtype_id: s.denoiser_dtype_id || null };
+  Object.assign(out, { isTraining: true, wanted: { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) } });
+  const part = of.parts.find((each) => each.pipeline_part === "denoiser"), others = of.parts.filter((each) => each !== part), m = r.macros;
+  if (!part) return say(out, "Unknown: what it is made of is not published.");
+  const { blocks = {}, rules = [] } = part.trained ?? {}, rule = rules.find((each) => m.is_asked_rule(each, wanted)) ?? {}, optimizer = shared.optimizer.find((row) => row.optimizer_id === "adamw-foreach");
+  const asked = { ...wanted, rule, frames: 1, is_tiled: false, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
+  const reason = m.trained_reason(...of_step), size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
+  if (reason != null) return say(out, `Unknown at ${size}: ${plain(reason)}.`);
+  const step = m.trained_step(...of_step), missing = others.map((each) => m.encoder_reason(each)).filter((why) => why != null);
+  const rows = TRAINED.slice(missing.length ? 1 : 0).map(([id, name]) => {
+    const beside = id === "resident" ? others : [], weights = beside.reduce((sum, each) => sum + Number(m.encoder_weights(each, rule)), Number(step.weights_bytes));
+    const whole = m.training_sum(weights, step, Math.max(0, ...beside.map((each) => Number(m.encoder_activations(each, asked)))), shared.constants[0]);
+    return { name, gpu_count: 1, ...whole, total_bytes: m.training_total(whole) };
+  });
+  const gpu = cardOf(s), bytes = bytesOf(s), no = gpu && r.refusal(world, { engine_id: "transformers", dtype_id, phase_id: "lora", attention: "flash" }, "", gpu);
+  const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes)), least = rows.at(-1);
+  const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase()}: ${told(best)}.` : bytes == null ? `${told(least)} with ${least.name.toLowerCase()}.` : `Does not fit on ${named(s)}, ${gives(s)}: even with ${least.name.toLowerCase()} it takes ${told(least)}.`;
+  say(out, `${lead} LoRA of rank ${wanted.lora_rank}, ${wanted.images} picture${wanted.images > 1 ? "s" : ""} of ${size} at a time, as diffusers’ example scripts do it.${missing.length ? ` All parts on the card: ${missing.map((why) => plain(why)).join("; ")}.` : ""}`);
+  drawPlaced(s, rows, gpu, bytes, no);
+}
+function drawPlaced(s, rows, gpu, bytes, no) {
   answer.classList.remove("unknown");
   shown.querySelector(".scroll").hidden = false;
   const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);
@@ -505,13 +536,13 @@ function bar(id, share) {
 }
 const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
 // The same question for the published file: what limits_on answers to the token, and the footprint of what was found.
-function sql({ s, of, cards, wanted: { model_id, ...rest }, found, row }) {
+function sql({ s, of, cards, isTraining, wanted: { model_id, ...rest }, found, row }) {
   const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
   if (cards) {
     const { dtype_id, context_tokens, sequences, kv_dtype_id } = row;
     return `FROM fits_together([${cards.map(({ g }) => text(g.id)).join(", ")}], ${[text(model_id), ...list({ dtype_id, context_tokens, sequences, ...(s.kv_dtype_id && { kv_dtype_id }) })].join(", ")});`;
   }
-  if (of.isPipeline) return `FROM pipeline_of(${[text(model_id), ...list(rest)].join(", ")});`;
+  if (of.isPipeline) return `FROM ${isTraining ? "pipeline_training_of" : "pipeline_of"}(${[text(model_id), ...list(rest)].join(", ")});`;
   const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "" && s.system === "linux";
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
   const whole = `FROM footprint_of(${[text(model_id), ...list({ ...rest, ...at })].join(", ")});`;

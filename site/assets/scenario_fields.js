@@ -4,6 +4,7 @@ const trains = (s) => s.phase_id !== "inference";
 const serves = (s) => !trains(s);
 const works = (s) => trains(s) && Boolean(s.data_mb || s.data_millions);
 const adapts = (s) => ["lora", "qlora"].includes(s.phase_id);
+const makes = (s) => s.pipeline_task !== "lora"; // of pipelines
 const shares = (s) => +s.gpu_count > 1;
 // a model of text alone is asked about neither images nor sound, one that only hears about no tokens
 const sees = (s) => s.sees !== false;
@@ -59,12 +60,15 @@ export const GROUPS = [
     price: { label: "An hour of a card costs", step: "any", least: 0, when: works, work: true },
   }],
   ["Picture or film", {
+    pipeline_task: { label: "What for", choices: () => [["pictures", "to make pictures or films"], ["lora", "to train LoRA adapters"]], start: "pictures", pipeline: true },
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
     width: { label: "Width, pixels", pipeline: true },
     height: { label: "Height, pixels", pipeline: true },
-    frames: { label: "Frames", pipeline: true },
+    frames: { label: "Frames", when: makes, pipeline: true },
     pictures: { label: "Pictures at once", start: "1", pipeline: true },
-    is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", pipeline: true },
+    is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", when: makes, pipeline: true },
+    adapter_rank: { label: "LoRA rank", start: "16", when: (s) => !makes(s), pipeline: true },
+    is_recomputed: { label: "All layers recomputed", choices: YES, start: "true", when: (s) => !makes(s), pipeline: true },
     denoiser_dtype_id: { label: "Denoiser packed in", choices: denoisers, pipeline: true },
   }],
   ["Several GPUs", {

@@ -171,6 +171,17 @@ def test_a_diffusion_pipeline_is_told_by_where_its_parts_lie(ask_json, ask):
     assert ask("fits", PIPELINE, "--free", "10GiB")[0] == 3
 
 
+def test_lora_of_a_pipeline_is_told_where_its_step_was_counted(ask_json, ask):
+    """Any other training of it has a reason, never the answer of making pictures."""
+    card = ("--gpu", "rtx-3060-12gb")
+    told = ask_json("fits", PIPELINE, *card, "--phase", "lora")
+    assert told["verdict"] == "fits" and {row["placement"] for row in told["placements"]} == {"resident", "cached"}
+    assert "can be fine-tuned by LoRA" in ask("fits", PIPELINE, *card, "--phase", "lora")[1]
+    packed = ask_json("fits", PIPELINE, *card, "--phase", "qlora")
+    assert packed["verdict"] is None and "not counted over a base in nf4" in packed["reason"]
+    assert "LoRA adapters alone" in ask_json("fits", PIPELINE, *card, "--phase", "full-finetune")["reason"]
+
+
 def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     told = ask_json("what", "--gpu", "rtx-3060-12gb")
     names = [row["model"] for row in told["models"]]

@@ -315,6 +315,13 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     page = open_page(f"calculator/?model={MODELS[3]}")
     answer = page.locator("#calc .answer").inner_text()
     assert answer.startswith("Unknown at 1,024 × 1,024 pixels: ") and "tokens" not in answer
+    # every way to place the parts has its verdict beside it
+    page = open_page(f"calculator/?model={MODELS[4]}&gpu=rtx-3060-12gb&width=1024&height=1024")
+    expect(page.locator("#calculated thead")).to_contain_text("Verdict")
+    with released(folder) as connection:
+        query = "SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1)"
+        wanted = [verdict for (verdict,) in connection.execute(query, [MODELS[4]]).fetchall()]
+    assert page.locator("#calculated tbody tr td:last-child").all_inner_texts() == wanted and len(set(wanted)) > 1
     # one of video opens with what its page speaks of
     page = open_page(f"calculator/?model={MODELS[5]}&gpu=rtx-4090&is_tiled=true&denoiser_dtype_id=nf4")
     assert page.locator("input[name=frames]").input_value() == "81"
@@ -328,6 +335,35 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     assert cells == [words.gib(total) for total in wanted] and len(cells) == 4
     for path in (f"models/{MODELS[3]}/", f"models/{MODELS[4]}/", f"models/{MODELS[5]}/", ""):
         assert "ends at 0 tokens" not in open_page(path).locator("body").inner_text()
+
+
+def test_lora_of_a_pipeline_is_asked_as_its_macro_answers(open_page, folder):
+    page = open_page(f"calculator/?model={MODELS[4]}&gpu=rtx-3060-12gb")
+    assert not page.get_by_label("All layers recomputed").is_visible()
+    page.locator("select[name=pipeline_task]").select_option("lora")
+    page.locator("input[name=adapter_rank]").fill("64")
+    page.wait_for_url("**adapter_rank=64**")
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("LoRA of rank 64")
+    assert not page.get_by_label("Decoded in tiles").is_visible()
+    for recomputed in ("true", "false"):
+        page.locator("select[name=is_recomputed]").select_option(recomputed)
+        expect(page.locator("#calculated code")).to_contain_text("full" if recomputed == "true" else "none")
+        query = page.locator("#calculated code").inner_text()
+        with released(folder) as connection:
+            told = connection.execute(query.replace("FROM", "SELECT total_bytes, weights_bytes FROM")).fetchall()
+            judged = query.replace("pipeline_training_of(", "pipeline_training_fits_on('rtx-3060-12gb', ")
+            verdicts = [row[0] for row in connection.execute(judged.replace("FROM", "SELECT verdict FROM")).fetchall()]
+        for column, wanted in ((4, [words.gib(total) for total, _ in told]), (5, verdicts)):
+            assert page.locator(f"#calculated tbody tr td:nth-child({column})").all_inner_texts() == wanted
+    page.locator("select[name=denoiser_dtype_id]").select_option("nf4")
+    expect(answer).to_contain_text("over a base in nf4 is not known yet")
+    # the page of the model says it of rank 16
+    with released(folder) as connection:
+        query = "SELECT total_bytes FROM pipeline_training_of($1, checkpointing := 'full') ORDER BY 1"
+        wanted = [words.gib(total) for (total,) in connection.execute(query, [MODELS[4]]).fetchall()]
+    rows = open_page(f"models/{MODELS[4]}/").locator("[aria-label='Training LoRA adapters'] tbody tr")
+    assert rows.locator("td:nth-child(3)").all_inner_texts() == wanted and len(wanted) == 2
 
 
 def test_the_matrix_has_the_verdict_of_the_first_way_that_fits(open_page, folder):
@@ -344,6 +380,7 @@ def test_the_matrix_has_the_verdict_of_the_first_way_that_fits(open_page, folder
     # a format that says nothing of pipelines
     page = open_page(f"matrix/?gpu={CARD}&cards=mine&dtype=gguf-q4_k_m")
     assert "unknown" in page.locator("#matrix tbody tr", has_text="stable-diffusion-xl").inner_text()
+    expect(page.locator("#note")).to_contain_text("makers of pictures and videos are to")
 
 
 def test_a_pipeline_takes_the_card_that_is_chosen(open_page):

@@ -54,6 +54,7 @@ SAID = {
     "model/towers.sql": ({64}, GRID),
     "overhead/overhead.sql": ({1048576}, UNITS),
     "pipelines/pipeline_fits_on.sql": ({1024}, DEFAULTS),
+    "pipelines/pipeline_training.sql": ({1024}, DEFAULTS),
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
     "scenario/programs.sql": ({1000000.0}, "places of a version"),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),

@@ -38,10 +38,13 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
     ones = lambda *shape: torch.ones(*shape, dtype=dtype)  # noqa: E731
     time, kind = torch.ones(batch), row["class"]
     if kind == "UNet2DConditionModel":
-        more = {"added_cond_kwargs": {"text_embeds": ones(batch, 1280), "time_ids": ones(batch, 6)}}
+        more = {}
+        if config.addition_embed_type:  # (sizes and crops of the picture; of the refiner one number less)
+            sizes = (config.projection_class_embeddings_input_dim - 1280) // config.addition_time_embed_dim
+            more = {"added_cond_kwargs": {"text_embeds": ones(batch, 1280), "time_ids": ones(batch, sizes)}}
         given = {"sample": ones(batch, config.in_channels, high, wide), "timestep": time}
         text = ones(batch, tokens, config.cross_attention_dim)
-        return given | {"encoder_hidden_states": text} | (more if config.addition_embed_type else {})
+        return given | {"encoder_hidden_states": text} | more
     if kind in ("FluxTransformer2DModel", "Flux2Transformer2DModel", "QwenImageTransformer2DModel"):
         axes = 4 if kind == "Flux2Transformer2DModel" else 3
         given = {

@@ -114,6 +114,8 @@ SQL, RULES = (
             "ask/speculative_of.sql",
             "plans/drafts.sql",
             "pipelines/pipelines.sql",
+            "pipelines/training.sql",
+            "pipelines/pipeline_training.sql",
             "capacity/verdict.sql",
             "capacity/cpu_split.sql",
             "capacity/together.sql",
@@ -122,7 +124,7 @@ SQL, RULES = (
 )
 # what the real formulas work out as tables, from more than there is here
 WORKED_OUT = re.compile(
-    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_rate|training_share|serving_run|engine_speed|cpu_split|draft_engines)\b"
+    r"CREATE OR REPLACE (TABLE|VIEW) (training_run|training_rate|training_share|serving_run|engine_speed|cpu_split|draft_engines|denoiser_adapted)\b"
 )
 
 
@@ -165,6 +167,8 @@ create or replace table shape as select model_id, parameter_count, max_context_t
 create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes,
     (token_elements * bits_per_weight / 8)::bigint as read_bytes from shape, dtype;
 create or replace table denoiser_weight (model_id varchar, dtype_id varchar, weights_bytes bigint, working_bytes bigint, first_bytes bigint, token_bytes bigint);
+create or replace table denoiser_adapted (model_id varchar, adapter_elements bigint, adapted_matrices double, pair_layers bigint, single_layers double,
+    plan varchar, has_other_blocks boolean);
 create or replace table layer_weight (model_id varchar, dtype_id varchar, layer_bytes bigint[], expert_bytes bigint[], matrix_bytes bigint);
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
 create or replace table model_name as select lower(model_id) as name, model_id from model;

@@ -286,14 +286,25 @@ def _model() -> dict:
         },
         ["total_bytes", "error_band", "unknown_reason"],
     )
+    trained = _object(
+        {
+            "base": _WORD,
+            "placement": _WORD,
+            "total_bytes": _COUNT,
+            "error_band": {"type": "number", "minimum": 0},
+        }
+    )
     pipeline = _object(
         {
             "dtype_id": _WORD,
             "width_pixels": _COUNT,
             "height_pixels": _COUNT,
+            "frame_count": _COUNT,
             "parts": _list(stage),
             "placements": _list(placement),
-        }
+            "training": _list(trained),
+        },
+        ["training"],
     )
     return _object(
         {

@@ -28,6 +28,16 @@ SCALARS = (
     "prefill_most",
     "stage_of",
     "pipeline_whole",
+    # LoRA of a pipeline's denoiser
+    "is_asked_rule",
+    "packed_as",
+    "trained_step",
+    "trained_reason",
+    "training_sum",
+    "training_total",
+    "encoder_weights",
+    "encoder_activations",
+    "encoder_reason",
     "layer_caches",
     "cpu_splits",
     "most_layers",
@@ -83,6 +93,7 @@ SCALARS = (
 ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "pipeline_part"  # what the formulas of pipelines read of each
+TRAINED = "pipeline_trained"  # and of a denoiser that is trained
 
 
 def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
@@ -165,6 +176,9 @@ class Calculator:
                 self.tables = mirror.tables | {"constants", LAYERS, *_there(connection, ASKED_BESIDE)}
                 for row in _rows(connection, PARTS):
                     self.pipelines.setdefault(row.pop(KEY), []).append(row)
+                for row in _rows(connection, TRAINED):
+                    part = next(part for part in self.pipelines[row[KEY]] if part["pipeline_part"] == "denoiser")
+                    part["trained"] = {"blocks": row["blocks"], "rules": row["rules"]}
                 self.shared = (
                     shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
                 )

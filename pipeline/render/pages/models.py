@@ -184,7 +184,7 @@ class ModelPages:
             has_parts=bool(self.held["tensors"].get(model["model_id"]) or self.held["layers"].get(model["model_id"])),
             whole=self._of_pipeline(number),
             files=self._files(model["model_id"]),
-            pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]))),
+            pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]), self._cards)),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
             if pipeline

@@ -26,6 +26,12 @@ PLACED = {
     "group-tiled": "one module and the next one on its way, decoded in tiles",
     "sequential-tiled": "one module at a time, decoded in tiles",
 }
+# What pages say of training: LoRA over a base in 16 bits and in 4, all layers recomputed, one picture at a time.
+TRAINED = {
+    "cached": "the denoiser alone on the card, latents and text made before",
+    "resident": "all parts on the card",
+}
+BASES = (None, "nf4")
 
 
 def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -> dict[str, dict[str, list[dict]]]:
@@ -39,11 +45,14 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         sized: dict[bool, list[str]] = {}
         for model in models:
             sized.setdefault(model in videos, []).append(model)
-        return {
+        found = {
             model: pipeline
             for makes_videos, some in sized.items()
             for model, pipeline in _pipelines(connection, some, size_of(makes_videos), plainly).items()
         }
+        for model, rows in _training(connection, sized.get(False, []), plainly).items():
+            found[model]["training"] = rows
+        return found
 
 
 def _videos(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -79,6 +88,23 @@ def _pipelines(
     }
 
 
+def _training(
+    connection: duckdb.DuckDBPyConnection, models: list[str], plainly: Callable[[str], str]
+) -> dict[str, list[dict]]:
+    """By model that makes pictures what LoRA of its denoiser takes; none in a file without such formulas."""
+    query = "SELECT 1 FROM duckdb_functions() WHERE function_name = 'pipeline_training_of'"
+    if not models or not connection.execute(query).fetchall():
+        return {}
+    found: dict[str, list[dict]] = {model: [] for model in models}
+    for base in BASES:
+        size = {k: PICTURE[k] for k in ("width", "height")} | {"checkpointing": "'full'"}
+        size |= {"denoiser_dtype_id": f"'{base}'"} if base else {}
+        for model, rows in _rows(connection, "pipeline_training_of", models, size, plainly).items():
+            known = [row | {"base": base or DTYPE} for row in rows if row["total_bytes"] is not None]
+            found[model] += sorted(known, key=lambda row: row["total_bytes"])
+    return found
+
+
 def _rows(
     connection: duckdb.DuckDBPyConnection, macro: str, models: list[str], size: dict, plainly: Callable[[str], str]
 ) -> dict[str, list[dict]]:
@@ -101,15 +127,20 @@ def _rows(
     return found
 
 
-def told(pipeline: dict | None) -> dict | None:
-    """What a page shows: the placements whose total is known, the parts, and why where no total is."""
+def told(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> dict | None:
+    """What a page shows: the placements whose total is known, the parts, and why where no total is. `cards` as in `sentence`."""
     if not pipeline:
         return None
     whole = [p | {"placed": PLACED.get(p["placement"], p["placement"])} for p in pipeline["placements"]]
     known = [p for p in whole if p["total_bytes"] is not None]
     size = pipeline.get("size", PICTURE)
     reason = next((p["unknown_reason"] for p in whole), "")
-    return {"known": known, "parts": pipeline["parts"], "reason": reason, "size": size, "made": _made(size)}
+    training = [
+        row | {"placed": TRAINED.get(row["placement"], row["placement"]), "card_gb": _smallest(row, cards)}
+        for row in pipeline.get("training", [])
+    ]
+    of = {"parts": pipeline["parts"], "reason": reason, "size": size, "made": _made(size), "training": training}
+    return {"known": known} | of
 
 
 def _sides(size: dict[str, int]) -> str:
@@ -138,7 +169,11 @@ def as_json(pipeline: dict) -> dict:
         "frame_count": pipeline.get("size", PICTURE)["frames"],
         "parts": rows("parts", ("pipeline_part", "class_name", "weights_bytes", "activations_bytes", "unknown_reason")),
         "placements": rows("placements", ("placement", "total_bytes", "error_band", "unknown_reason")),
-    }
+    } | (
+        {"training": rows("training", ("base", "placement", "total_bytes", "error_band"))}
+        if pipeline.get("training")
+        else {}
+    )
 
 
 def totals(placement: dict) -> list[float]:

@@ -79,6 +79,24 @@ RULES = (
         r"\b(autoencoder|denoiser|[a-z]+ denoiser|[a-z]+ encoder|[a-z]+ encoder \d): what (\w+) holds while it runs is not established yet",
         "what its $1 ($2) holds while it runs is not known yet",
     ),
+    (
+        r"\bdenoiser: what a training step of (\w+) holds is not counted yet \(table denoiser_training\)",
+        "what a training step of its denoiser ($1) holds is not known yet",
+    ),
+    (
+        r"\bdenoiser: a training step of (\w+) is not counted over a base in ([\w-]+)",
+        "a training step of its denoiser ($1) over a base in $2 is not known yet",
+    ),
+    (r"\bdenoiser: its blocks attend twice", "the blocks of its denoiser attend twice"),
+    (
+        r"(\bautoencoder|\bdenoiser|\bsecond denoiser|[a-z]+ encoder|[a-z]+ encoder \d): what (this part|\w+) holds while it encodes is not established yet",
+        "what its $1 ($2) holds while it encodes is not known yet",
+    ),
+    (
+        r"width, height, images, lora_rank and text_tokens start at 1",
+        "width, height, pictures, rank and words start at 1",
+    ),
+    (r"with checkpointing none and full", "with all layers recomputed or none"),
     (r"\bautoencoder: autoencoder '(\w+)' is not described yet", "its autoencoder ($1) is not described yet"),
     (r"expert_parallel (\d+) does not divide", "$1 expert-parallel GPUs do not divide"),
     (

@@ -47,7 +47,8 @@ SELECT component.model_id, component.pipeline_part, component.class_name, compon
     stage_row.block_scores, stage_row.mask_scores, stage_row.sequences_each, stage_row.text_tokens,
     coalesce(stage_row.least_bytes, 2) AS least_bytes, stage_row.first_frames, stage_row.frames_at_once,
     stage_row.kept_16, stage_row.kept_32, stage_row.result_tensors, stage_row.tile_width, stage_row.tile_height,
-    stage_row.tiled_result_tensors, stage_row.blended_tensors, packed.formats,
+    stage_row.tiled_result_tensors, stage_row.blended_tensors, stage_row.encoded_16, stage_row.encoded_32,
+    packed.formats,
     max(stage_row.side_multiple) OVER (PARTITION BY component.model_id) AS side_multiple
 FROM component LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
     AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
@@ -84,6 +85,10 @@ CREATE OR REPLACE MACRO decode_activations(part, asked, bytes_each) AS bytes_eac
             + stage_hidden(part, bytes_each) * decoded_at_once(part, asked))
         + result_elements(part, asked, iif(is_cut(part, asked), part.tiled_result_tensors, part.result_tensors)),
     result_elements(part, asked, iif(is_cut(part, asked), part.blended_tensors, 0)));
+
+-- an autoencoder that makes latents of a picture
+CREATE OR REPLACE MACRO encoding_bytes(part, asked, bytes_each) AS bytes_each * asked.images * asked.width::DOUBLE
+    * asked.height * part.hidden_size * iif(bytes_each = 4, part.encoded_32, part.encoded_16);
 
 CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text, passes) AS CASE
     WHEN part.stage = 'decode' THEN decode_activations(part, asked, bytes_each)
