@@ -8,8 +8,8 @@
 --
 -- The rest is the footprint of that context in Transformers. Of a class that was run whole (sound_class):
 --
---   activations_bytes = the larger of  constant_bytes + seconds at once × second_bytes             (its convolutions)
---                                      seconds × attention_second_bytes + seconds² × attention_square_bytes
+--   activations_bytes = the larger of  constant_bytes + seconds × second_bytes                       (of one stage)
+--                                      seconds × other_second_bytes + seconds² × other_square_bytes   (of another)
 --   weights_bytes     = parameters × element_bytes; overhead and error_band as of a stage of a pipeline
 --
 -- What a codec decodes at once is all of the sound, but for
@@ -26,8 +26,8 @@ CREATE OR REPLACE MACRO decoding_bytes(codec, dtype_id, seconds) AS ceil(greates
 
 CREATE OR REPLACE MACRO sound_class_bytes(class, seconds) AS ceil(greatest(
     class.constant_bytes + least(seconds, class.most_seconds) * class.second_bytes,
-    least(seconds, class.most_seconds) * (class.attention_second_bytes
-        + least(seconds, class.most_seconds) * class.attention_square_bytes)));
+    least(seconds, class.most_seconds) * (class.other_second_bytes
+        + least(seconds, class.most_seconds) * class.other_square_bytes)));
 
 CREATE OR REPLACE MACRO speech_reason(model, asked, codec, class, counted_bits, given) AS CASE
     WHEN given IS NOT NULL THEN given
