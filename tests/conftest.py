@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -26,6 +26,7 @@ settings.load_profile("any machine")
 
 Asked = dict[str, object]
 CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
+_FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
 NO_BROWSER = "no browser, and none could be installed"
 
 
@@ -114,6 +115,21 @@ def book(bundled: dict[str, pl.DataFrame]) -> Iterator[duckdb.DuckDBPyConnection
         yield connection
 
 
+def unoptimised(
+    connection: duckdb.DuckDBPyConnection, asked: str, values: Mapping[str, object]
+) -> tuple[list[str], list[tuple]]:
+    """Columns and rows of a question about a few scenarios, for which DuckDB's optimizer takes longer than it saves: up to half of the time."""
+    connection.execute("PRAGMA disable_optimizer")
+    try:
+        return _rows(connection.execute(asked, values))
+    finally:
+        connection.execute("PRAGMA enable_optimizer")
+
+
+def _rows(result: duckdb.DuckDBPyConnection) -> tuple[list[str], list[tuple]]:
+    return [column[0] for column in result.description], result.fetchall()
+
+
 @pytest.fixture(scope="session")
 def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
     """Answers a batch of scenarios in one query, in their order. All of a batch must name the same columns."""
@@ -128,12 +144,13 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
             book.register("batch_rows", pl.DataFrame(rows, schema_overrides=TYPES, strict=False).to_arrow())
             book.execute("CREATE OR REPLACE TEMP TABLE batch AS FROM no_scenario")
             book.execute("INSERT INTO batch BY NAME FROM batch_rows")
-            result = book.execute(
-                f"FROM footprints_in('batch', $phase, is_plain := {'true' if PLAIN.issuperset(named) else 'false'})",
-                {"phase": phase},
+            asked = f"FROM footprints_in('batch', $phase, is_plain := {'true' if PLAIN.issuperset(named) else 'false'})"
+            columns, answered = (
+                unoptimised(book, asked, {"phase": phase})
+                if len(rows) <= _FEW
+                else _rows(book.execute(asked, {"phase": phase}))
             )
-            columns = [column[0] for column in result.description]
-            answers = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+            answers = [dict(zip(columns, row, strict=True)) for row in answered]
             by_scenario |= {tuple(row[name] for name in named): row for row in answers}
         return [by_scenario[tuple(scenario[name] for name in named)] for scenario in scenarios]
 
@@ -146,13 +163,7 @@ def footprint_of(book: duckdb.DuckDBPyConnection) -> Callable[..., Asked]:
 
     def ask(model_id: str, **scenario: object) -> Asked:
         named = "".join(f", {name} := ${name}" for name in scenario)
-        book.execute("PRAGMA disable_optimizer")  # for one row it takes longer than it saves: up to half of the time
-        try:
-            result = book.execute(f"FROM footprint_of($model_id{named})", {"model_id": model_id, **scenario})
-            columns = [column[0] for column in result.description]
-            rows = result.fetchall()
-        finally:
-            book.execute("PRAGMA enable_optimizer")
+        columns, rows = unoptimised(book, f"FROM footprint_of($model_id{named})", {"model_id": model_id, **scenario})
         assert len(rows) == 1, f"{len(rows)} rows for one scenario"
         return dict(zip(columns, rows[0], strict=True))
 

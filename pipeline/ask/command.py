@@ -37,6 +37,13 @@ def parser(prog: str = "vram-almanac") -> Parser:
     return top
 
 
+class _Words(argparse.Action):
+    """A name in several words: qwen3 8b, or ollama run qwen3:8b as it is pasted."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, " ".join(values) or None)
+
+
 def add(commands: Any) -> None:
     """The questions, as commands of a parser."""
     fits = commands.add_parser(
@@ -46,7 +53,8 @@ def add(commands: Any) -> None:
         "model",
         type=_name,
         metavar="MODEL",
-        nargs="?",
+        nargs="*",
+        action=_Words,
         help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json",
     )
     _add_card(fits)

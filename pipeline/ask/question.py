@@ -23,8 +23,9 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
-_BEFORE = re.compile(r"(\d{1,4})\s*[x×*]\s*(.+)")
-_BEHIND = re.compile(r"(.+?)\s*(?:[×*]|\s[x])\s*(\d{1,4})")
+# (the x of "7900 xtx" and "9070 xt" counts nothing)
+_BEFORE = re.compile(r"(?i)(\d{1,4})\s*[x×*](?!tx?\b)\s*(.+)")
+_BEHIND = re.compile(r"(?i)(.+?)\s*(?:[×*]|\sx|(?<=\d)x)\s*(\d{1,4})")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
 INFERENCE = "inference"
 
@@ -126,10 +127,13 @@ def amount(text: str) -> int:
 def counted(text: str) -> tuple[str, int | None]:
     """The name and the number of `2x rtx-3090`, `2×rtx-3090` or `rtx-3090 ×2`."""
     text = text.strip()
-    if found := _BEFORE.fullmatch(text):
-        return found[2].strip(), int(found[1])
-    if found := _BEHIND.fullmatch(text):
-        return found[1].strip(), int(found[2])
+    before, behind = _BEFORE.fullmatch(text), _BEHIND.fullmatch(text)
+    if before and behind and int(behind[2]) < int(before[1]):
+        before = None  # 3090x2: of two bare numbers the card is the larger
+    if before:
+        return before[2].strip(), int(before[1])
+    if behind:
+        return behind[1].strip(), int(behind[2])
     return text, None
 
 

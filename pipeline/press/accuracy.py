@@ -55,6 +55,10 @@ _WORKSPACE = (
 )
 # Versions that hand the cache over as tuples keep the old one while a step makes the new one.
 _OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
+# AutoAWQ's fused attention holds rotations of every position of its cache in each layer: a complex number for two elements of a head.
+_FUSED_ROTATIONS = (
+    "8 * m.head_dim_max / 2 * f.context_tokens * list_sum(list_transform(m.caches, lambda layer: layer.layer_count))"
+)
 _ALLOCATED = f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
@@ -66,6 +70,7 @@ COMPARED = {
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
     "resident": f"{_RESIDENT} + {_WORKSPACE}",
+    "resident_fused": f"{_RESIDENT} + {_FUSED_ROTATIONS} + {_WORKSPACE}",
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
@@ -249,7 +254,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, A
 # The prompt, and the end of generation: its cache without the prompt's activations.
 _MOMENTS = """
 CREATE OR REPLACE TEMP TABLE measured_moment AS
-SELECT * EXCLUDE (compared_with) REPLACE (if(compared_with = 'resident', context_tokens + coalesce(generated_tokens, 0), context_tokens)
+SELECT * EXCLUDE (compared_with) REPLACE (if(starts_with(compared_with, 'resident'), context_tokens + coalesce(generated_tokens, 0), context_tokens)
     AS context_tokens), compared_with, false AS is_end
 FROM measured_scenario WHERE reason IS NULL AND placement IS NULL
 UNION ALL

@@ -19,6 +19,7 @@ from pipeline.book.content import SHAPE, WEIGHT, row_text
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
+from pipeline.press.side_by_side import side_by_side
 
 _PAIRS_PER_STEP = 4_000
 # that are put into a table: DuckDB writes groups of 122,880 as they come; fewer go through its log and are written twice
@@ -130,7 +131,7 @@ def work_out(
     for purpose, table in _PURPOSES:
         grid = scenario_grid(scenario_sets.filter(purpose=purpose))
         connection.register("grid_rows", grid.to_arrow())
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {purpose}_grid AS FROM grid_rows")
+        connection.execute(f"CREATE OR REPLACE TABLE {purpose}_grid AS FROM grid_rows")
         connection.unregister("grid_rows")
         connection.execute(
             f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
@@ -138,18 +139,16 @@ def work_out(
     if packs:
         _take(connection, packs)
     _find_bends(connection)
-    for step in progress(steps(connection), desc="footprints"):
-        _work_out(connection, step)
+    left = steps(connection)
+    for step, found in zip(progress(left, desc="footprints"), side_by_side(connection, _worked_out, left), strict=True):
+        for table, rows in found.items():
+            connection.register("found_rows", rows)
+            connection.execute(f"INSERT INTO twin_{table} BY NAME FROM found_rows")
+            connection.unregister("found_rows")
         if packs:
             _keep(connection, packs, step)
-    for name in (
-        "bend",
-        "pair_key",
-        *(f"{purpose}_{what}" for purpose, _ in _PURPOSES for what in ("grid", "step")),
-        "scenario_step",
-        "answer_step",
-    ):
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    for name in ("bend", "pair_key", *(f"{purpose}_grid" for purpose, _ in _PURPOSES)):
+        connection.execute(f"DROP TABLE {name}")
 
 
 def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
@@ -174,7 +173,7 @@ def _find_bends(connection: duckdb.DuckDBPyConnection) -> None:
     """`bend`: the contexts at which the total of a model bends, found once for each; asked beside the grid they took as long as all answers."""
     connection.execute(
         """
-        CREATE OR REPLACE TEMP TABLE bend AS
+        CREATE OR REPLACE TABLE bend AS
         SELECT model_id, unnest(ladder_contexts(shape, constants)) AS context_tokens FROM shape CROSS JOIN constants
         WHERE model_id IN (SELECT model_id FROM pair_key)
         """
@@ -191,7 +190,7 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
     made_of = f"sha256(concat_ws(' ', $formulas, {row_text(connection, SHAPE)}, of_formats))" if packs else "NULL"
     connection.execute(
         f"""
-        CREATE OR REPLACE TEMP TABLE pair_key AS
+        CREATE OR REPLACE TABLE pair_key AS
         WITH weighed AS (
             SELECT model_id, count(*) AS pair_count, string_agg({row_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats
             FROM weight SEMI JOIN twin ON twin.first_id = weight.model_id AND twin.model_id = weight.model_id AND twin.dtype_id = weight.dtype_id
@@ -264,8 +263,9 @@ def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
     return found
 
 
-def _work_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> None:
-    """Both purposes in one question: that is planned anew each time it is asked, and planning takes as long as hundreds of answers."""
+def _worked_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> dict[str, pa.Table]:
+    """The rows of some models by table. Both purposes in one question: that is planned anew each time it is asked, and planning takes as
+    long as hundreds of answers."""
     for purpose, _ in _PURPOSES:
         # a model's own bends are points of its ladder, besides those that all models share
         own = """
@@ -309,10 +309,9 @@ def _work_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> N
         f"coalesce(asked.{name} = answer.{name}, asked.{name} IS NULL)"
         for name in ("engine_id", "optimizer_id", "checkpointing")
     )
-    for purpose, table in _PURPOSES:
-        connection.execute(
+    return {
+        table: connection.sql(
             f"""
-            INSERT INTO twin_{table} BY NAME
             SELECT {", ".join(_HELD[table])} FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {
                 settled
             } AND {
@@ -323,4 +322,6 @@ def _work_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> N
             }
             ORDER BY {ORDER}
             """
-        )
+        ).to_arrow_table()
+        for purpose, table in _PURPOSES
+    }

@@ -77,7 +77,7 @@ def test_the_status_says_whether_it_fits(ask):
 def test_the_answer_is_the_first_sentence_and_the_command_the_last(ask):
     _, out, _ = ask("fits", TEXT, "--gpu", "rtx-3060-12gb")
     assert out.startswith("Yes: Qwen/Qwen3-8B can run on one GeForce RTX 3060 12GB, best in Q8_0 (llama.cpp): ")
-    assert f"  llama-server -hf {PACKED}:Q8_0 -c 8192 -ngl 99 -fa on\n" in out
+    assert f"  llama-server -hf {PACKED}:Q8_0 -c 8192 -ngl 99 -fa on --parallel 1\n" in out
     assert "\x1b" not in out
 
 
@@ -286,7 +286,8 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
         (["plan", TEXT, "--phase", "lroa"], 2, "'lroa' is none of inference, lora, qlora"),
         (["plan", TEXT, "--phase", "full-fintune"], 2, "Near it: full-finetune"),
         (["fit", TEXT], 2, "Near it: fits"),
-        (["fits", "Qwen", "Qwen3-8B"], 2, "'Qwen3-8B' is one word too many"),
+        (["fits", "Qwen", "Qwen3-8B"], 2, "Qwen Qwen3-8B is not in this almanac. Near it: "),
+        (["plan", "Qwen", "Qwen3-8B"], 2, "'Qwen3-8B' is one word too many"),
         (["completion", "bsh"], 2, "Near it: bash"),
         (["fits", ""], 2, "argument MODEL: it is empty"),
         (["what", "--gpu", " "], 2, "argument --gpu: it is empty"),

@@ -3,6 +3,7 @@
 import duckdb
 import pytest
 
+from pipeline.ask.question import counted
 from tests.ask.conftest import EXPERTS, TEXT
 
 NAMES = {
@@ -26,6 +27,14 @@ NAMES = {
     "qwen3:latest": "gguf-q4_k_m",
     "https://ollama.com/library/qwen3:8b": "gguf-q4_k_m",
     "Qwen3-8B": None,
+    "ollama run qwen3:8b": "gguf-q4_k_m",
+    "vllm serve Qwen/Qwen3-8B-AWQ": "awq-int4",
+    "qwen3 8b": None,
+    "qwen3 8b awq": "awq-int4",
+    "qwen3 8b q4": "gguf-q4_k_m",
+    "Qwen3-8B-q8": "gguf-q8_0",
+    "qwen3 8b q5_k_m": "gguf-q5_k_m",
+    "qwen3:8b-mlx": None,  # not the file of four bits: Ollama holds it in a format of MLX
 }
 
 
@@ -88,10 +97,30 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
         ("MacBook Pro M3 16GB", ["m3-16gb"]),
         ("Mac Studio M2 Ultra 192GB", ["m2-ultra-192gb"]),
         ("m3 pro macbook pro 36 GB", ["m3-pro-36gb"]),
+        ("DGX Spark", ["gb10"]),
+        ("Strix Halo 96GB", ["ryzen-ai-max-395-96gb"]),
+        ("kaggle t4", ["t4"]),
     ],
 )
 def test_a_card_is_known_by_what_people_call_it(macro, called, cards):
     assert [row[0] for row in macro("SELECT gpu_id FROM gpus_called($1)", called)] == cards
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "count"),
+    [
+        ("7900 xtx", "7900 xtx", None), ("9070 XT", "9070 XT", None), ("7800xt", "7800xt", None),
+        ("2x 7900 xtx", "7900 xtx", 2), ("7900 xtx x2", "7900 xtx", 2), ("2xt4", "t4", 2), ("t4 X2", "t4", 2),
+        ("3090x2", "3090", 2), ("2x3090", "3090", 2), ("8X H100", "H100", 8), ("titan x", "titan x", None),
+    ],
+)  # fmt: skip
+def test_the_x_of_a_name_is_not_counted_by(said, name, count):
+    assert counted(said) == (name, count)
+
+
+def test_a_name_in_several_words_needs_no_quotes(ask_json):
+    told = ask_json("fits", "ollama", "run", "qwen3:8b", "--gpu", "7900 xtx")
+    assert (told["model"], told["card"]["gpu_id"], told["card"]["count"]) == (TEXT, "rx-7900-xtx", 1)
 
 
 def test_of_several_cards_of_a_name_the_one_that_gives_least_is_asked(ask_json):

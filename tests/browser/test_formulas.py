@@ -254,5 +254,5 @@ def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
     )
     page.close()
     assert programs[0] == ["", "none in particular"] and ["lm-studio", "LM Studio"] in programs
-    assert ["0.31", "vLLM 0.20 to 0.31"] in versions and shown == [False, True]
+    assert ["0.33", "vLLM 0.20 to 0.33"] in versions and shown == [False, True]
     assert len({program for program, _name in programs}) == len(programs)

@@ -46,7 +46,7 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     assert trl["holds_for"] == "TRL 0.24 to 1.0" and trl["lora_dropout"] == 0.05 and trl["total_bytes"]
     newer = footprint_of(MODEL, program="trl", program_version="1.16", phase_id="lora")
     assert newer["total_bytes"] is None and "known: program_version := 1.0" in newer["unknown_reason"]
-    assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.31"
+    assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.33"
     earlier = footprint_of(MODEL, program="vllm", program_version="0.10.2")
     assert earlier["total_bytes"] is None and "cards before Ampere" in earlier["unknown_reason"]
 
@@ -67,9 +67,9 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
         ("0.6.4", "vLLM 0.6.4 to 0.7"),
         ("v0.19.1", "vLLM 0.11 to 0.19"),
         ("0.11", "vLLM 0.11 to 0.19"),
-        ("0.31.2", "vLLM 0.20 to 0.31"),
-        ("0.27", "vLLM 0.20 to 0.31"),
-        ("0.28.9", "vLLM 0.20 to 0.31"),
+        ("0.33.2", "vLLM 0.20 to 0.33"),
+        ("0.27", "vLLM 0.20 to 0.33"),
+        ("0.28.9", "vLLM 0.20 to 0.33"),
     ],
 )
 def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds_for):
@@ -97,7 +97,7 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
     }
     known = {
         (MODEL, "vllm", "0.11"): "vLLM 0.11 to 0.19",
-        (MODEL, "vllm", None): "vLLM 0.20 to 0.31",
+        (MODEL, "vllm", None): "vLLM 0.20 to 0.33",
         ("google/gemma-4-31B-it", "vllm", "0.19.0"): "vLLM 0.19",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", None): "vLLM 0.20 to 0.24.0",
     }
@@ -125,13 +125,13 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
     assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
-@pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.32", "1"])
+@pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.34", "1"])
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
     assert row["total_bytes"] is None and row["holds_for"] is None
     assert (
         row["unknown_reason"]
-        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.31)"
+        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.33)"
     )
 
 

@@ -72,6 +72,16 @@ def test_embedding_and_head_beside_adapters_are_what_real_steps_hold():
     assert all(plain["adapters_bytes"] < row["adapters_bytes"] for plain, row in zip(without, rows, strict=True))
 
 
+def test_gradients_that_are_used_as_they_come_leave_one_at_a_time():
+    """torchtune's optimizer_in_bwd and LOMO, tied heads (whose gradient waits for the embedding's) and own ones."""
+    rows = step_account.judged("training_in_backward.csv")
+    assert {row["optimizer_id"] for row in rows} == {"adamw-in-backward", "lomo"} and len(rows) >= 10
+    outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in rows if not UNDER <= row["error"] <= 0.002]
+    assert not outside
+    dense = [abs(row["error"]) for row in rows if row["model"] != "mixtral"]
+    assert max(dense) < 0.0005
+
+
 @pytest.mark.parametrize("adapter", ["lora", "dora"])
 def test_adapters_have_as_many_parameters_as_peft_gives_them(judged, adapter):
     rows = [row for row in judged if row["lora_rank"] and (row["adapter"] or "lora") == adapter]

@@ -4,6 +4,7 @@
     python tests/oracle/count_training.py                 # all rows of training_peaks.csv that have no peak yet
     python tests/oracle/count_training.py --again phi3    # the rows of one model anew
     python tests/oracle/count_training.py --rows training_recipes.csv   # the rows of another table
+    pip install --no-deps lomo-optim==0.1.1               # for rows of lomo in training_in_backward.csv
 
 Models of training_models.csv run two steps on fake CUDA tensors (real shapes, no data, no GPU): real forward, backward and
 optimizer code of transformers and peft. A row's peak is that of the second step in bytes of live storage; the process's context,
@@ -284,12 +285,15 @@ def behave_as_with_values(has_padding: bool = False) -> None:
 
 def optimizer_of(model, name: str):
     import torch
+    import training_recipes
     import transformers
 
     trained = [p for p in model.parameters() if p.requires_grad]
     match name:
         case "adamw" | "adamw-foreach" | "adamw-forloop":
             return torch.optim.AdamW(trained, fused=name == "adamw", foreach=name == "adamw-foreach")
+        case "adamw-in-backward" | "lomo":
+            return training_recipes.in_backward(model, name)
         case "sgd" | "sgd-momentum":
             return torch.optim.SGD(trained, lr=1e-4, momentum=0.9 if name == "sgd-momentum" else 0, foreach=True)
         case "adafactor":

@@ -133,6 +133,39 @@ def loss_of(model, named: dict, form: str, engine: str = "transformers"):
     return total
 
 
+class Stepped:
+    """What stands for an optimizer whose steps were taken in the backward pass; `last`: what is left to do after it."""
+
+    def __init__(self, last=None) -> None:
+        self.last = last
+
+    def step(self) -> None:
+        if self.last:
+            self.last()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        pass
+
+
+def in_backward(model, name: str) -> Stepped:
+    """A step for each gradient as it comes: AdamW as torchtune 0.6.1 (training/memory.py, register_optim_in_bwd_hooks) has it,
+    or LOMO's own class (lomo-optim 0.1.1)."""
+    if name == "lomo":
+        from lomo_optim import Lomo
+
+        lomo = Lomo(model)
+        return Stepped(lambda: lomo.grad_func(0))
+    own = {p: torch.optim.AdamW([p], fused=True) for p in model.parameters() if p.requires_grad}
+
+    def step(parameter) -> None:
+        own[parameter].step()
+        own[parameter].zero_grad()
+
+    for parameter in own:
+        parameter.register_post_accumulate_grad_hook(step)
+    return Stepped()
+
+
 def adapter_config(kind: str, rank: int, targets, left_out=None, dropout: float = 0.0):
     import peft
 

@@ -32,10 +32,13 @@ class Support:
         self.common = [g["gpu_id"] for g in book.common]
         self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
+        told: dict[tuple, Refusal | None] = {}  # of hundreds of thousands of rows a few say something of their own
         for row in book["runs_on"]:
-            why = rules.card_reason(row)
-            refusal = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
-            self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = refusal
+            said = (row["runs"], row["how"])
+            if said not in told:
+                why = rules.card_reason(row)
+                told[said] = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
+            self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[said]
 
     def format(self, scenario: Scenario, model: int) -> str | None:
         return self.formats[model] if scenario.dtype_id == "stored" else scenario.dtype_id
@@ -62,13 +65,16 @@ class Support:
         """For the browser: the kind of each card, cards that run the same being of one kind; and by engine, format, phase and
         attention a letter for every kind (`0`: it runs, those after it: the first refusal, the second, …)."""
         keys = sorted(self._rows)
-        refusals: dict[Refusal, int] = {}
+        rows = [self._rows[key] for key in keys]
+        refusals: dict[Refusal | None, int] = {None: 0}
         kinds: dict[tuple, int] = {}
         of_card = {}
         for card in self.cards:
-            found = [self._rows[key].get(card, self.untold) for key in keys]
-            codes = tuple(0 if one is None else refusals.setdefault(one, len(refusals) + 1) for one in found)
-            of_card[card] = kinds.setdefault(codes, len(kinds))
+            found = [row.get(card, self.untold) for row in rows]
+            for one in dict.fromkeys(found):
+                refusals.setdefault(one, len(refusals))
+            of_card[card] = kinds.setdefault(tuple(map(refusals.__getitem__, found)), len(kinds))
+        del refusals[None]
         runs = {
             " ".join(key): "".join(chr(DIGITS + c) for c in codes) for key, *codes in zip(keys, *kinds, strict=True)
         }

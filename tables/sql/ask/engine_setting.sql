@@ -1,6 +1,7 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
--- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks.
+-- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks,
+-- llama-cpp-slots.
 -- Not covered: settings of other engines.
 
 -- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
@@ -89,3 +90,9 @@ CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gp
 CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS
     iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false),
         '--limit-mm-per-prompt ''{"image": ' || coalesce(images, 0) || ', "video": 0}''', NULL);
+
+-- llama-server opens four slots by itself, which share one cache of whole contexts: but each has a window and recurrent
+-- states of its own (Ollama tells it how many).
+CREATE OR REPLACE MACRO slots_needed(footprint, has_windows) AS iif(footprint.engine_id = 'llama.cpp'
+    AND footprint.phase_id = 'inference' AND coalesce(footprint.program, '') <> 'ollama'
+    AND (has_windows OR coalesce(footprint.state_bytes, 0) > 0), '--parallel ' || footprint.sequences, NULL);

@@ -121,6 +121,7 @@ SELECT
             + judged.kv_padding_bytes + judged.state_bytes, judged.total_bytes,
             judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.model_id IN (FROM fit_sees),
             communication_bytes(judged, constants), constants),
+        slots_needed(judged, judged.model_id IN (FROM fit_windowed)),
         inputs_needed(judged.engine_id, judged.images, judged.model_id IN (FROM fit_sees))), ''))
         AS engine_setting,
     NOT is_serving_engine(judged.engine_id)

@@ -33,6 +33,7 @@ SELECT
             + footprint.kv_padding_bytes + footprint.state_bytes, footprint.total_bytes,
             gpu.capacity_bytes, gpu.memory_gib_nominal, footprint.gpu_count, footprint.model_id IN (FROM seeing),
             communication_bytes(footprint, constants), constants),
+        slots_needed(footprint, footprint.model_id IN (FROM windowed)),
         inputs_needed(footprint.engine_id, footprint.images, footprint.model_id IN (FROM seeing))), ''))
         AS engine_setting, footprint.holds_for
 FROM card_asked

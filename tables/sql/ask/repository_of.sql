@@ -34,8 +34,10 @@ FROM named GROUP BY name;
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
-    SELECT regexp_replace(trim(asked::VARCHAR), '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/',
-        '') AS name
+    -- (also with the command before it, and with blanks for hyphens)
+    SELECT regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
+        '(?i)^(ollama (run|pull)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load)) +', ''),
+        '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\s+', '-', 'g') AS name
 ),
 said AS (
     SELECT lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
@@ -88,8 +90,8 @@ FROM answered;
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
 CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(regexp_replace(
     regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
-    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory)\b',
-    ' ', 'g'),
+    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory'
+        || '|kaggle|colab)\b', ' ', 'g'),
     '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
     'g'), ' ', '', 'g');
 
@@ -109,6 +111,7 @@ WHERE CASE
     WHEN said.size_gib <> gpu.memory_gib_nominal THEN false
     WHEN said.name <> '' THEN said.name IN (plain_card(replace(gpu.gpu_id, '-', ' ')), plain_card(gpu.name),
         plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')))
+        OR gpu.gpu_id IN (SELECT known.gpu_id FROM gpu_name AS known WHERE plain_card(known.driver_name) = said.name)
     WHEN said.size_gib IS NULL THEN false
     WHEN is_a_mac(asked) THEN gpu.vendor = 'apple'
     ELSE gpu.vendor = 'nvidia' AND gpu.segment = sized.segment

@@ -1,6 +1,7 @@
 -- Gradients: what training holds of them for each trained parameter.
 --
 --   gradients = trained × bytes of a gradient
+--             = largest parameter × bytes of a gradient where the optimizer steps in the backward pass
 --
 -- Units: bytes, whole model; sharding/held.sql says what one GPU of several holds of them. trained is every parameter
 --   in pretraining and full fine-tuning, the adapter's in LoRA and QLoRA.
@@ -19,4 +20,5 @@ CREATE OR REPLACE MACRO trained_bytes_each(scenario) AS CASE
 END;
 
 CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS
-    scenario.trained_elements * scenario.gradient_bytes_each + saved_bytes(model, scenario);
+    iif(scenario.steps_in_backward, model.largest_parameter_elements, scenario.trained_elements)
+        * scenario.gradient_bytes_each + saved_bytes(model, scenario);

@@ -105,6 +105,15 @@ CREATE OR REPLACE MACRO saved_reason(model, scenario, optimizer) AS CASE
         THEN 'trains_embeddings: the head of this model is its embedding, and what peft keeps of both was not counted'
 END;
 
+-- An optimizer that steps in the backward pass gathers no gradients.
+CREATE OR REPLACE MACRO in_backward_reason(scenario) AS 'optimizer_id := ' || scenario.optimizer_id || CASE
+    WHEN NOT scenario.steps_in_backward THEN NULL
+    WHEN scenario.is_adapter THEN ' frees gradients of whole weights: pretrain or full-finetune'
+    WHEN scenario.has_standing_gradients THEN ' uses each gradient as it comes: without gradient_accumulation, and '
+        || 'not in an engine that keeps gradients'
+    WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' THEN ' is counted on one GPU alone, without offload'
+END;
+
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
         || scenario.optimizer_id
@@ -184,7 +193,7 @@ END;
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
-    recipe_reason(scenario, optimizer), way_reason(model, weight, scenario),
+    recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
     unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.

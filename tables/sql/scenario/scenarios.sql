@@ -217,27 +217,26 @@ resolved AS (
         scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
-        rule.can_offload_optimizer, rule.can_offload_all,
-        expert_padding(rule, model, scenario) AS expert_padding,
+        rule.can_offload_optimizer, rule.can_offload_all, expert_padding(rule, model, scenario) AS expert_padding,
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
-        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
-        asked_trained_bytes_each(scenario) AS trained_bytes_each,
+        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout, asked_trained_bytes_each(scenario)
+            AS trained_bytes_each, coalesce(stepping.steps_in_backward, false) AS steps_in_backward,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
-        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss,
-        coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
+        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss, coalesce(run.offloads_checkpoints, false)
+            AS offloads_checkpoints,
         coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
-        run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window,
-        run.extra_window_cells, run.reads_prompt, run.logits_of, run.rotations_in, run.copies_tied_head,
-        run.several_gpus_reason, run.encoder_reason, run.inference_error_band, run.training_error_band,
+        run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window, run.logits_of,
+        run.extra_window_cells, run.reads_prompt, run.rotations_in, run.copies_tied_head, run.several_gpus_reason,
+        run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
         kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
+        iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
-        run.unknown_reason AS engine_reason,
         -- (an engine of which no version is told is its name alone)
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
             AS holds_for,
@@ -249,6 +248,7 @@ resolved AS (
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
+    LEFT JOIN optimizer AS stepping ON stepping.optimizer_id = scenario.optimizer_id
     LEFT JOIN packed_kernel AS kernel ON kernel.dtype_id = scenario.dtype_id AND scenario.phase_id = 'inference'
         AND step_tokens(scenario) >= kernel.from_tokens
         AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)

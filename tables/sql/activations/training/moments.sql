@@ -23,6 +23,18 @@ CREATE OR REPLACE MACRO held_throughout(stage) AS stage.weights + stage.adapters
 CREATE OR REPLACE MACRO standing_gradients(scenario, stage) AS
     iif(scenario.has_standing_gradients, stage.gradients, 0);
 
+-- An optimizer that steps in the backward pass leaves the gradient of a tied head, which waits for the embedding's, and
+-- that of one matrix with what its step takes.
+CREATE OR REPLACE MACRO gradients_stepped(model, scenario, sums) AS
+    iif(model.is_head_tied, gradient_bytes(model.embedding_elements, scenario), 0)
+    + gradient_bytes(sums.down, scenario) + scenario.stepping_bytes_each * sums.down;
+
+-- The step of a head of its own, while everything but the loss's logits is kept.
+CREATE OR REPLACE MACRO head_step_work(model, scenario) AS iif(scenario.steps_in_backward AND NOT model.is_head_tied,
+    gradient_bytes(model.vocab_size * model.hidden_size, scenario)
+    + scenario.stepping_bytes_each * model.vocab_size * model.hidden_size
+    - kept_per_logit(model, scenario) * logit_width(model, scenario) * step_tokens(scenario), 0);
+
 -- Of a head that is trained beside adapters: its input is kept, and its gradient comes when those of the logits are in
 -- the precision of its products.
 CREATE OR REPLACE MACRO saved_loss_work(model, scenario) AS
@@ -34,7 +46,8 @@ CREATE OR REPLACE MACRO saved_loss_work(model, scenario) AS
 CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
     + stage.is_last * iif(coalesce(scenario.trains_embeddings, false), saved_loss_work(model, scenario),
-        loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario)));
+        greatest(loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario)),
+            head_step_work(model, scenario)));
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
@@ -59,6 +72,7 @@ CREATE OR REPLACE MACRO layer_work(model, scenario, sums) AS
 -- the head's). Its feed-forward block, first the way down, comes before its attention. Where gradients stand, one
 -- matrix's own comes on top.
 CREATE OR REPLACE MACRO gradients_before(elements, model, scenario, stage, sums) AS CASE
+    WHEN scenario.steps_in_backward THEN gradients_stepped(model, scenario, sums)
     WHEN scenario.is_adapter THEN stage.gradients - iif(scenario.has_standing_gradients, 0,
         saved_bytes(model, scenario) - saved_head_bytes(model, scenario))
     WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
@@ -67,10 +81,12 @@ CREATE OR REPLACE MACRO gradients_before(elements, model, scenario, stage, sums)
 END;
 
 -- Those that exist when the last layer is: the head's, and so many elements of the layer.
-CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) AS
-    iif(scenario.has_standing_gradients, stage.gradients + gradient_bytes(sums.down, scenario),
-        least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)
-            + saved_head_bytes(model, scenario)));
+CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) AS CASE
+    WHEN scenario.steps_in_backward THEN gradients_stepped(model, scenario, sums)
+    WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
+    ELSE least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)
+        + saved_head_bytes(model, scenario))
+END;
 
 -- `made`: bytes that an element of a layer's own gradient takes before it is reduced, where it is: then none of it is
 -- in the shards yet.
