@@ -68,7 +68,7 @@ def render(
             data = {
                 "scenarios.json": slices.scenarios(book, prose.opening(), pages.support),
                 "support.json": slices.support(pages.support),
-                "models.json": slices.models(book, pages.paths, sliced.rows),
+                "models.json": slices.models(book, pages.paths, sliced.rows, pages.held["sounds"]),
                 "compare.json": prose.compare.data(),
                 **prose.compare.files(),
                 "cards.json": card_facts.data(book),

@@ -431,7 +431,7 @@ const asSql = shown.querySelector("#as-sql");
 const rules = (shared.words ?? []).map(([pattern, text]) => [new RegExp(pattern, "g"), text]);
 const grouped = new RegExp("(?<![\\d.])\\d{5,}(?![\\d.]*\\d)", "g");
 function plain(reason) { return rules.reduce((said, [pattern, text]) => said.replace(pattern, text), reason).replace(grouped, (n) => BigInt(n).toLocaleString("en")); }
-const pageOf = ({ number }, s) => a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/${s.gpu ? `?${new URLSearchParams({ gpu: s.gpu })}` : ""}`) }, a.shown(s.model));
+const pageOf = ({ number }, s, part = "", words = a.shown(s.model)) => a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/${s.gpu ? `?${new URLSearchParams({ gpu: s.gpu })}` : ""}${part}`) }, words);
 function say(out, said, near = [], other = null) {
   const { s, of, row } = out, { number } = of;
   shown.hidden = answer.hidden = false;
@@ -444,15 +444,17 @@ function say(out, said, near = [], other = null) {
   fine.replaceChildren(...near.flatMap((id, i) => [i ? ", " : "Nearest: ", a.h("a", { href: `?${new URLSearchParams({ model: id, ...(s.gpu && { gpu: s.gpu }), ...rest })}` }, a.shown(id))]));
   const page = number >= 0 ? pageOf(of, s) : "";
   if (page && !row) fine.append("Its page: ", page, ".");
+  const bySeconds = page && models.sounds?.includes(number) ? [" What it needs ", pageOf(of, s, "#sound", "by seconds of sound"), "."] : null;
   if (row && !said) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
       .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
     fine.append(page, `: ${settled.join(", ")}.`);
     if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: read so, it takes no more however many seconds there are.");
-    else if (row.phase_id === "inference" && of.soundReason && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
+    else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
   }
+  if (bySeconds && (!row || row.phase_id === "inference") && !of.hearsWindows) fine.append(...bySeconds);
   const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
   about.hidden = !speed;
   about.replaceChildren(speed, ...(speed ? [" ", a.h("a", { href: a.address("method/speed/") }, "A bound, no measurement.")] : []));

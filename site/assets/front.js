@@ -437,7 +437,7 @@ function sql() {
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];
   const formats = [...new Set(wishNow().asked.map((c) => data.columns[c][1]))].map((d) => `'${d}'`).join(", ");
-  if (isMade()) return queryOf(wished(), wanted(), gpu, columns, data.id[result.rows[0]?.work ?? 0]);
+  if (isMade()) return queryOf(wished(), wanted(), gpu, [data.columns[result.rows[0]?.best ?? 0], ...columns], data.id[result.rows[0]?.work ?? 0]);
   if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
   return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }

@@ -148,8 +148,14 @@ def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, fol
     page.wait_for_url("**seconds=3600")
     assert "Takes " in misses.filter(has_text="wav2vec2").inner_text()
     page.locator("#window select[name=want]").select_option("speak")
-    expect(misses).to_contain_text("only its tensors are known")  # its weights, in two bytes each
-    assert "At least 0.15 of 11.6 GiB in fp16" in misses.inner_text() and "seconds=3600" in page.url
+    expect(misses).to_contain_text("Kokoro-82M")  # which was run whole, in fp32 alone
+    with released(folder) as connection:
+        verdict = lambda n: connection.execute(  # noqa: E731
+            "SELECT verdict FROM speech_fits_on('rtx-3060-12gb', $1, seconds := $2, dtype_id := 'fp32')", [MODELS[8], n]
+        ).fetchone()[0]
+        minutes = int(re.search(r"(\d+) min", misses.inner_text())[1])
+        assert verdict(60 * minutes) == "fits" and verdict(60 * (minutes + 2)) != "fits"
+    assert "seconds=3600" in page.url
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -290,6 +296,24 @@ def test_what_hears_is_asked_by_seconds(open_page, folder, site_url):
         windows = again.locator("#calculated .fine", has_text="a window of sound at a time")
         assert windows.count() == (model == MODELS[6])
     assert not open_page(f"calculator/?model={MODELS[0]}").get_by_label("Audio, seconds").is_visible()
+
+
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
+def test_pages_of_what_hears_or_speaks_tell_seconds(open_page, folder, width):
+    page = open_page("models/hexgrad/Kokoro-82M/", width=width)
+    expect(page.locator(".answer")).to_contain_text("30 seconds of sound: one 8 GB card in fp32")
+    table = page.locator("section", has=page.locator("#sound")).locator("tbody tr")
+    with released(folder) as connection:
+        for row, seconds in zip(table.all(), (30, 60, 300, 900, 1800, 3600), strict=True):
+            query = "SELECT total_bytes FROM speech_of($1, seconds := $2, dtype_id := 'fp32')"
+            total = connection.execute(query, [MODELS[8], seconds]).fetchone()[0]
+            assert float(row.locator("td").inner_text()) == pytest.approx(total / 2**30, rel=0.05)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.goto(page.url.replace("hexgrad/Kokoro-82M", "openai/whisper-tiny"))
+    expect(page.locator("section", has=page.locator("#sound")).locator("tbody th")).to_have_text("any length")
+    page.goto(page.url.partition("models/")[0] + "calculator/?model=hexgrad/Kokoro-82M")
+    page.get_by_role("link", name="by seconds of sound").click()
+    page.wait_for_url("**/models/hexgrad/Kokoro-82M/#sound")
 
 
 def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):

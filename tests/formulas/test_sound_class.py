@@ -45,6 +45,7 @@ def test_sound_is_asked_by_seconds(book):
     assert ten[1] > 15 * minute[1] and minute[2] < 2.2e9 < ten[2] < 8e9
     half, hour = told(book, SPEAKS, 30, "fp32", columns), told(book, SPEAKS, 3600, "fp32", columns)
     assert half[0] == 4 * 81_810_022 and half[2] < 2e9
+    assert told(book, "coqui/XTTS-v2", 30, "fp32", columns) == told(book, "coqui/XTTS-v2", 3600, "fp32", columns)
     assert hour == told(book, SPEAKS, 640, "fp32", columns) and hour[2] > half[2]
 
 
@@ -55,7 +56,7 @@ def test_what_was_not_counted_has_a_reason(book):
         (HEARS, 30, "nothing", "counted in 16 or 32 bits"),
         (HEARS, 1201, "bf16", "up to 1200 seconds"),
         (HEARS, -1, "bf16", "start above 0"),
-        ("coqui/XTTS-v2", 30, "fp32", "not known (table speech_model)"),
+        ("facebook/musicgen-medium", 30, "fp32", "not known (table speech_model)"),
     ):
         total, weights, said = told(book, model, seconds, dtype, "total_bytes, weights_bytes, unknown_reason")
         assert (total, weights) == (None, None) and reason in said

@@ -13,6 +13,7 @@ which looks at values, is replaced by tensors of the same sizes. XTTS makes soun
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 
 from rows import configs, count_rows
@@ -26,6 +27,14 @@ PHONEMES, STYLE, KOKORO_FRAMES, LONGEST = (
     40,
     50,
 )  # of kokoro: read at once, of a voice, of a second, of a phoneme
+
+
+@cache
+def packaged(name: str):
+    """A model of another package, with the sizes that were published."""
+    import list_packages
+
+    return getattr(list_packages, name)(list_packages.CONFIGS[name])
 
 
 def parakeet(seconds: float, dtype):
@@ -47,14 +56,13 @@ def parakeet(seconds: float, dtype):
 
 
 def kokoro(seconds: float, _dtype):
-    import list_packages
     import torch
     from kokoro.istftnet import TorchSTFT
     from kokoro.model import KModel
 
     model = KModel.__new__(KModel)
     torch.nn.Module.__init__(model)
-    for name, part in list_packages.kokoro(list_packages.CONFIGS["kokoro"]).named_children():
+    for name, part in packaged("kokoro").named_children():
         setattr(model, {"text_encoder_bert": "bert"}.get(name, name), part)
     frames = int(seconds * KOKORO_FRAMES)
     each = torch.full((PHONEMES,), frames // PHONEMES, dtype=torch.float32)
@@ -75,10 +83,9 @@ def kokoro(seconds: float, _dtype):
 
 def xtts(seconds: float, _dtype):
     """Of a piece of text as long as it reads: the last step of its language model, its pass over all codes, its decoder."""
-    import list_packages
     import torch
 
-    model = list_packages.xtts(list_packages.CONFIGS["xtts"])
+    model = packaged("xtts")
     model.eval()
     gpt, arguments = model.gpt, model.args
     gpt.init_gpt_for_inference()

@@ -2,7 +2,7 @@
 frames, speech by seconds of sound; in the form of data/window.py.
 
     pipeline   a column is a way to place the parts of a diffusion pipeline (`pipeline_of`), the fastest first
-    sound      a column is a format in Transformers (`footprints_in`, with so many seconds)
+    sound      a column is a format in Transformers (data/sounds.py)
 
 What is not known is told with its reason, and with what is known of it: `least` are bytes that a column needs at least, the known
 parts or the weights alone. A total grows with every size at least as fast as the line between two of them (with the square of a
@@ -20,6 +20,7 @@ from math import ceil
 
 from pipeline import ROOT
 from pipeline.base.readonly import reading
+from pipeline.render.data import sounds
 from pipeline.render.data.book import Book
 
 MADE = ROOT / "site" / "made.csv"
@@ -36,8 +37,8 @@ PLACEMENTS = {
 }
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 PACKED = "+"  # after that: the same with the denoiser in the format that follows
+SPEAKS = "speak"  # the wish of those that make speech
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
-SHORT = 512  # tokens of text where nothing but the text is known
 
 Rows = dict[str, dict]  # by column: weights_bytes, total_bytes, error_band, unknown_reason and, where told, least_bytes
 
@@ -101,7 +102,7 @@ class MadeFiles:
             formulas = {name for (name,) in connection.execute(known).fetchall()}
             asked = {
                 "pipeline": (self._pipelines, "pipeline_of" in formulas),
-                "sound": (self._sound, "footprints_in" in formulas),
+                "sound": (self._sound, {"footprints_in", "speech_of"} <= formulas),
             }
             found = {w: asked[w.kind][0](connection, w) if asked[w.kind][1] else {} for w in self.all}
         self.texts = {f"{w.file}.json": self._file(w, of) for w, of in found.items() if of}
@@ -199,50 +200,26 @@ class MadeFiles:
         after it."""
         models = self.book.models
         mine = [models[i]["model_id"] for i in self.members if models[i]["pipeline_tag"] in wish.tasks]
+        speaks = set(sounds.spoken_of(connection))
+        if wish.name == SPEAKS:  # some of them the Hub lists without a task
+            mine += [
+                n for i in self.members if (n := models[i]["model_id"]) in speaks and not models[i]["pipeline_tag"]
+            ]
         if not mine:
             return {}
-        names = connection.execute(
-            "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
-        ).fetchone()[0]
-        # who hears as part of the prompt has the sound's tokens in its context, and some of text
-        rate = "(SELECT value FROM constant WHERE constant_id = 'audio_samples_per_second')"
-        heard = f"ceil(seconds * {rate} / nullif(samples_each, 0)) * text_tokens_each + {SHORT}"
-        given = {
-            "model_id": "model_id", "dtype_id": "dtype_id", "engine_id": f"'{ENGINE}'", "phase_id": "'inference'",
-            "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({SHORT}, max_context_tokens), {heard})",
-        }  # fmt: skip
-        asked = ", ".join(f'{given.get(name, "NULL")} AS "{name}"' for name in names)
-        formats = list(wish.columns)
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE sound_asked AS SELECT {asked} FROM (SELECT model_id, max_context_tokens, "
-            "samples_each, text_tokens_each FROM model LEFT JOIN (SELECT * FROM tower WHERE component = 'audio') USING (model_id) "
-            "WHERE list_contains($1, model_id)), (SELECT unnest($2::VARCHAR[]) AS dtype_id), (SELECT unnest($3::DOUBLE[]) AS seconds)",
-            [mine, formats, [None, *wish.sizes]],
-        )
-        result = connection.execute(
-            "SELECT model_id, audio_seconds, dtype_id, weights_bytes, total_bytes, error_band, unknown_reason, "
-            "kv_cache_bytes FROM footprints_in('sound_asked', 'inference', is_plain := false)"
-        )
-        keys = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
-        told: dict[str, dict[int | None, Rows]] = {}
-        for model, seconds, dtype, *values in result.fetchall():
-            of = told.setdefault(model, {}).setdefault(None if seconds is None else int(seconds), {})
-            of[dtype] = dict(zip(keys, values, strict=True))
-        fixed = "SELECT model_id FROM tower WHERE component = 'encoder' AND grid = 'fixed'"
-        windows = {model for (model,) in connection.execute(fixed).fetchall()}
-        found = {}
+        found = sounds.heard(connection, mine, wish.sizes, wish.columns, ENGINE)
+        windows = sounds.windowed(connection) if wish.name != SPEAKS else set()
         for name in mine:
-            plain = told[name].pop(None)
-            for rows in told[name].values():
+            plain = found[name].pop(None)
+            for rows in found[name].values():
                 for dtype, row in rows.items():
-                    if row["total_bytes"] is None and name in windows and wish.name == "listen":
+                    if row["total_bytes"] is None and name in windows:
                         rows[dtype] = plain[dtype]
                     elif row["total_bytes"] is None:
                         row["unknown_reason"] = self._own(name) or row["unknown_reason"]
                         row["least_bytes"] = plain[dtype]["total_bytes"] or self._weights(name, dtype)
-            found[name] = told[name]
-        _spoken(connection, found, wish)
-        return found
+        mine = [name for name in mine if name in speaks]
+        return found | (sounds.spoken(connection, mine, wish.sizes, wish.columns) if mine else {})
 
     def _own(self, name: str) -> str:
         """What the model itself says of why nothing is known of it; empty where something is."""
@@ -252,31 +229,6 @@ class MadeFiles:
     def _weights(self, name: str, dtype: str) -> int | None:
         count = self.by_name[name]["parameter_count"]
         return count * BYTES[dtype] if count and dtype in BYTES else None
-
-
-def _spoken(connection, found: dict[str, dict[int, Rows]], wish: Made) -> None:
-    """What a language model and its codec hold, or a class that was run whole, in the place of what is known of the model alone."""
-    if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'speech_of' LIMIT 1").fetchall():
-        return
-    query = """
-        WITH whole AS (SELECT DISTINCT sound_type AS model_type, parameter_count, true AS is_whole FROM sound_class),
-        writer AS (
-            SELECT model.model_id, coalesce(whole.is_whole, false) AS is_whole
-            FROM model LEFT JOIN whole USING (model_type, parameter_count)
-            WHERE list_contains($1::VARCHAR[], model.model_id)
-                AND (whole.is_whole OR model.model_type IN (SELECT writer_type FROM speech_model))
-        )
-        SELECT asked.model_id, asked.seconds, asked.dtype_id, told.weights_bytes, told.total_bytes, told.error_band,
-            told.unknown_reason, told.kv_cache_bytes
-        FROM writer, (SELECT unnest($2::INTEGER[]) AS seconds) AS size, (SELECT unnest($3::VARCHAR[]) AS dtype_id) AS format,
-            LATERAL (SELECT writer.model_id, size.seconds, format.dtype_id) AS asked,
-            speech_of(asked.model_id, seconds := asked.seconds, dtype_id := asked.dtype_id) AS told
-        WHERE told.codec_id IS NOT NULL OR writer.is_whole
-    """
-    keys = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
-    rows = connection.execute(query, [list(found), list(wish.sizes), list(wish.columns)]).fetchall()
-    for model, seconds, dtype, *values in rows:
-        found[model][seconds][dtype] = dict(zip(keys, values, strict=True))
 
 
 def _said(column: str) -> str:

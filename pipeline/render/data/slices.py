@@ -13,6 +13,7 @@ import sys
 import zlib
 from array import array
 from collections import defaultdict
+from collections.abc import Container
 from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
@@ -89,8 +90,8 @@ def _kinds(book: Book) -> dict[str, set[str]]:
     return {"inference": phases & {"inference"}, "training": phases - {"inference"}}
 
 
-def models(book: Book, places: dict[str, str], rows_of: list[int]) -> str:
-    """One array per column; words that repeat are looked up. `rows_of` are their rows in the slices."""
+def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Container[str] = ()) -> str:
+    """One array per column; words that repeat are looked up. `rows_of` are their rows in the slices; `sounds`, whose pages tell seconds."""
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
     pipelines = {c["model_id"] for c in book["component"]}
@@ -101,6 +102,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int]) -> str:
             "row": rows_of,
             "size": [_millions(size) for size in sizes],
             "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
+            "sounds": [i for i, m in enumerate(rows) if m["model_id"] in sounds],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],

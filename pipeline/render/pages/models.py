@@ -23,7 +23,7 @@ from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
-from pipeline.render.pages import pipelines, reach
+from pipeline.render.pages import pipelines, reach, sounds
 from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, recipe, smallest_for_badge
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
@@ -90,6 +90,7 @@ class ModelPages:
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
             "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
+            "sounds": sounds.read(book.folder, book.plainly),
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
@@ -99,7 +100,7 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        held = [self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "formulas")]
+        held = [self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "sounds", "formulas")]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
     def beside(self, number: int) -> dict[str, object]:
@@ -183,6 +184,9 @@ class ModelPages:
             base_path=self.paths.get(model["base_model_id"]),
             has_parts=bool(self.held["tensors"].get(model["model_id"]) or self.held["layers"].get(model["model_id"])),
             whole=self._of_pipeline(number),
+            sound=self.held["sounds"].get(model["model_id"]),
+            heard=sounds.sentence(self.held["sounds"].get(model["model_id"]), self._cards),
+            length_of=sounds.length,
             files=self._files(model["model_id"]),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]), self._cards)),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
@@ -327,7 +331,8 @@ class ModelPages:
     def said(self, number: int) -> tuple[str, str]:
         """The answer, that of a pipeline too, and the scenarios that it speaks of."""
         said = self._answer(number)
-        return said if said[0] else (self._of_pipeline(number), "")
+        sound = self.held["sounds"].get(self.book.models[number]["model_id"])
+        return said if said[0] else (self._of_pipeline(number) or sounds.sentence(sound, self._cards), "")
 
     def opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]

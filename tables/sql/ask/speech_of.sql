@@ -8,8 +8,9 @@
 --
 -- The rest is the footprint of that context in Transformers. Of a class that was run whole (sound_class):
 --
---   activations_bytes = the larger of  constant_bytes + seconds at once × second_bytes             (its convolutions)
---                                      seconds × attention_second_bytes + seconds² × attention_square_bytes
+--   activations_bytes = the larger of two stages' needs
+--                         constant_bytes + seconds × bytes_per_second
+--                         seconds × other_bytes_per_second + seconds² × other_bytes_per_square
 --   weights_bytes     = parameters × element_bytes; overhead and error_band as of a stage of a pipeline
 --
 -- What a codec decodes at once is all of the sound, but for
@@ -25,9 +26,9 @@ CREATE OR REPLACE MACRO decoding_bytes(codec, dtype_id, seconds) AS ceil(greates
     + iif(codec.most_decode_seconds IS NULL, 0, seconds * codec.result_samples_per_second * codec.element_bytes));
 
 CREATE OR REPLACE MACRO sound_class_bytes(class, seconds) AS ceil(greatest(
-    class.constant_bytes + least(seconds, class.most_seconds) * class.second_bytes,
-    least(seconds, class.most_seconds) * (class.attention_second_bytes
-        + least(seconds, class.most_seconds) * class.attention_square_bytes)));
+    class.constant_bytes + least(seconds, class.most_seconds) * class.bytes_per_second,
+    least(seconds, class.most_seconds) * (class.other_bytes_per_second
+        + least(seconds, class.most_seconds) * class.other_bytes_per_square)));
 
 CREATE OR REPLACE MACRO speech_reason(model, asked, codec, class, counted_bits, given) AS CASE
     WHEN given IS NOT NULL THEN given
