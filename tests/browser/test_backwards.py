@@ -134,12 +134,12 @@ def test_speed_is_told_as_a_bound(page):
     said = page.locator('[data-part="speed"]').inner_text()
     bound = 1008e9 / (WEIGHTS + 8192 * TOKEN)
     assert said.startswith(f"At most {bound:.0f} tokens/s with the cache full") and "A bound, no measurement" in said
-    page.get_by_label("What for").select_option("full-finetune")
+    page.locator("select[name=phase_id]").select_option("full-finetune")
     expect(page.locator('[data-part="speed"]')).to_be_hidden()
 
 
 def test_training_says_what_it_needs_and_what_it_may_grow_to(page):
-    page.get_by_label("What for").select_option("full-finetune")
+    page.locator("select[name=phase_id]").select_option("full-finetune")
     expect(answer(page)).to_have_text(re.compile(r"^[\d.]+ GiB; up to [\d.]+ where lengths vary and blocks lie unused"))
 
 

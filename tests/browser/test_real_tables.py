@@ -503,7 +503,7 @@ MOST = """
 
 @pytest.mark.parametrize(
     ("model", "dtype", "gpu"),
-    [("Qwen/Qwen3-8B", "gguf-q4_k_m", "gtx-1050-ti"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060")],
+    [("Qwen/Qwen3-8B", "gguf-q4_k_m", "rtx-3050-laptop-4gb"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060")],
 )
 def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folder, model, dtype, gpu):
     asked = {"model": model, "dtype": dtype, "gpu": gpu}

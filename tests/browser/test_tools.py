@@ -30,9 +30,9 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
 
 def test_the_calculator_shows_the_fields_of_a_phase(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
-    assert not page.get_by_label("LoRA rank").is_visible()
-    page.get_by_label("What for").select_option("lora")
-    assert page.get_by_label("LoRA rank").is_visible() and not page.get_by_label("Cache format").is_visible()
+    assert not page.locator("input[name=lora_rank]").is_visible()
+    page.locator("select[name=phase_id]").select_option("lora")
+    assert page.locator("input[name=lora_rank]").is_visible() and not page.get_by_label("Cache format").is_visible()
 
 
 def test_questions_about_several_gpus_come_with_the_second(open_page):

@@ -116,6 +116,15 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
         def __getattr__(self, name):
             return getattr(self.connection, name)
 
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_error):
+            self.connection.close()
+
+        def cursor(self):
+            return Watched(self.connection.cursor())
+
         def execute(self, query, *values):
             asked.append(query)
             return self.connection.execute(query, *values)
