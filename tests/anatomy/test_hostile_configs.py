@@ -83,7 +83,7 @@ values = st.one_of(
 )
 
 
-@pytest.mark.some(48)
+@pytest.mark.some(24)
 @pytest.mark.parametrize("model_type", sorted(configs()))
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -56,7 +56,7 @@ def changed(config: dict, path: tuple[str, ...], value) -> dict:
     return {**config, path[0]: changed(inner, path[1:], value) if isinstance(inner, dict) else value}
 
 
-@pytest.mark.some(64)
+@pytest.mark.some(24)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

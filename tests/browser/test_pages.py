@@ -125,7 +125,7 @@ def violations(page, what=None):
     ]
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("path", "width"),
     [(path, 1280) for path in [*PAGES, "programs/", "peers/", "coverage/", "runs/", "techniques/", "terminal/"]]

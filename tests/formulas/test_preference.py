@@ -24,6 +24,7 @@ def preference_of(book):
     return ask
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     "counted",
     COUNTED,

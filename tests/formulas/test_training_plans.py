@@ -196,6 +196,7 @@ def test_whole_trainings_lie_in_the_band(plans, run):
     assert best["gpu_count"] * best["hours_least"] <= reported <= best["gpu_count"] * best["hours_most"]
 
 
+@pytest.mark.full
 def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(plans, book):
     names = "whole_run_factor, whole_run_factor_least, whole_run_factor_most"
     factor, least, most = book.execute(f"SELECT {names} FROM constants").fetchall()[0]

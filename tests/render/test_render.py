@@ -313,6 +313,7 @@ def test_tables_are_beside_the_site(site, tables):
     assert {f.name for f in tables.iterdir()} | {REMOTE} == {f.name for f in (site / "tables").iterdir()}
 
 
+@pytest.mark.full
 def test_the_same_tables_give_the_same_site_whoever_writes_it(site, tables, tmp_path):
     """By other processes, and with other hashes of text than the random ones of this run, by which sets are ordered."""
     again = f"""if True:
