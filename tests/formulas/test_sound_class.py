@@ -20,7 +20,9 @@ def told(book, model, seconds, dtype, columns):
 
 
 def test_classes_hold_what_was_counted(book):
-    query = """SELECT sound_class_bytes(class, $4) FROM sound_class AS class
+    # (they were counted at lengths that no pipeline gives them)
+    query = """SELECT sound_class_bytes(class, $4)
+        FROM (SELECT * REPLACE (greatest(most_seconds, $4) AS most_seconds) FROM sound_class) AS class
         WHERE sound_type = $1 AND parameter_count = $2 AND element_bytes = $3"""
     assert len(ROWS) > 10
     for row in ROWS:
@@ -46,7 +48,8 @@ def test_sound_is_asked_by_seconds(book):
     half, hour = told(book, SPEAKS, 30, "fp32", columns), told(book, SPEAKS, 3600, "fp32", columns)
     assert half[0] == 4 * 81_810_022 and half[2] < 2e9
     assert told(book, "coqui/XTTS-v2", 30, "fp32", columns) == told(book, "coqui/XTTS-v2", 3600, "fp32", columns)
-    assert hour == told(book, SPEAKS, 640, "fp32", columns) and hour[2] > half[2]
+    # a text is cut into pieces: the longest of them counts, however many there are
+    assert hour == told(book, SPEAKS, 67, "fp32", columns) and half[2] < hour[2] < 3 * 2**30
 
 
 def test_what_was_not_counted_has_a_reason(book):
