@@ -105,7 +105,7 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, flags = _settings(row["engine_setting"])
-        flags = "" if engine == "llama.cpp" else flags  # its command says the slots by itself
+        flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
         if count > 1:
             asked |= {

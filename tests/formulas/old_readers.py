@@ -58,6 +58,7 @@ QUERIES = {
     "pipeline_of": f"SELECT min(total_bytes) > 0 FROM pipeline_of('{PIPELINE}')",
     "pipeline_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_fits_on('rtx-4090', '{PIPELINE}')",
     "pipeline_training_of": f"SELECT min(total_bytes) > 0 FROM pipeline_training_of('{PIPELINE}')",
+    "training_asked": f"SELECT count(*) > 0 FROM internal.training_asked('{PIPELINE}')",
     "pipeline_training_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_training_fits_on('rtx-4090', '{PIPELINE}')",
     "speech_asked": f"SELECT counted_bits IS NULL FROM internal.speech_asked('{TEXT}', 30, 'bf16', 'transformers', 512)",
     "speech_of": f"SELECT unknown_reason LIKE '%speech_model%' FROM speech_of('{TEXT}')",

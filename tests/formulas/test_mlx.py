@@ -97,3 +97,22 @@ def test_formats_of_mlx_have_verdicts_on_apple_alone_and_no_other_engine_loads_t
         "SELECT DISTINCT dtype_id FROM runs_on WHERE engine_id = 'mlx-lm' AND runs AND dtype_id NOT LIKE 'mlx-%' ORDER BY 1"
     ).fetchall()
     assert [dtype for (dtype,) in others] == ["bf16", "fp16", "fp32"]
+
+
+def test_a_buffer_that_a_server_ran_out_at_is_that_of_four_prompts(book):
+    """0xSero/local-ai-registry pull 43 (mlx_lm.server 0.31.3): "Attempting to allocate 22011707392 bytes". One prompt takes a quarter of it."""
+    asked = "{'context_tokens': 83968, 'sequences': $1, 'compute_bytes': 2}"
+    scores = f"""
+        SELECT chunk_prompts_mlx({asked}, constants) * scores_bytes_mlx(model, {asked}, constants)
+        FROM shape_row CROSS JOIN constants_row WHERE model_id = 'Qwen/Qwen3.5-9B'
+    """
+    assert [book.execute(scores, [n]).fetchall()[0][0] for n in (4, 1)] == [22011707392, 22011707392 / 4]
+
+
+def test_its_server_is_told_how_many_prompts_are_counted(book):
+    """It reads 8 and writes 32 together by itself (mlx_lm/server.py), also what a client without a stream gave up."""
+    told = "SELECT engine_setting FROM fits_on('m4-pro-48gb', 'Qwen/Qwen3-8B', dtype_id := 'mlx-4bit', context_tokens := 4096, sequences := $1)"
+    assert [book.execute(told, [n]).fetchall()[0][0] for n in (1, 12)] == [
+        "--prompt-concurrency 1 --decode-concurrency 1",
+        "--prompt-concurrency 8 --decode-concurrency 12",
+    ]

@@ -81,6 +81,21 @@ def test_columns_have_their_names_and_types(book, asked):
     assert told == written
 
 
+def test_a_relation_may_leave_columns_out(book):
+    """As tables/schema/macro.csv promises: what is not there is not asked for."""
+    few = "SELECT 'Qwen/Qwen3-8B' AS model_id, unnest([4096, NULL]) AS context_tokens"
+    book.execute(f"CREATE OR REPLACE TEMP TABLE flat_few AS {few}")
+    book.execute(f"CREATE OR REPLACE TEMP TABLE flat_all AS FROM no_scenario UNION ALL BY NAME {few}")
+    for asked in (
+        "footprints('{}')",
+        "footprints_in('{}', 'inference')",
+        "footprints_in('{}', NULL, is_plain := true)",
+    ):
+        told = book.execute(f"SELECT context_tokens FROM {asked.format('flat_few')} WHERE total_bytes > 0 ORDER BY ALL")
+        assert told.fetchall() == [(4096,), (8192,)]
+        assert differences(book, f"FROM {asked.format('flat_few')}", f"FROM {asked.format('flat_all')}") == 0
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

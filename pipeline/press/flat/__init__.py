@@ -126,7 +126,8 @@ class Formulas:
 
     def text(self, relation: tuple[Steps, Node]) -> str:
         steps, rows = relation
-        return steps.text_of("query_table(relation)", rows)
+        # what a relation leaves out is null
+        return steps.text_of("(FROM no_scenario UNION ALL BY NAME FROM query_table(relation))", rows)
 
     def derived_table(self) -> str:
         """What the relations read of a model: columns of its shape, and what formulas make of these alone."""

@@ -1,7 +1,7 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
 -- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks,
--- llama-cpp-slots.
+-- llama-cpp-slots, mlx-lm-server.
 -- Not covered: settings of other engines.
 
 -- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
@@ -96,3 +96,10 @@ CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS
 CREATE OR REPLACE MACRO slots_needed(footprint, has_windows) AS iif(footprint.engine_id = 'llama.cpp'
     AND footprint.phase_id = 'inference' AND coalesce(footprint.program, '') <> 'ollama'
     AND (has_windows OR coalesce(footprint.state_bytes, 0) > 0), '--parallel ' || footprint.sequences, NULL);
+
+-- mlx_lm.server reads 8 prompts and writes 32 answers together by itself, and reads one on that a client without a
+-- stream gave up: of prompts as long as the context each has a cache and scores of its own.
+CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
+    footprint.engine_id = 'mlx-lm' AND footprint.phase_id = 'inference',
+    '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
+        || ' --decode-concurrency ' || footprint.sequences, NULL);

@@ -127,6 +127,7 @@ SELECT
             judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.sees,
             communication_bytes(judged, constants), constants),
         slots_needed(judged, judged.has_windows),
+        prompts_needed(judged, constants),
         inputs_needed(judged.engine_id, judged.images, judged.sees)), ''))
         AS engine_setting,
     NOT is_serving_engine(judged.engine_id)

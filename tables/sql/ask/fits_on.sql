@@ -37,6 +37,7 @@ SELECT
             gpu.capacity_bytes, gpu.memory_gib_nominal, footprint.gpu_count, footprint.sees,
             communication_bytes(footprint, constants), constants),
         slots_needed(footprint, footprint.has_windows),
+        prompts_needed(footprint, constants),
         inputs_needed(footprint.engine_id, footprint.images, footprint.sees)), ''))
         AS engine_setting, footprint.holds_for
 FROM card_asked
