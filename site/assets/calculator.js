@@ -391,33 +391,49 @@ function sayTraining(out) {
   const given = (key) => +(s[key] !== "" ? s[key] : assumed(s, key, of)), dtype_id = s.pipeline_dtype || "bf16";
   const wanted = { dtype_id, width: given("width"), height: given("height"), images: given("pictures"), lora_rank: given("adapter_rank"), checkpointing: s.is_recomputed === "false" ? "none" : "full", denoiser_dtype_id: s.denoiser_dtype_id || null };
   Object.assign(out, { isTraining: true, wanted: { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) } });
-  const part = of.parts.find((each) => each.pipeline_part === "denoiser"), others = of.parts.filter((each) => each !== part), m = r.macros;
+  const part = of.parts.find((each) => each.pipeline_part === "denoiser"), others = of.parts.filter((each) => each !== part);
   if (!part) return say(out, "Unknown: what it is made of is not published.");
-  const { blocks = {}, rules = [] } = part.trained ?? {}, rule = rules.find((each) => m.is_asked_rule(each, wanted)) ?? {}, optimizer = shared.optimizer.find((row) => row.optimizer_id === "adamw-foreach");
-  const asked = { ...wanted, rule, frames: 1, is_tiled: false, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
-  const reason = m.trained_reason(...of_step), size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
+  const { reason, rows, missing } = training(wanted, part, others), size = `${wanted.width.toLocaleString("en")} × ${wanted.height.toLocaleString("en")} pixels`;
   if (reason != null) return say(out, `Unknown at ${size}: ${plain(reason)}.`);
-  const step = m.trained_step(...of_step), missing = others.map((each) => m.encoder_reason(each)).filter((why) => why != null);
+  const gpu = cardOf(s), bytes = bytesOf(s), no = gpu && r.refusal(world, { engine_id: "transformers", dtype_id, phase_id: "lora", attention: "flash" }, "", gpu);
+  const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes)), least = rows.at(-1);
+  const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase()}: ${told(best)}.` : bytes == null ? `${told(least)} with ${least.name.toLowerCase()}.` : `Does not fit on ${named(s)}, ${gives(s)}: even with ${least.name.toLowerCase()} it takes ${told(least)}.${packedSaid(wanted, part, others, bytes, least)}`;
+  say(out, `${lead} LoRA of rank ${wanted.lora_rank}, ${wanted.images} picture${wanted.images > 1 ? "s" : ""} of ${size} at a time, as diffusers’ example scripts do it.${missing.length ? ` All parts on the card: ${missing.map((why) => plain(why)).join("; ")}.` : ""}`);
+  drawPlaced(s, rows, gpu, bytes, no);
+}
+// The first format of the denoiser in which it would fit.
+function packedSaid(wanted, part, others, bytes, least) {
+  if (wanted.denoiser_dtype_id) return "";
+  for (const [denoiser_dtype_id, name] of options.denoiser_dtype_id.filter(([id]) => id)) {
+    const row = training({ ...wanted, denoiser_dtype_id }, part, others).rows.find((each) => r.holds(each, bytes));
+    if (row) return ` With the denoiser packed in ${name} it fits: ${gib(row.total_bytes)} GiB${row.name === least.name ? "" : ` with ${row.name.toLowerCase()}`}.`;
+  }
+  return "";
+}
+// What a step of it holds by where the parts are, or why that is not known.
+function training(wanted, part, others) {
+  const m = r.macros, { blocks = {}, rules = [] } = part.trained ?? {}, rule = rules.find((each) => m.is_asked_rule(each, wanted)) ?? {}, optimizer = shared.optimizer.find((row) => row.optimizer_id === "adamw-foreach");
+  const asked = { ...wanted, rule, frames: 1, is_tiled: false, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
+  const reason = m.trained_reason(...of_step), missing = others.map((each) => m.encoder_reason(each)).filter((why) => why != null);
+  if (reason != null) return { reason, rows: [], missing };
+  const step = m.trained_step(...of_step);
   const rows = TRAINED.slice(missing.length ? 1 : 0).map(([id, name]) => {
     const beside = id === "resident" ? others : [], weights = beside.reduce((sum, each) => sum + Number(m.encoder_weights(each, rule)), Number(step.weights_bytes));
     const whole = m.training_sum(weights, step, Math.max(0, ...beside.map((each) => Number(m.encoder_activations(each, asked)))), shared.constants[0]);
     return { name, gpu_count: 1, ...whole, total_bytes: m.training_total(whole) };
   });
-  const gpu = cardOf(s), bytes = bytesOf(s), no = gpu && r.refusal(world, { engine_id: "transformers", dtype_id, phase_id: "lora", attention: "flash" }, "", gpu);
-  const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes)), least = rows.at(-1);
-  const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
-  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase()}: ${told(best)}.` : bytes == null ? `${told(least)} with ${least.name.toLowerCase()}.` : `Does not fit on ${named(s)}, ${gives(s)}: even with ${least.name.toLowerCase()} it takes ${told(least)}.`;
-  say(out, `${lead} LoRA of rank ${wanted.lora_rank}, ${wanted.images} picture${wanted.images > 1 ? "s" : ""} of ${size} at a time, as diffusers’ example scripts do it.${missing.length ? ` All parts on the card: ${missing.map((why) => plain(why)).join("; ")}.` : ""}`);
-  drawPlaced(s, rows, gpu, bytes, no);
+  return { reason, rows, missing };
 }
 function drawPlaced(s, rows, gpu, bytes, no) {
   answer.classList.remove("unknown");
   shown.querySelector(".scroll").hidden = false;
   const table = shown.querySelector("table.bd"), head = (text, kind) => a.h("th", { scope: "col", class: kind ?? false }, text);
   const isJudged = gpu || bytes != null, word = (row) => (bytes == null || no ? "" : { fits: "fits", tight: "tight", no: "no" }[r.verdict(row, bytes)]);
+  const number = (bytes) => a.h("td", { class: "n" }, gib(bytes));
   table.caption.textContent = "Bytes on one GPU, by how the parts are placed";
-  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Weights, GiB", "n"), head("Activations, GiB", "n"), head("Total, GiB", "n"), ...(isJudged ? [head("Verdict", "n")] : [])));
-  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), ...[row.weights_bytes, row.activations_bytes, row.total_bytes].map((n) => a.h("td", { class: "n" }, gib(n))), ...(isJudged ? [a.h("td", { class: `n v-${word(row)}` }, word(row))] : []))));
+  table.tHead.replaceChildren(a.h("tr", {}, head("Placed"), head("Total, GiB", "n"), ...(isJudged ? [head("Verdict", "n")] : []), head("Weights, GiB", "n"), head("Activations, GiB", "n")));
+  table.tBodies[0].replaceChildren(...rows.map((row) => a.h("tr", {}, a.h("th", { scope: "row" }, row.name), number(row.total_bytes), ...(isJudged ? [a.h("td", { class: `n v-${word(row)}` }, word(row))] : []), number(row.weights_bytes), number(row.activations_bytes))));
 }
 // The listed models that share most words with a name, the most downloaded first.
 function nearest(name, most = 5) {

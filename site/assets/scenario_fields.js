@@ -17,7 +17,7 @@ const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], 
 const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
 const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
 // formats that a denoiser is packed in, the fewest bits first
-const denoisers = (shared) => (shared.denoiser_format ?? []).filter((row) => row.held === "rest").sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]);
+const denoisers = (shared) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest").sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]));
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
