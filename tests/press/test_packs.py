@@ -149,9 +149,9 @@ def edits(count: int, seed: int) -> list[dict[str, str]]:
 
 def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
     worked_out: list[str] = []
-    work_out = lookup._work_out
+    work_out = lookup._worked_out
     monkeypatch.setattr(
-        lookup, "_work_out", lambda connection, models: worked_out.extend(models) or work_out(connection, models)
+        lookup, "_worked_out", lambda connection, models: worked_out.extend(models) or work_out(connection, models)
     )
     monkeypatch.setattr(lookup, "_ROWS_AT_ONCE", 1000)  # few: rows of several packs in one group, and of one in several
     known: set[str] = set()

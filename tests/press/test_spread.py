@@ -72,7 +72,7 @@ def test_a_build_finds_what_others_worked_out(tmp_path, monkeypatch):
     assert spread.spread(snapshot(), packs, rest) == spread.Spread(2, ())
     assert first[0] in asked
     # and the build has nothing left to do
-    monkeypatch.setattr(lookup, "_work_out", lambda *_: pytest.fail("worked out again"))
+    monkeypatch.setattr(lookup, "_worked_out", lambda *_: pytest.fail("worked out again"))
     found = footprints(packs)
     monkeypatch.undo()
     assert found == footprints()
