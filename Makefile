@@ -51,7 +51,7 @@ accuracy: $(READY) ## Compare the formulas with the published measurements and p
 	@$(BIN)/python -m pipeline accuracy
 
 check-full: $(READY) $(OLD_READY) check ## Check what is published in other programs too, and the long properties (slow; needs a package registry)
-	@$(BIN)/python -m pytest -m full
+	@$(BIN)/python -m pytest -m full -n auto --maxprocesses 2 --dist loadfile
 
 release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since
 	@$(BIN)/python -m pipeline release

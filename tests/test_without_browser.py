@@ -50,7 +50,7 @@ def test_a_browser_that_is_there_is_taken(bare, tmp_path):
     assert installed({**bare, "PATH": "/nowhere"}, CHROMIUM=str(tmp_path / "chromium")).returncode == 0
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("more", "status", "words"),
     [

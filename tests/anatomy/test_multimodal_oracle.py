@@ -27,6 +27,7 @@ def _rows() -> dict[str, list[dict[str, str]]]:
 ROWS = _rows()
 
 
+@pytest.mark.some(100)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 def test_count_is_the_librarys(model_type: str) -> None:
     for row in ROWS[model_type]:
@@ -35,6 +36,7 @@ def test_count_is_the_librarys(model_type: str) -> None:
         assert anatomy.parameter_count == int(row["parameter_count"]), row
 
 
+@pytest.mark.some(60)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 def test_what_a_quantiser_would_replace_is_the_librarys(model_type: str) -> None:
     """Weights of modules whose type is exactly nn.Linear; a head tied to the embedding is Linear in the library only."""

@@ -62,6 +62,7 @@ def read(config: dict) -> Anatomy | None:
         return None
 
 
+@pytest.mark.some(120)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 def test_what_is_said_is_what_the_class_makes_of_it(model_type):
     start, wrong = base(ROWS[model_type]), []

@@ -37,6 +37,7 @@ def model_types(name: str) -> list[str]:
     return sorted({row["model_type"] for row in rows(name)})
 
 
+@pytest.mark.some(70)
 @pytest.mark.parametrize("model_type", model_types("parameters"))
 def test_parameters_equal_the_built_model(model_type):
     compared = 0

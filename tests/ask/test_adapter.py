@@ -48,6 +48,7 @@ def test_its_rank_and_its_matrices_are_asked_for(adapter, ask_json, folder, targ
     assert told["model"] == SMALL and told["adapter"]["lora_targets"] == word
 
 
+@pytest.mark.full
 def test_served_beside_the_weights_it_takes_of_the_card(adapter, ask_json, ask):
     plain = ask_json("fits", SMALL, "--gpu", "rtx-4090")
     told = ask_json("fits", adapter(), "--gpu", "rtx-4090")
@@ -99,6 +100,7 @@ def test_a_file_that_is_not_there(ask, tmp_path):
     assert "folder without a config.json" in " ".join(ask("fits", tmp_path / "a" / "b", "--gpu", "rtx-4090")[2].split())
 
 
+@pytest.mark.full
 def test_a_config_whose_layers_nobody_knows_is_told_by_its_weights_and_a_picture_by_what_it_takes(ask, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "table-transformer", "architectures": ["TableTransformerModel"]}))

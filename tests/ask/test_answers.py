@@ -45,6 +45,7 @@ def test_every_format_is_told_as_the_macros_tell_it(ask_json, macro, gpu, contex
         assert 0.98 * limit["max_context_tokens"] - 256 <= row["max_context_tokens"] <= limit["max_context_tokens"]
 
 
+@pytest.mark.full
 def test_the_longest_context_and_the_verdict_never_contradict_each_other(ask_json):
     for context in (1000, 18_000, 18_433, 30_000):
         for row in ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--context", context)["formats"]:
@@ -52,7 +53,7 @@ def test_the_longest_context_and_the_verdict_never_contradict_each_other(ask_jso
                 assert (row["verdict"] == "fits") == (row["max_context_tokens"] >= context), row
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("phase", "dtype"), [("lora", "bf16"), ("qlora", "nf4"), ("full-finetune", "bf16"), ("pretrain", "bf16")]
 )
@@ -99,6 +100,7 @@ def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):
     assert out.startswith("No: ") and f"-ngl {shared['gpu_layers']}" in out and "llama-server" not in out
 
 
+@pytest.mark.full
 def test_a_shorter_context_and_a_small_cache_are_told_where_they_help(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--format", "Q8_0", "--context", 30_000)
     helps = {help_["help"]: help_ for help_ in told["helps"]}
@@ -125,6 +127,7 @@ def test_what_is_free_of_a_card_is_never_more_than_it_gives(ask_json):
     assert more["formats"] == whole["formats"] and "more is not free" in more["card"]["notes"][0]
 
 
+@pytest.mark.full
 def test_a_server_is_not_pasted_where_its_share_is_not_free(ask_json):
     whole = ask_json("fits", SMALL, "--gpu", "rtx-4090")
     part = ask_json("fits", SMALL, "--gpu", "rtx-4090", "--free", "12GiB")
@@ -140,6 +143,7 @@ def test_several_cards(ask_json, ask):
     assert "2 × GeForce RTX 3090" in ask("fits", LARGE, "--gpu", "2xrtx-3090", "--format", "Q8_0")[1]
 
 
+@pytest.mark.full
 def test_many_users_take_more(ask_json):
     few, many = (
         ask_json("fits", TEXT, "--gpu", "rtx-4090", "--users", n, "--format", "Q8_0")["formats"][0] for n in (1, 8)
@@ -216,6 +220,7 @@ def test_plan_says_how_many_cards(ask_json, ask, macro):
     assert counts[0] > counts[1] == 1
 
 
+@pytest.mark.full
 def test_plan_says_how_cards_share_users_and_what_weights_times_users_would_be(ask_json, ask, macro):
     told = ask_json("plan", TEXT, "--gpu", "h100-sxm", "--users", "8", "--format", "fp8")
     (each,) = told["cards"]
@@ -374,6 +379,7 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     assert status == 2 and "llama.cpp" in said
 
 
+@pytest.mark.full
 def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
     told = ask_json("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--context", 8192)
     query = "FROM speculative_fits_on('rtx-4090', $m, $d, dtype_id := $f, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
@@ -404,6 +410,7 @@ def test_a_card_that_does_not_run_bf16_is_told_of_fp16(ask_json):
     assert sixteen(new)["bf16"] == "fits" and "fp16" not in sixteen(new)
 
 
+@pytest.mark.full
 def test_a_length_may_be_said_in_thousands(ask_json, ask):
     for said, meant in (("4k", 4096), ("16K", 16_384), ("4,096", 4096)):
         told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)

@@ -38,6 +38,7 @@ def test_the_card_of_this_machine_is_asked(tool, ask_json):
     assert told["card"]["notes"] == []
 
 
+@pytest.mark.full
 def test_what_other_programs_hold_is_not_free(tool, ask_json, ask):
     tool("nvidia-smi", "NVIDIA GeForce RTX 3090, 24576, 6000, [N/A]")
     told = ask_json("fits", TEXT, "--format", "Q8_0")
@@ -72,6 +73,7 @@ def test_a_card_that_nobody_described_is_its_memory(tool, ask_json):
     assert ask_json("fits", TEXT, "--empty")["card"]["usable_bytes"] == 49152 * 2**20
 
 
+@pytest.mark.full
 def test_two_sizes_of_one_name_are_told_apart_by_their_memory(tool, ask_json):
     for size, gpu_id in ((16380, "rtx-4060-ti-16gb"), (8188, "rtx-4060-ti-8gb")):
         tool("nvidia-smi", f"NVIDIA GeForce RTX 4060 Ti, {size}, {size - 300}, [N/A]")

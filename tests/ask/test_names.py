@@ -74,6 +74,7 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
     assert {row["dtype_id"] for row in said["formats"]} == {"gguf-q8_0"}
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize(
     ("called", "cards"),
     [

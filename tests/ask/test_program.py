@@ -32,6 +32,7 @@ def test_a_training_takes_the_programs_recipe(ask_json):
     )
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "status", "words"),
     [

@@ -144,6 +144,7 @@ def test_a_site_that_names_no_address_of_tables(server):
         remote.copy_of(server.address)
 
 
+@pytest.mark.full
 def test_the_address_that_was_last_asked_is_asked_again(server, ask, monkeypatch, tmp_path):
     monkeypatch.delenv("VRAM_ALMANAC")
     monkeypatch.chdir(tmp_path)
@@ -175,7 +176,7 @@ def test_without_an_answer_the_copy_says_how_old_it_is(server, ask):
     assert "does not answer" in out and out.startswith("Yes:")
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("faults", "said"),
     [

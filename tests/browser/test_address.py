@@ -102,6 +102,7 @@ def own_engine(dtype, engine):
     return change
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("own", ["vllm", "transformers"])
 def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
     page = other_world(own_engine("bf16", own), "matrix/?dtype=bf16")

@@ -160,7 +160,7 @@ ASKED = (
 )
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("gpu", "wanted"), ASKED)
 def test_backwards_says_what_limits_on_says(book, browser, gpu, wanted):
     """The search over the translated formulas, against the macro of the published file: to the token and to the sequence."""

@@ -70,6 +70,7 @@ LONGEST = """async () => {
 }"""
 
 
+@pytest.mark.full
 def test_the_longest_contexts_are_those_of_the_pages_for_every_card(open_page, tiny):
     """`limits.py` is held to the published view by tests/render/test_render_verdicts.py."""
     from pipeline.render.data import limits
@@ -199,7 +200,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
     assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "asked",
     ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],

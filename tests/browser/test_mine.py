@@ -23,6 +23,7 @@ def test_how_fast_one_s_card_is_at_most_is_its_bandwidth_by_what_a_token_reads(o
     assert open_page(MODEL).locator("[data-mine] li").count() == 0  # nobody said which card
 
 
+@pytest.mark.full
 def test_windows_leaves_less_of_a_card_and_changes_every_verdict(open_page):
     page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
     mine = page.locator("[data-cards] tr.mine td")

@@ -72,6 +72,7 @@ def asked(book, browser):
     page.close()
 
 
+@pytest.mark.full
 def test_likely_speeds_are_those_of_speed_on(book, asked):
     for gpu, wanted in WRITTEN:
         code = "const [id, wanted] = more; return plan.likely(own, r.ask(own, { phase_id: 'inference', context_tokens: 8192, ...wanted }), id);"
@@ -86,6 +87,7 @@ def test_likely_speeds_are_those_of_speed_on(book, asked):
         assert (told["decode"] is None) == (told["why"] is not None)
 
 
+@pytest.mark.full
 def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
     for gpu, model, phase, size in TRAINED:
         result = book.execute(
@@ -115,7 +117,7 @@ def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
             assert told[mine] == (None if plan[theirs] is None else pytest.approx(plan[theirs])), (gpu, model, theirs)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("gpu", "model", "phase", "work"), PLANNED)
 def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked, gpu, model, phase, work):
     """Of all ways that the tables search; the card's memory is what the table judges by."""
@@ -158,6 +160,7 @@ def test_a_bad_question_has_a_reason_and_no_hours(asked):
         assert told["why"].startswith(why) and "hours" not in told
 
 
+@pytest.mark.full
 def test_techniques_are_those_of_techniques_for(book, asked):
     code = "return plan.techniques(own, 'Qwen/Qwen3-8B', 'h100-sxm', { context_tokens: 2048, sequences: 1 }).map((x) => [x.technique.technique_id, x.row.total_bytes, x.least, x.likely]);"
     told = asked(code, MODELS[0])

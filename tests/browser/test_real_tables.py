@@ -76,6 +76,7 @@ def released(folder):
 FRONT_CELLS = "#window tbody:not(.misses) tr td.cell"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
 def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page, folder, width):
     page = open_page("?gpu=rtx-3060-12gb", width=width)
@@ -116,6 +117,7 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, folder, width):
     page = open_page("?gpu=rtx-3060-12gb&want=video&frames=33", width=width)
@@ -191,6 +193,7 @@ def test_pictures_are_told_for_one_card(open_page):
     assert page.locator("#window select[name=count]").input_value() == "1"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", KNOWN)
 def test_the_limits_of_a_page_are_those_of_the_view_for_every_card(open_page, folder, model):
     page = open_page(f"models/{model}/")
@@ -241,6 +244,7 @@ def test_the_page_shows_these_limits_for_a_card_that_is_not_common(open_page, fo
     assert text.split("\t")[-1] == f"≤ {words.rate(most)}"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", KNOWN)
 def test_a_row_of_a_page_and_the_calculator_that_it_links_to_agree(open_page, model):
     page = open_page(f"models/{model}/?gpu=rtx-4090")
@@ -457,6 +461,7 @@ def test_the_browser_words_a_reason_as_the_pages_do(open_page, folder):
     assert len(reasons) > 5 and said == [book.plainly(reason) for reason in reasons]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("paper", PAPER)
 def test_more_cards_than_a_sheet_is_wide_are_printed_below_each_other(open_page, paper):
     page = open_page(f"models/Qwen/Qwen3-8B/?cards=consumer&gpu={CARD}")
@@ -471,6 +476,7 @@ def test_more_cards_than_a_sheet_is_wide_are_printed_below_each_other(open_page,
     page.wait_for_selector(".printed", state="detached")
 
 
+@pytest.mark.full
 def test_what_helps_where_it_does_not_fit_is_what_sql_says(open_page, folder):
     """By the formulas in the page: a cache of 8 bits, and the cards that full fine-tuning takes."""
     page = open_page("models/Qwen/Qwen3-8B/?gpu=rtx-3060-12gb#now-what")
@@ -503,6 +509,7 @@ MOST = """
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "dtype", "gpu"),
     [("Qwen/Qwen3-8B", "gguf-q4_k_m", "rtx-3050-laptop-4gb"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060")],
@@ -534,6 +541,7 @@ def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folde
     )
 
 
+@pytest.mark.full
 def test_a_card_says_of_what_does_not_fit_how_many_layers_do(open_page, folder):
     cell = open_page("gpus/gtx-1050-ti/").locator("#fits-table tbody tr", has_text="Qwen3-8B").locator("td").nth(-2)
     with released(folder) as connection:
@@ -566,6 +574,7 @@ def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_pag
     context.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.full), 390])
 def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, folder, site_url, width):
     page = open_page("calculator/?model=Qwen/Qwen3-8B&gpu=gtx-1660-ti&context_tokens=4096", width=width)
@@ -599,6 +608,7 @@ def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, fold
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.full
 def test_a_training_that_does_not_fit_is_told_the_program_that_makes_it_fit(open_page, folder):
     """QLoRA of Qwen3-8B is beyond 12 GB in Transformers and within them in the program that takes least, page and calculator alike."""
     with released(folder) as connection:

@@ -45,6 +45,7 @@ def test_the_wheel_turns_the_table_as_far_as_it_is_turned(long_page):
     assert 20 < int(shown) < 80  # some fifty rows down
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("key", ["PageDown", "Space"])
 def test_a_key_turns_one_page(long_page, key):
     page = long_page()

@@ -46,6 +46,7 @@ def no_space() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/disk/build/tables/almanac.duckdb")
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
@@ -81,6 +82,7 @@ def test_a_failure_from_outside_is_one_sentence(monkeypatch, capsys, error, stat
     assert words in said and said.count("\n") == 0 and "Traceback" not in said
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "error",
     [IndexError("list index out of range"), KeyError("x"), ZeroDivisionError("division by zero"), RuntimeError("odd")],
@@ -175,6 +177,7 @@ def test_a_constant_is_never_run_as_sql():
         assert values == dict(facts["constant"].select("constant_id", "value").rows())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("left", ["all but one", "none"])
 def test_a_formula_that_does_not_run_is_named(left):
     """A constant that was removed or misspelt: the file that needs it, and DuckDB's reason."""
@@ -225,7 +228,7 @@ sys.exit(command.main(["publish", "--no-crawl"]))
 """
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("number", "words"),
     [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM"), (signal.SIGHUP, "ended by SIGHUP")],

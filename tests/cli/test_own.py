@@ -23,6 +23,7 @@ def answer(config_path):
         yield connection
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scenario", ["context_tokens := 3000", "phase_id := 'lora'", "dtype_id := 'gguf-q4_k_m'"])
 def test_the_same_config_has_the_same_footprint(answer, book, scenario):
     query = "SELECT * EXCLUDE (model_id) FROM footprint_of('{}', {})"
@@ -51,6 +52,7 @@ def test_every_format_has_a_verdict_or_a_reason(config_path, capsys):
     assert all((row["verdict"] is None) == (row["unknown_reason"] is not None) for row in formats.values())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("phase", "dtype"), [("qlora", "nf4"), ("full-finetune", "bf16")])
 def test_its_training_is_told(config_path, answer, capsys, phase, dtype):
     main(["fits", str(config_path), "--gpu", "h100-sxm", "--phase", phase, "--json"])
@@ -65,6 +67,7 @@ def test_a_plan_is_made_of_it(config_path, capsys):
     assert json.loads(capsys.readouterr().out)["cards"][0]["plans"][0]["gpu_count"] == 1
 
 
+@pytest.mark.full
 def test_what_is_kept_can_be_asked(config_path, tmp_path, capsys):
     kept = tmp_path / "own.duckdb"
     assert main(["fits", str(config_path), "--gpu", "h100-sxm", "--keep", str(kept)]) == 0
@@ -136,6 +139,7 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
         )
 
 
+@pytest.mark.full
 def test_a_config_is_read_once_and_again_where_what_is_kept_is_damaged(config_path, tmp_path, monkeypatch):
     blank_file = blank.kept(cache_folder())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

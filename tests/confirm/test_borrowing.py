@@ -261,6 +261,7 @@ hostile = st.recursive(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=200, deadline=None)
 @given(changes=st.dictionaries(st.sampled_from([*LLAMA, "text_config", "architectures"]), hostile, max_size=4))
 def test_hostile_dims_end_as_unknown_or_as_the_confirmed_shape(changes):

@@ -233,6 +233,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.full
 @settings(max_examples=300, deadline=None)
 @given(
     noise=st.dictionaries(st.sampled_from(KEYS), NOISE, max_size=5),

@@ -100,6 +100,7 @@ def test_numbers_as_sql_types_them_are_refused_too(book):
     assert book.execute(query, {"model": MODEL}).fetchall() == [("lora_rank := 1.5 is no whole number",)]
 
 
+@pytest.mark.full
 def test_the_largest_numbers_that_are_taken_overflow_nothing(book):
     """All bounds at once, for the models with most layers, experts, heads and vocabulary: a number or a reason, never an error."""
     bounds = dict(
@@ -146,11 +147,13 @@ CARDLESS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("macro", CARDLESS)
 def test_no_card_is_a_reason(book, macro):
     assert book.execute(CARDLESS[macro]).fetchall() == [(None, "no GPU was named")]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -215,6 +218,7 @@ def test_a_list_of_what_is_not_published_is_an_error_that_names_what_is(book, ar
         book.execute("ROLLBACK")
 
 
+@pytest.mark.full
 def test_pictures_that_a_pipeline_refuses_have_a_reason(book):
     query = "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($id, width := $width)"
     for width, reason in (

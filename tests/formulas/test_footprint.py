@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def test_training_adds_up_and_grows(footprints, scenarios):
         assert wide["total_bytes"] >= row["total_bytes"]
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH))
 def test_checkpointing_pays(footprints, scenarios):
@@ -110,6 +112,7 @@ def test_checkpointing_pays(footprints, scenarios):
         assert having["total_bytes"] <= without["total_bytes"] * 1.02
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH), gpus=st.sampled_from([2, 4, 8, 16]))
 def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenarios, gpus):

@@ -50,6 +50,7 @@ def _predicted(figure, book, footprint_of):
     return _ask(footprint_of, figure)[quantity]
 
 
+@pytest.mark.some(18)
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f"{f['quantity']}-{f['model_id']}-{f['dtype_id']}")
 def test_figure(figure, book, footprint_of):
     predicted, expected = _predicted(figure, book, footprint_of), float(figure["expected"])
@@ -57,6 +58,7 @@ def test_figure(figure, book, footprint_of):
     assert abs(predicted - expected) <= float(figure["tolerance"]) * expected, f"{predicted} against {expected}"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("stage", "gib"), [("zero1", 41.13), ("zero2", 28.05), ("zero3", 14.96)])
 def test_zero_divides_what_its_stage_says(footprint_of, stage, gib):
     """Llama-3.1-8B in bf16 with fp32 masters and AdamW on 8 GPUs, from the ZeRO paper's accounting."""

@@ -97,6 +97,7 @@ def test_a_footprint_counts_the_tokens_of_its_pictures(ask, footprint_of):
     assert footprint_of(model, context_tokens=tokens, **facts)["total_bytes"] > 0
 
 
+@pytest.mark.full
 def test_a_larger_picture_never_holds_less(footprint_of):
     for model in ("Qwen/Qwen2.5-VL-7B-Instruct", "mistralai/Mistral-Small-3.1-24B-Instruct-2503"):
         held = [
@@ -128,6 +129,7 @@ def test_vllm_profiles_several_images_where_they_are_small(footprint_of):
     assert one["activations_bytes"] == 2 * 32 * 4096 * (588 + 2 * 4304 + 4 * 1152) > none["activations_bytes"]
 
 
+@pytest.mark.full
 def test_vllm_is_told_which_images_it_gets(book):
     query = "SELECT engine_setting FROM fits_on('h100-sxm', 'Qwen/Qwen2.5-VL-7B-Instruct', engine_id := 'vllm', context_tokens := 8192, images := $1)"
     said = {images: book.execute(query, [images]).fetchall()[0][0] for images in (0, 3)}

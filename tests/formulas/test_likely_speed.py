@@ -202,6 +202,7 @@ def test_what_the_rows_say_of_a_model_is_what_the_book_says(book):
         assert cache in (cached, 2 * cached), name
 
 
+@pytest.mark.full
 def test_a_small_model_on_a_fast_card_stays_far_below_its_bound(book):
     def told(model, **more):
         named = "".join(

@@ -33,6 +33,7 @@ def limits_on(book):
     return ask
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("gpu_id", "scenario"),
     # each takes seconds: one of training and one of inference here, all of them in `make check-full`
@@ -61,6 +62,7 @@ def test_a_limit_fits_and_one_step_more_does_not(book, footprints, limits_on, gp
     assert "card" in bounds
 
 
+@pytest.mark.full
 def test_a_longer_or_larger_step_never_needs_less(footprints):
     """What the search relies on: between two places of which one fits, no scenario that is smaller fails and none that is larger fits."""
     models = [

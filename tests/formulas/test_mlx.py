@@ -67,6 +67,7 @@ def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
     assert per_token == pytest.approx(2 * 16 * 2048 + 2 * 2 * 1024, rel=1e-6)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "why"),
     [

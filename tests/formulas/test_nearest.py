@@ -8,6 +8,7 @@ import pytest
 from pipeline.book.schema import PUBLISHED
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [("4090", "rtx-4090"), ("RTX 4090", "rtx-4090"), ("a6000", "rtx-a6000"), ("h100", "h100-sxm"), ("mi300", "mi300x")],
@@ -19,6 +20,7 @@ def test_half_a_card_finds_the_card(book, asked, meant):
     assert reason.startswith(f"no such GPU: {asked} (nearest: ") and meant in reason
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [("Qwen3-8B", "Qwen/Qwen3-8B"), ("gpt oss", "openai/gpt-oss-20b")],
@@ -29,6 +31,7 @@ def test_half_a_model_finds_the_model(book, asked, meant):
         assert reason.startswith(f"no such model in this snapshot (nearest: {meant}")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -44,6 +47,7 @@ def test_every_id_that_is_not_there_is_told_its_nearest(book, asked, said):
         assert book.execute(f"SELECT unknown_reason FROM {query.format(asked)}").fetchall()[0][0].startswith(said)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("macro", ["layers_that_fit", "on_several_gpus", "plans_for"])
 def test_every_macro_of_a_card_tells_the_nearest(book, macro):
     for gpu_id, model_id, said in (

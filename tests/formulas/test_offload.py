@@ -16,6 +16,7 @@ def ask(book, card, model, **scenario):
     return dict(zip(names, row, strict=True))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "dtype", ["bf16", "fp8", "w8a8-int8", "gguf-q4_k_m", "gguf-q3_k_l", "gguf-iq3_xs", "gguf-iq2_m", "gguf-q8_0"]
 )
@@ -34,6 +35,7 @@ def test_the_layers_add_up_to_what_the_table_has(book, dtype):
         assert found[0][0] == pytest.approx(expected, rel=1e-6), (model, dtype)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", [MODELS[0], *(pytest.param(model, marks=pytest.mark.full) for model in MODELS[1:])])
 def test_more_memory_takes_more_layers_and_nothing_is_lost(book, footprint_of, model):
     whole = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192)
@@ -71,6 +73,7 @@ def test_a_longer_context_leaves_fewer_layers(book):
     assert layers == sorted(layers, reverse=True) and layers[0] > layers[-1] > 0
 
 
+@pytest.mark.full
 def test_experts_on_the_cpu_leave_room_for_all_else(book):
     row = ask(book, "rtx-4090", "openai/gpt-oss-120b", context_tokens=8192)
     assert 0 < row["gpu_layers"] < row["layer_count"]
@@ -88,6 +91,7 @@ def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
     assert fits["gpu_bytes"] == footprint_of("Qwen/Qwen3-0.6B", context_tokens=4096)["total_bytes"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("card", "model", "dtype", "why"),
     [
@@ -141,6 +145,7 @@ def test_unlike_cards_hold_layers_by_what_they_give(book, footprint_of):
     assert together(book, cards[::-1], model, context_tokens=8192)[0]["gpu_layers"] == on_the_first(shares[1])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("cards", "scenario", "why"),
     [
@@ -156,6 +161,7 @@ def test_what_is_not_known_of_cards_together_has_a_reason(book, cards, scenario,
     assert all(row["verdict"] is None and why in row["unknown_reason"] for row in rows)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", ["google/gemma-4-E2B-it", "google/gemma-4-E4B-it", "Qwen/Qwen3-0.6B"])
 def test_llama_cpp_leaves_embeddings_of_single_layers_in_the_computers_memory(book, footprint_of, model):
     """They are tensors of its input layer (llama-arch.cpp), on the CPU whatever -ngl says: 262,144 × 8,960 of Gemma 4 E2B's 5.1 billion."""
@@ -176,6 +182,7 @@ def test_llama_cpp_leaves_embeddings_of_single_layers_in_the_computers_memory(bo
         assert most == pytest.approx(row["total_bytes"], rel=0.01)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("model", "program", "setting"),
     [

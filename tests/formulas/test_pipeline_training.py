@@ -116,6 +116,7 @@ def test_more_of_anything_holds_more(book):
         assert all(told[placement]["total_bytes"] > least[placement]["total_bytes"] for placement in told), change
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("scenario", "reason"),
     [

@@ -114,6 +114,7 @@ def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
         assert row["total_bytes"] == row["weights_bytes"] + row["activations_bytes"] + row["overhead_bytes"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("side", [1024, 1536, 1792, 1984, 2048])
 def test_one_part_at_a_time_needs_no_less_than_one_module(pipelines, side):
     """The part that needs most is told with the blocks that lie unused beside its activations, at every size."""
@@ -142,6 +143,7 @@ def test_more_of_anything_holds_more(pipelines):
     assert least["total_bytes"] < min(row["total_bytes"] for row in (large, many, wide))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("scenario", "reason"),
     [
@@ -188,6 +190,7 @@ def asked_on(book, gpu_id, model_id=SDXL):
     return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("gpu_id", "model_id", "reason"),
     [

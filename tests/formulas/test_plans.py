@@ -20,6 +20,7 @@ def plans_for(book):
     return ask
 
 
+@pytest.mark.full
 def test_a_full_fine_tuning_of_70b_needs_more_than_one_node(plans_for):
     plans = plans_for("h100-sxm", LARGE)
     best = plans[0]
@@ -39,6 +40,7 @@ def test_offload_brings_70b_to_one_node(footprint_of, book):
     assert 8 * row["host_bytes"] == pytest.approx(16 * 70.55e9, rel=0.01)
 
 
+@pytest.mark.full
 def test_the_plan_of_the_llama_3_paper_fits_its_cards(footprint_of):
     """Tensor 8 × pipeline 16 × data 64 and 128 on H100 of 80 GB, 8,192 tokens. The paper freed what it could of 16 micro-batches in flight:
     here they are either recomputed, or half as many."""
@@ -56,6 +58,7 @@ def test_one_gpu_is_enough_where_it_is(plans_for):
     assert (best["gpu_count"], best["verdict"], best["sharding"]) == (1, "fits", "none")
 
 
+@pytest.mark.full
 def test_every_sensible_way_is_searched_and_named(plans_for):
     """Recomputing is tried where nobody says, and taken only where it saves a card; each way to share is named with it."""
     plans = plans_for("rtx-4090", "Qwen/Qwen3-8B", phase_id="lora")
@@ -71,6 +74,7 @@ def test_every_sensible_way_is_searched_and_named(plans_for):
     assert {"ddp", "zero1", "zero2", "zero3"} <= {plan["sharding"] for plan in small}
 
 
+@pytest.mark.full
 def test_a_way_that_is_tight_is_told_on_the_cards_that_it_fits_on(plans_for):
     """ZeRO-3 takes the total on 2 cards and its error band on 4; what bitsandbytes packs is not divided by tensors."""
     plans = plans_for("rtx-4090", "Qwen/Qwen3-32B", phase_id="qlora", engine_id="transformers", checkpointing="full")

@@ -24,7 +24,7 @@ def preference_of(book):
     return ask
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     "counted",
     COUNTED,
@@ -67,6 +67,7 @@ def test_adapters_need_no_second_model(preference_of):
     assert row["reference_bytes"] == 0 and row["lora_dropout"] == 0 and row["total_bytes"] > 0
 
 
+@pytest.mark.full
 def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
     asked = dict(phase_id="full-finetune", sequences=2)
     dpo, orpo, kto = (preference_of(name, **asked) for name in ("dpo", "orpo", "kto"))
@@ -91,7 +92,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_has_a_reason_and_no_number(preference_of, case):
     asked, reason = REFUSED[case]

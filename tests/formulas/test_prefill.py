@@ -56,6 +56,7 @@ def test_half_of_the_activations_are_within_a_thousandth_of_the_peak(answers):
     assert errors[int(len(errors) * 0.9)] < 0.002
 
 
+@pytest.mark.full
 def test_prompts_beyond_a_window_have_their_mask():
     """prefill_windowed.csv: models with sliding windows, embeddings per layer and routers with scales, by count_prefill.py."""
     rows = step_account.prefill("prefill_windowed.csv")
@@ -69,6 +70,7 @@ def test_prompts_beyond_a_window_have_their_mask():
     assert sorted(abs(row["error"]) for row in rows)[len(rows) // 2] < 0.01
 
 
+@pytest.mark.full
 def test_packed_weights_are_unpacked_beside_what_the_block_has_put_out(footprints):
     """AutoAWQ from 1024 tokens on and AutoGPTQ's 8-bit kernels take a matrix apart for its product, 4-bit GPTQ into a buffer that stays."""
     model_id, hidden, wide, layers = "Qwen/Qwen2.5-7B-Instruct", 3584, 18944, 28

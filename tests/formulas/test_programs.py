@@ -51,6 +51,7 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     assert earlier["total_bytes"] is None and "cards before Ampere" in earlier["unknown_reason"]
 
 
+@pytest.mark.full
 def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     row = footprint_of(MODEL, program="unsloth", phase_id="qlora")
     assert (row["engine_id"], row["dtype_id"], row["loss"]) == ("unsloth", "nf4-double", "fused")
@@ -60,6 +61,7 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     assert earlier["total_bytes"] is None and "kernels of its own" in earlier["unknown_reason"]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("version", "holds_for"),
     [
@@ -125,6 +127,7 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
     assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.34", "1"])
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
@@ -135,6 +138,7 @@ def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     )
 
 
+@pytest.mark.full
 def test_which_engine_a_version_starts_by_itself_decides(footprint_of, book):
     """vLLM 0.8.1 did not start a Qwen2.5-32B in 8 bits on two RTX 3090 (vllm-project/vllm issue 17238), which its first engine would have:
     by itself it runs the second, with the logits of 1024 requests."""
@@ -173,6 +177,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_a_program_cannot_do_has_a_reason(footprint_of, case):
     asked, reason = REFUSED[case]
@@ -186,6 +191,7 @@ def test_no_program_is_answered_with_the_numbers_of_an_engine_that_is_not_its_ow
     assert all((engine is None) != (reason is None) for engine, reason in rows)
 
 
+@pytest.mark.full
 def test_the_share_of_the_card_is_that_of_the_version(book):
     need = "SELECT engine_setting FROM fits_on('rtx-4090', $model, program := 'vllm', program_version := $version, context_tokens := $tokens)"
 
@@ -197,6 +203,7 @@ def test_the_share_of_the_card_is_that_of_the_version(book):
     assert share("0.26", 27000) is None
 
 
+@pytest.mark.full
 def test_what_a_large_card_reads_at_a_time_is_said_where_it_would_not_start(book):
     """vLLM keeps in the cache of a window what two steps read, which is 16384 tokens on an H100 and 32768 on a B200, where footprints count
     8192 (0.28.0, SlidingWindowSpec.max_admission_blocks_per_request)."""

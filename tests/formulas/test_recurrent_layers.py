@@ -73,6 +73,7 @@ def test_more_tokens_never_take_less(footprints, lengths, sequences):
         assert held == sorted(held)
 
 
+@pytest.mark.full
 def test_layers_whose_code_was_not_read_have_a_reason(book):
     """Unknown is null with a reason: in training and in Transformers, not in engines with formulas of their own."""
     unknown = book.execute("""

@@ -32,6 +32,7 @@ def _of(steps: list[Row], **named: str) -> list[float]:
     return [row["off"] for row in steps if row["lora_rank"] and all(row[n] == v for n, v in named.items())]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("checkpointing", "least"), [("full", 20), ("none", 10)])
 def test_what_an_adapters_step_reserves_is_known_to_a_few_percent(steps, checkpointing, least):
     """Never more than 8 % too little, half of the steps within 4 %."""
@@ -47,6 +48,7 @@ def test_steps_that_train_all_weights_are_within_their_band(steps):
     assert len(off) >= 8 and max(map(abs, off)) < band, sorted(off)
 
 
+@pytest.mark.full
 def test_expandable_segments_reserve_less_and_as_much_as_we_say():
     rows = [row for row in _judged("expandable_bytes", expandable_segments=True) if row["lora_rank"]]
     assert len(rows) >= 20

@@ -104,6 +104,7 @@ def test_what_is_likely_lies_below_the_bound_with_its_band(plans):
             assert None in first or first[0] < first[1]
 
 
+@pytest.mark.full
 def test_stages_make_room_and_no_token_quicker(book):
     """Two servers hold half the layers each: one after another they read what eight cards read that hold all of them."""
     query = """

@@ -12,6 +12,7 @@ def ask(book, card, model, **scenario):
     return {row[names.index("gpu_count")]: dict(zip(names, row, strict=True)) for row in result.fetchall()}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("card", "model", "dtype"),
     [
@@ -77,6 +78,7 @@ def test_servers_that_are_joined_hold_what_their_stage_holds(book, footprint_of)
     assert "not by both" in refused["unknown_reason"]
 
 
+@pytest.mark.full
 def test_an_impossible_count_says_why(book):
     rows = ask(book, "l40s", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="fp8", context_tokens=4096)
     assert rows[1]["verdict"] == "fits"
@@ -86,6 +88,7 @@ def test_an_impossible_count_says_why(book):
     assert "compute capability" in ask(book, "t4", "Qwen/Qwen3-0.6B", engine_id="vllm")[1]["unknown_reason"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("argument", "value"), [("context_tokens", "1.5"), ("sequences", "2.5"), ("context_tokens", "1e30::DOUBLE")]
 )

@@ -134,6 +134,7 @@ def test_impossible_degrees_say_why(footprint_of, model, scenario, reason):
     assert row["host_bytes"] is None
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("optimizer", ["adamw", "adamw-foreach"])
 @pytest.mark.parametrize("tokens", [64, 4096])
 def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, optimizer, tokens):
@@ -164,6 +165,7 @@ def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     assert four - one == eight - one == constant["nccl_many_gpus_bytes"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("sharding", "buffers"), [("zero2", 2), ("zero3", 1)])
 def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, sharding, buffers):
     """setup_buckets of its stage 1 and 2, and stage 3, take reduce_bucket_size elements in the precision of the gradients."""

@@ -108,7 +108,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pair_of, case):
     asked, reason = REFUSED[case]

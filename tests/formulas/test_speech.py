@@ -50,6 +50,7 @@ def test_speech_is_a_footprint_of_its_tokens_and_a_codec(book, footprint_of):
     assert five["total_bytes"] - half["total_bytes"] < 0.5 * half["total_bytes"]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -69,6 +70,7 @@ def test_speech_that_is_not_known_has_a_reason(book, model, scenario, reason):
     assert row["total_bytes"] is None and row["codec_bytes"] is None and reason in row["unknown_reason"]
 
 
+@pytest.mark.full
 def test_a_card_has_a_verdict_for_speech(book):
     assert asked(book, "speech_fits_on", "rtx-4090", ORPHEUS)["verdict"] == "fits"
     assert asked(book, "speech_fits_on", "rtx-3060-12gb", ORPHEUS, seconds=600)["verdict"] == "no"

@@ -36,6 +36,7 @@ def test_no_measured_run_is_faster_than_its_bound(shares):
     assert len(shares) == 42 and max(shares) < 1 and min(shares) > 0.25
 
 
+@pytest.mark.full
 def test_the_share_of_a_run_is_of_what_the_macro_says(book, runs):
     for run in runs[:: len(runs) // 3]:
         asked = {name: run[name] for name in ("dtype_id", "context_tokens")}
@@ -99,6 +100,7 @@ def test_a_prompt_is_multiplied_with_every_weight_that_it_passes(book):
     assert quick["prefill_tokens_per_second_most"] > 1.9 * told["prefill_tokens_per_second_most"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("gpu", "model", "why"),
     [

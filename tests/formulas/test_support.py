@@ -64,6 +64,7 @@ def test_training_in_bf16_wants_a_card_with_fused_attention_for_it(book):
     assert runs(book, "transformers", "nf4", "t4", "qlora")[0] is True
 
 
+@pytest.mark.full
 def test_a_card_that_does_not_run_it_has_no_verdict_but_a_reason(book):
     def ask(card, **scenario):
         named = "".join(f", {name} := '{value}'" for name, value in scenario.items())
@@ -94,6 +95,7 @@ def test_every_verdict_is_of_a_pair_that_runs(book):
     assert set(kinds) == {True, False, None}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("card", "held"),
     [

@@ -41,6 +41,7 @@ def test_what_each_saves_and_costs(told):
     assert (told["plain"]["verdict"], told["zero3"]["verdict"], told["lora"]["verdict"]) == ("no", "multi-gpu", "fits")
 
 
+@pytest.mark.full
 def test_what_each_takes_of_time(told, book):
     """A token: its operations at the card's rate, and its part of the update, which moves every state once."""
     least = {name: row["token_seconds_least"] for name, row in told.items() if name != "fp32"}
@@ -97,6 +98,7 @@ def test_a_published_run_with_a_draft_and_without(book):
     assert f"where we say {alone:.1f} and, with what it kept of five\ndrafted, {both:.0f}: " in page
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("gpu", "model", "draft", "why"),
     [

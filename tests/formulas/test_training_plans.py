@@ -108,6 +108,7 @@ def test_the_fewest_cards_that_hold_it_and_finish_come_first(lora):
     )
 
 
+@pytest.mark.full
 def test_less_time_takes_more_cards(plans, lora):
     quick = plans("h100-sxm", TEXT, data_bytes=1_000_000_000, days=0.04)[0]
     assert quick["gpu_count"] > lora[0]["gpu_count"] and quick["finishes"] == "yes" and quick["hours_most"] <= 0.96
@@ -115,6 +116,7 @@ def test_less_time_takes_more_cards(plans, lora):
     assert {p["finishes"] for p in never} == {"no"} and "does not finish in time" in never[0]["unknown_reason"]
 
 
+@pytest.mark.full
 def test_the_machine_around_the_cards(plans, lora, book):
     """Each by its stated rule: cores, memory, disk, what cards send."""
     for plan in lora[:4]:
@@ -138,6 +140,7 @@ def test_the_machine_around_the_cards(plans, lora, book):
     assert network == pytest.approx(4 * 70e9 / 16 / 10 / 1e9)
 
 
+@pytest.mark.full
 def test_what_keeps_up_with_its_links_is_taken(plans):
     """Of ways that are as quick what sends least: no plan over several servers asks more than one adapter of each card sends."""
     rows = plans("h100-sxm", TEXT, phase_id="full-finetune", data_bytes=10**9)
@@ -152,6 +155,7 @@ def test_what_keeps_up_with_its_links_is_taken(plans):
     )
 
 
+@pytest.mark.full
 def test_larger_micro_batches_are_searched_where_that_saves_sending(plans, footprint_of):
     asked = {"phase_id": "lora", "data_bytes": 10**9}
     (four,) = [plan for plan in plans("h100-sxm", LARGE, **asked) if plan["gpu_count"] == 4]
@@ -260,6 +264,7 @@ WRONG_NUMBERS = (
 )
 
 
+@pytest.mark.full
 def test_bad_questions_have_a_reason_and_no_number(book, plans):
     """Asked all at once, beside no way to share at all."""
     names = ("gpu_id", "model_id", "phase_id", "data_bytes", "days")

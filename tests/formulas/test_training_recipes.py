@@ -36,6 +36,7 @@ def test_adapters_of_routed_experts_alone_are_those_of_real_steps(judged):
     assert sum(abs(row["error"]) for row in experts) / len(experts) < 0.005
 
 
+@pytest.mark.full
 def test_packed_experts_are_unpacked_as_real_steps_unpack_them(packed):
     """A base that nobody prepares in fp32, its routed experts in 4 bits, adapters beside attention and experts."""
     assert {row["lora_targets"] for row in packed} >= {"attention", "attention-experts", "experts"}
@@ -46,6 +47,7 @@ def test_packed_experts_are_unpacked_as_real_steps_unpack_them(packed):
     assert not adapted
 
 
+@pytest.mark.full
 def test_checkpoints_in_the_host_and_a_loss_by_chunks_are_never_too_little():
     """Unsloth's mechanism around Transformers' layers and peft's adapters: its own kernels hold less than these."""
     rows = step_account.judged("training_offloaded.csv")
@@ -62,6 +64,7 @@ def test_dropout_of_adapters_costs_what_real_steps_hold(judged):
     assert max(abs(row["error"]) for row in dropped) < 0.006
 
 
+@pytest.mark.full
 def test_embedding_and_head_beside_adapters_are_what_real_steps_hold():
     """peft's modules_to_save: copies in the precision of the base, with their gradients and states."""
     rows = step_account.judged("training_embeddings.csv", trains_embeddings=True)
@@ -72,6 +75,7 @@ def test_embedding_and_head_beside_adapters_are_what_real_steps_hold():
     assert all(plain["adapters_bytes"] < row["adapters_bytes"] for plain, row in zip(without, rows, strict=True))
 
 
+@pytest.mark.full
 def test_gradients_that_are_used_as_they_come_leave_one_at_a_time():
     """torchtune's optimizer_in_bwd and LOMO, tied heads (whose gradient waits for the embedding's) and own ones."""
     rows = step_account.judged("training_in_backward.csv")

@@ -19,6 +19,7 @@ def _outside(rows, least, most):
     return [(*(row[n] for n in named), f"{row['error']:+.2%}") for row in rows if not least <= row["error"] <= most]
 
 
+@pytest.mark.full
 def test_a_step_as_long_as_the_window_is_counted_with_its_mask(steps):
     """training_windowed.csv: one token below the window, the window, one above; layers that are kept and layers that are recomputed."""
     assert len(steps) > 70
@@ -51,6 +52,7 @@ def test_a_prompt_as_long_as_the_window_is_counted_with_its_mask():
     assert not _outside(rows, -0.005, 0.005)
 
 
+@pytest.mark.full
 def test_eager_prompts_hold_every_copy_of_their_scores():
     """prefill_eager.csv: sinks are one tensor of scores more, windows a mask more, and scores stay beside what follows them."""
     rows = step_account.prefill("prefill_eager.csv")

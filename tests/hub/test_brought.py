@@ -84,6 +84,7 @@ def test_renamed_models_are_not_lost(case):
     assert (done.kept_apart, done.renamed, len(case.records())) == ("", 20, 40)
 
 
+@pytest.mark.full
 def test_the_report_says_which_grades_and_verdicts_a_crawl_changes_before_anything_is_replaced(case):
     case.add("org/same", "org/grows", "org/breaks")
     case.crawl()

@@ -72,7 +72,7 @@ def patience(act):
     return HASTY if act in (stall, drip) else QUICK
 
 
-@pytest.mark.some(14)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("where", ["api/models", "resolve"])
 @pytest.mark.parametrize(
     "act",
@@ -164,6 +164,7 @@ def test_a_listing_that_changes_between_pages_loses_and_doubles_nothing_that_was
     assert case.records() == before
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -94,7 +94,7 @@ def pause_at(case, pattern, number):
     case.hub.faults.append(fault)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(("pattern", "number"), [("/api/models?", 1), ("resolve", 12)], ids=["lists", "models"])
 def test_killed_while_it_asks(grown, pattern, number, how):
@@ -112,7 +112,7 @@ def test_killed_while_it_asks(grown, pattern, number, how):
     assert grown.records()[IDS[0]]["config"]["hidden_size"] == 96
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("stage", ["a.jsonl", "c.jsonl", "popularity.csv", "rejected.csv", "snapshot.json", "swap"])
 def test_killed_while_it_writes(grown, stage):
     before = {record.model_id: record for record in newest_snapshot(grown.folder).records}

@@ -41,7 +41,7 @@ def pause(pattern):
     return fault
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("pattern", ["/api/models?", "/api/models/", "/resolve/"], ids=["lists", "others", "models"])
 @pytest.mark.parametrize("fault", [hang, pause], ids=["a Hub that never answers", "a long pause"])
 def test_ctrl_c_is_heard_at_once_and_the_next_crawl_goes_on(case, pattern, fault):

@@ -21,12 +21,8 @@ from rows import configs, count_rows
 ROWS = Path(__file__).with_name("sound_classes.csv")
 CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 FRAMES = 100  # of features in a second
-PHONEMES, STYLE, KOKORO_FRAMES, LONGEST = (
-    512,
-    256,
-    40,
-    50,
-)  # of kokoro: read at once, of a voice, of a second, of a phoneme
+PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
+KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
 
 
 @cache

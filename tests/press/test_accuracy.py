@@ -107,6 +107,7 @@ def test_no_measurement_is_outside_its_band(compared):
     assert rows.fetchall()[0][0] > 300
 
 
+@pytest.mark.full
 def test_a_scenario_that_is_answered_twice_is_an_error(compared):
     """One row says that there are no images and one says nothing: the answer to the first is an answer to both."""
     rows = "FROM measured WHERE measured_id = 'gt1182'"
@@ -137,6 +138,7 @@ def test_a_snapshot_of_few_models_is_compared_as_far_as_it_goes(bundled, held, c
         assert small.execute(bare).fetchall() == [(0,)]
 
 
+@pytest.mark.full
 def test_filling_again_changes_nothing(compared):
     before = compared.execute("FROM accuracy ORDER BY ALL").fetchall()
     fill_accuracy(compared)

@@ -205,6 +205,7 @@ def test_a_digest_from_before_records_were_kept_is_read(tmp_path):
     assert found.models == {"a/One": Seen("r1", "x", "")} and found.numbers == {"a/One": {"p q r": (5, 0.1)}}
 
 
+@pytest.mark.full
 def test_what_cannot_move_a_number_is_in_no_hash(tmp_path):
     for folder, sql, fact, code in (
         ("one", "-- of old\nSELECT 1", "a,note\n1,read here\n", '"""Old."""\nx = 1\n'),

@@ -69,6 +69,7 @@ def edits(count: int, seed: int) -> list[dict[str, str]]:
     return snapshots
 
 
+@pytest.mark.full
 def test_blocks_that_are_kept_make_the_same_file(small, tmp_path, monkeypatch):
     """Over edits of a snapshot, and where what is kept is damaged; and only what changed is worked out."""
     monkeypatch.setattr(compatibility, "CUT", Cut(least=2, most=2, one_of=1, together=2))
@@ -136,6 +137,7 @@ def test_every_verdict_occurs_and_unknown_has_none(small):
     ).fetchall() == [(0,)]
 
 
+@pytest.mark.full
 def test_what_is_tight_on_several_cards_is_not_refused(small):
     rows = small.execute(
         """
@@ -196,6 +198,7 @@ def test_fits_on_and_what_fits_answer_by_card(small):
     assert ("deepseek-ai/DeepSeek-V3",) not in models
 
 
+@pytest.mark.full
 def test_a_server_is_told_how_much_of_the_card_it_may_take(book):
     def asked(tokens, engine="vllm"):
         return book.execute(
@@ -269,6 +272,7 @@ def test_the_limits_of_training_fit(small, footprints):
         assert need <= capacity * (1 + 1e-6), (scenario, need / capacity)
 
 
+@pytest.mark.full
 def test_published_limits_are_never_above_those_that_are_searched(small):
     """The view draws lines between published points; limits_on asks the formula itself."""
     for phase, dtype in (("qlora", "nf4"), ("full-finetune", "bf16"), ("lora", "bf16")):
@@ -291,6 +295,7 @@ def test_published_limits_are_never_above_those_that_are_searched(small):
             assert 0 < line <= most
 
 
+@pytest.mark.full
 def test_what_vllm_has_to_be_told_of_images_that_nobody_sends(book):
     """It sets memory aside for the largest image of a model that sees, which a footprint without images has not."""
     asked = "SELECT engine_setting FROM fits_on('h100-sxm', $model_id, engine_id := $engine, context_tokens := 4096)"

@@ -45,7 +45,7 @@ def test_what_is_asked_says_what_is_written(book, asked):
     assert min(known) > 300
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("phase", ["inference", "full-finetune", "lora", "no-such-phase"])
 def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     book.execute(

@@ -147,6 +147,7 @@ def test_a_disk_that_is_full_leaves_what_is_published_whole(tmp_path):
     assert not (tmp_path / ".build-next").exists()
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare: nobody else's view of disks is left alone")
 def test_a_small_disk_that_runs_full_leaves_what_is_published_whole(tmp_path):
     """A real one, of memory, in a namespace of its own."""

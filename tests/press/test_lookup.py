@@ -60,6 +60,7 @@ def test_of_several_ways_to_share_the_one_that_needs_least_is_published(
         assert row[8] * (1 + row[9]) == min(needs[place * len(ways) : (place + 1) * len(ways)])
 
 
+@pytest.mark.full
 def test_a_model_gets_the_footprints_it_would_get_alone(filled: duckdb.DuckDBPyConnection, twins: list[str]) -> None:
     for model_id in twins:
         cursor = filled

@@ -24,6 +24,7 @@ def read_mutants(count: int, seed: int) -> str:
     return done.stdout + (done.stderr[-3000:] if done.returncode else "")
 
 
+@pytest.mark.full
 def test_mutated_configs_and_each_number_alone_end_no_build():
     assert read_mutants(1000, 0) == ""
 

@@ -90,6 +90,7 @@ def test_a_group_of_footprints_holds_whole_models(tables):
     assert max(map(len, held)) <= build.FOOTPRINTS.most
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["READ_ONLY", "TYPE duckdb, READ_ONLY"])
 def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
     """The names are those of the file that is saved, from any catalogue; what is fetched is the catalogue, and of a table what is asked."""

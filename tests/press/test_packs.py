@@ -188,6 +188,7 @@ def test_kept_rows_go_to_the_model_that_has_their_content_now():
     assert lookup._named(rows, {}).num_rows == 0
 
 
+@pytest.mark.full
 def test_another_formula_takes_nothing_from_the_one_before(shelf, tmp_path, monkeypatch):
     contents = {"org/model": MODELS[1]}
     before = shelve_keys(shelf, contents, tmp_path)

@@ -185,6 +185,7 @@ def edit(path, content=b"x"):
     path.write_bytes(content)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("name", "rebuilt"),
     [

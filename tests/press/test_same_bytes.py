@@ -48,6 +48,7 @@ def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
         assert connection.execute("SELECT count(*) > 100 FROM source").fetchall() == [(True,)]
 
 
+@pytest.mark.full
 def test_a_file_of_views_is_the_same_bytes_and_names_nothing_of_this_machine(tmp_path):
     written = []
     for name in ("one", "another"):

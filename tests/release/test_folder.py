@@ -183,7 +183,7 @@ def test_a_file_system_that_loses_what_was_written_is_noticed(two, monkeypatch):
     assert contents(target) == served(old)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("exchange", ["yes", "no"])
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_any_moment_there_is_one_whole_release_and_the_next_run_mends(two, seed, exchange):

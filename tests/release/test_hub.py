@@ -316,7 +316,7 @@ target.send(whole.of_tables(), cards.of_dataset(whole, "acme/almanac"), whole.da
 """
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("moment", ["validate-yaml", "preupload", "/lfs/", "/commit/", "after the commit", "/tag/"])
 def test_killed_at_any_moment_one_whole_release_is_there_and_the_next_run_goes_on(
     fake, built, tmp_path, monkeypatch, moment

@@ -48,6 +48,7 @@ def pages() -> ModelPages:
     return found
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("number", range(6))
 def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, monkeypatch, number):
     expected = page_of(pages, number)
@@ -95,6 +96,7 @@ def written(tmp_path, name, packs, change=None) -> tuple[dict[str, bytes], list[
     return files, rendered
 
 
+@pytest.mark.full
 def test_what_is_kept_is_what_is_rendered_and_a_changed_model_changes_the_pages_that_name_it(tmp_path):
     packs = Packs(tmp_path / "packs")
     anew, everything = written(tmp_path, "anew", None)
@@ -110,6 +112,7 @@ def test_what_is_kept_is_what_is_rendered_and_a_changed_model_changes_the_pages_
     assert after == written(tmp_path, "after-anew", None, renamed)[0] != anew
 
 
+@pytest.mark.full
 def test_a_page_whose_pack_was_damaged_meanwhile_is_rendered_anew(tmp_path, monkeypatch):
     packs = Packs(tmp_path / "packs")
     anew, everything = written(tmp_path, "first", packs)

@@ -17,6 +17,7 @@ def declared():
     return openings.read(read_facts()["scenario_set"].to_dicts())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("phase", PHASES)
 def test_the_macros_take_what_pages_open_with_but_for_checkpointing(book, declared, phase):
     row = book.sql(f"from footprint_of('Qwen/Qwen3-8B', phase_id := '{phase}')").pl().to_dicts()[0]

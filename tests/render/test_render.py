@@ -280,6 +280,7 @@ def test_a_measurement_that_cannot_be_drawn_is_told(site):
         assert told is None or source in page
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("environment", "address"),
     [
@@ -335,6 +336,7 @@ def compare_folders(one, other):
     assert first == second
 
 
+@pytest.mark.full
 def test_a_page_that_cannot_be_written_stops_the_build(tables, tmp_path):
     (tmp_path / "models").write_text("in the way")
     with crew.Crew(ModelPages(read(tables), SITE), 1) as one, pytest.raises(OSError):
@@ -355,6 +357,7 @@ with crew.Crew(ModelPages(book), 2) as one:
 """
 
 
+@pytest.mark.full
 def test_a_process_that_ends_before_it_begins_stops_the_build_and_holds_up_nobody(tables, tmp_path):
     """As one does that the system kills: here each runs this very program first, and that is refused."""
     program = tmp_path / "program.py"

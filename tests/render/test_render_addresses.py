@@ -222,6 +222,7 @@ def test_shapes_are_named_by_what_they_hold_and_lie_there_once(nowhere):
     assert asked == held.keys()
 
 
+@pytest.mark.full
 def test_models_with_the_same_numbers_share_a_file(tables, tmp_path):
     """As a model and its fine-tunes have them."""
     pages = ModelPages(read(tables))
