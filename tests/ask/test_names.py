@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from pipeline.ask.question import counted
-from tests.ask.conftest import EXPERTS, TEXT
+from tests.ask.conftest import EXPERTS, PIPELINE, TEXT
 
 NAMES = {
     "Qwen/Qwen3-8B-AWQ": "awq-int4",
@@ -59,6 +59,13 @@ def test_a_tag_of_ollama_that_no_format_of_ours_comes_near_is_its_model_alone(ma
 def test_a_model_of_that_name_goes_before_ollamas(macro):
     assert macro("SELECT model_id, dtype_id FROM repository_of('bge-m3')") == [("BAAI/bge-m3", None)]
     assert macro("SELECT model_id, dtype_id FROM repository_of('bge-m3:latest')") == [("BAAI/bge-m3", "fp16")]
+
+
+def test_the_name_of_a_family_is_the_model_that_people_mean(macro):
+    for said, dtype in (("sdxl", None), ("SDXL 1.0", None), ("stable diffusion xl", None), ("sdxl q8_0", "gguf-q8_0")):
+        assert macro("SELECT model_id, dtype_id FROM repository_of($1)", said) == [(PIPELINE, dtype)]
+    # a family of which this almanac has no model
+    assert macro("SELECT model_id FROM repository_of('flux')") == [(None,)]
 
 
 def test_a_name_that_nothing_is_known_of_stays_unknown(macro):

@@ -203,3 +203,18 @@ def asked_on(book, gpu_id, model_id=SDXL):
 def test_a_verdict_that_is_not_known_has_a_reason(pipelines, gpu_id, model_id, reason):
     for row in asked_on(pipelines, gpu_id, model_id):
         assert row["verdict"] is None and reason in row["unknown_reason"]
+
+
+def test_every_name_of_a_family_is_a_model_that_is_told(book):
+    query = """
+        SELECT family.said_name, plain.model_id, whole.unknown_reason
+        FROM family_name AS family LEFT JOIN plain_model AS plain ON plain.name = plain_name(family.base_name)
+            LEFT JOIN (SELECT model_id, max(unknown_reason) AS unknown_reason FROM component GROUP BY model_id) AS whole
+            ON whole.model_id = plain.model_id
+        WHERE plain.model_id IS NULL OR whole.unknown_reason IS NOT NULL
+    """
+    assert book.execute(query).fetchall() == []
+    said = {"flux": "FLUX.1-dev", "sd 1.5": "stable-diffusion-v1-5", "SDXL": "stable-diffusion-xl-base-1.0"}
+    said |= {"wan 2.2": "Wan2.2-T2V-A14B-Diffusers", "sd3": "stable-diffusion-3-medium-diffusers"}
+    for name, model in said.items():
+        assert book.execute("SELECT model_id FROM repository_of($1)", [name]).fetchall()[0][0].endswith("/" + model)

@@ -18,23 +18,51 @@ from denoiser_inputs import denoiser_inputs
 from rows import configs, count_rows
 
 ROWS = Path(__file__).with_name("packed_denoisers.csv")
-# by class what the converter leaves in 16 bits (github.com/city96/ComfyUI-GGUF tools/lcpp.patch at 795e4515)
+# by class what the converter leaves in 16 bits (github.com/city96/ComfyUI-GGUF tools/lcpp.patch at 795e4515; of Qwen-Image, Z-Image and FLUX.2
+# at 4dfc025e, its branch auto_convert; of Chroma as the sizes of published files say)
 UNPACKED = {
     "FluxTransformer2DModel": ("context_embedder", "x_embedder", "time_text_embed", "norm_out", "proj_out"),
     "SD3Transformer2DModel": ("context_embedder", "pos_embed", "time_text_embed", "norm_out", "proj_out"),
     "WanTransformer3DModel": ("patch_embedding", "condition_embedder", "proj_out"),
     "HunyuanVideoTransformer3DModel": ("context_embedder", "x_embedder", "time_text_embed", "norm_out", "proj_out"),
     "LTXVideoTransformer3DModel": ("time_embed", "caption_projection", "proj_in", "proj_out"),
+    "QwenImageTransformer2DModel": ("img_in", "txt_in", "time_text_embed", "norm_out", "proj_out"),
+    "ZImageTransformer2DModel": (
+        *("all_x_embedder", "all_final_layer", "t_embedder", "cap_embedder"),
+        *("noise_refiner", "context_refiner"),
+    ),
+    "Flux2Transformer2DModel": (
+        *("x_embedder", "context_embedder", "time_guidance_embed", "norm_out", "proj_out"),
+        *("double_stream_modulation_img", "double_stream_modulation_txt", "single_stream_modulation"),
+    ),
+    "ChromaTransformer2DModel": ("context_embedder", "x_embedder", "distilled_guidance_layer", "proj_out"),
 }
 TOP = {"proj_out", "proj_in"}  # of these the model's own, not those of its blocks
-# type of most matrices, and of the values and the last matrix of a block where the original names them so that the converter knows them
+# type of most matrices; of the values and the last matrix of a block, where the original names them so that the converter knows them; of what
+# is one matrix of queries, keys and values there; and of the first block and the last of Qwen-Image
 TYPES = {
-    "gguf-q8_0": ("Q8_0", "Q8_0", "Q8_0"),
-    "gguf-q4_k_s": ("Q4_K", "Q4_K", "Q5_K"),
-    "gguf-q4_k_m": ("Q4_K", "Q6_K", "Q6_K"),
-    "gguf-q2_k": ("Q2_K", "Q3_K", "Q2_K"),
+    "gguf-q8_0": ("Q8_0", "Q8_0", "Q8_0", "Q8_0", None),
+    "gguf-q4_0": ("Q4_0", "Q4_0", "Q4_1", "Q4_0", None),
+    "gguf-q4_k_s": ("Q4_K", "Q4_K", "Q5_K", "Q4_K", None),
+    "gguf-q4_k_m": ("Q4_K", "Q6_K", "Q6_K", "Q5_K", "Q5_K"),
+    "gguf-q2_k": ("Q2_K", "Q3_K", "Q2_K", "Q2_K", "Q4_K"),
 }
-KNOWN_NAMES = ("WanTransformer3DModel", "LTXVideoTransformer3DModel")
+# by class the ends of the names of values, of last matrices, of matrices that are fused in the original, and the blocks that are held apart
+KNOWN_NAMES = {
+    "WanTransformer3DModel": ((".to_v",), (".net.2",), (), ()),
+    "LTXVideoTransformer3DModel": ((".to_v",), (".net.2",), (), ()),
+    "QwenImageTransformer2DModel": (
+        *((".to_v", ".add_v_proj"), (".net.2",), ()),
+        ("transformer_blocks.0.", "transformer_blocks.59."),
+    ),
+    "ZImageTransformer2DModel": ((), (".feed_forward.w2",), (".to_q", ".to_k", ".to_v"), ()),
+    # (of the blocks of two streams)
+    "ChromaTransformer2DModel": (
+        *((), ()),
+        (".attn.to_q", ".attn.to_k", ".attn.to_v", ".add_q_proj", ".add_k_proj", ".add_v_proj"),
+        (),
+    ),
+}
 
 
 def build(row: dict[str, str], config: dict):
@@ -87,12 +115,15 @@ def _as_file(model, row: dict[str, str]) -> None:
     import torch
     from diffusers.quantizers.gguf.utils import GGUFLinear, GGUFParameter
 
-    most, values, last = TYPES[row["dtype_id"]]
+    most, values, last, fused, apart = TYPES[row["dtype_id"]]
+    of_values, of_last, of_fused, blocks = KNOWN_NAMES.get(row["class"], ((), (), (), ()))
 
     def packed(name, linear):
-        kind = most
-        if row["class"] in KNOWN_NAMES:
-            kind = values if name.endswith(".to_v") else last if name.endswith(".net.2") else most
+        kind = values if name.endswith(of_values) else last if name.endswith(of_last) else most
+        if name.endswith(of_fused) and not name.startswith("single_"):
+            kind = fused
+        if apart and name.startswith(blocks):
+            kind = apart
         places = name.split(".")
         if any(places[0] == part if part in TOP else part in places for part in UNPACKED[row["class"]]):
             kind = "BF16"

@@ -38,11 +38,13 @@ def read_z_image(fields: Fields) -> Anatomy:
     part.parameter(kinds * hidden, "padding_embedding")
     every = layers + kinds * refiners
     head_dim = hidden // heads
-    part.mixer(every, hidden, heads, head_dim=head_dim, bias=False)
-    part.norm(head_dim if fields.flag("qk_norm", default=True) else 0, layers=every, count=2, bias=False)
-    part.mlp(every, hidden, int(hidden / 3 * 8), gated=True, bias=False)
-    part.norm(hidden, layers=every, count=4, bias=False)
-    part.linear("modulation", time, 4 * hidden, layers=layers + refiners)
+    for each in (layers, *[refiners] * kinds):  # those of a stream that refine it stand apart: packers leave them alone
+        part.mixer(each, hidden, heads, head_dim=head_dim, bias=False)
+        part.norm(head_dim if fields.flag("qk_norm", default=True) else 0, layers=each, count=2, bias=False)
+        part.mlp(each, hidden, int(hidden / 3 * 8), gated=True, bias=False)
+        part.norm(hidden, layers=each, count=4, bias=False)
+    for each in (layers, refiners):  # of noise, not of text
+        part.linear("modulation", time, 4 * hidden, layers=each)
     return finish(fields, part, hidden, every)
 
 

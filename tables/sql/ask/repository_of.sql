@@ -4,15 +4,16 @@
 --   Ollama (deepseek-r1:32b, llama3.1:8b-instruct-q4_K_M, mistral), or a model's name without its organisation; one
 --   row, and no model where nothing is found. A model is found by the letters and digits of its name, also with
 --   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
---   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name.
+--   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name. That of
+--   a family (flux, sdxl, sd 1.5) is the model that people mean by it, where nothing else has that name.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
 --   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else those of
 --   workstations, else of data centres).
 --
--- Units: GiB. Source: the tables repository_name, ollama_tag, model, gpu. Not covered: names that are neither a model's
--- nor made by these patterns.
+-- Units: GiB. Source: the tables repository_name, ollama_tag, family_name, model, gpu. Not covered: names that are
+-- neither a model's nor made by these patterns.
 
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
@@ -66,6 +67,9 @@ base AS (
     SELECT iif(is_bare, 3, 0) AS place, base_name AS name, dtype, file_bytes FROM tagged
     UNION ALL SELECT 1, base, NULL, NULL FROM first_match
     UNION ALL SELECT 2, regexp_replace(regexp_replace(base, '^.*/', ''), '^[^_]*_', ''), NULL, NULL FROM first_match
+    -- (flux, sdxl: what a family is called)
+    UNION ALL SELECT 4, family.base_name, NULL, NULL
+    FROM first_match JOIN family_name AS family ON family.said_name = plain_name(first_match.base)
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes

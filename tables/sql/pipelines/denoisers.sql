@@ -8,7 +8,8 @@
 --
 -- Units: bytes, one GPU. Sources: denoiser_part.csv says which tensors of a class a packer leaves alone, as diffusers
 --   and the converter of GGUF files do; denoiser_format.csv how the others are held. Most specific row first. A matrix
---   whose rows do not divide into groups stays in 16 bits.
+--   whose rows do not divide into groups stays in 16 bits. Some layers of a tensor may be held apart (the first block
+--   and the last of Qwen-Image): as apart_held says, and where a format has no such row as the others are.
 -- Not covered: blocks whose rows do not divide into groups (K formats of Stable Diffusion 3.5 large: converters write
 --   another format in their place); classes without a row in denoiser_part; parts other than the denoiser; what is kept
 --   in 32 bits (below 0.5 %).
@@ -16,7 +17,7 @@
 -- few: layers that refine the text; pairs: two matrices of a kind in each block, of picture and text
 CREATE OR REPLACE MACRO is_of_layers(layers, layer_count, per_layer_count, most_layers) AS CASE layers
     WHEN 'any' THEN true WHEN 'once' THEN layer_count = 1
-    WHEN 'few' THEN layer_count > 1 AND 8 * layer_count <= most_layers
+    WHEN 'few' THEN layer_count > 1 AND 4 * layer_count <= most_layers
     ELSE layer_count > 1 AND per_layer_count = 2 END;
 
 CREATE OR REPLACE TABLE denoiser_weight AS
@@ -31,23 +32,33 @@ WITH named AS (
     WHERE tensor.tensor_class = 'denoiser'
 ),
 held AS (
-    SELECT named.*, part.packer, part.held
+    SELECT named.*, part.packer, part.held,
+        least(coalesce(part.apart_layer_count, 0), named.layer_count) AS apart_layer_count, part.apart_held
     FROM named JOIN denoiser_part AS part ON part.class_name IN ('any', named.class_name)
         AND coalesce(part.operator = named.operator, true) AND coalesce(part.role = named.role, true)
         AND is_of_layers(part.layers, named.layer_count, named.per_layer_count, named.most_layers)
     QUALIFY row_number() OVER (PARTITION BY tensor_number, part.packer
         ORDER BY part.role IS NULL, part.layers = 'any', part.operator IS NULL) = 1
 ),
+piece AS (
+    SELECT held.* REPLACE (NULL AS apart_held), layer_count - apart_layer_count AS piece_layer_count FROM held
+    UNION ALL
+    SELECT held.*, apart_layer_count FROM held
+),
 packed AS (
-    SELECT held.*, format.dtype_id, format.element_bits, format.row_bits, format.working_bits, format.in_bytes,
-        format.out_bytes, coalesce(held.in_features % format.group_elements = 0, true) AS is_packed,
+    SELECT piece.* REPLACE (element_count // layer_count * piece_layer_count AS element_count), format.dtype_id,
+        format.element_bits, format.row_bits, format.working_bits, format.in_bytes, format.out_bytes,
+        coalesce(piece.in_features % format.group_elements = 0, true) AS is_packed,
         layer_count = 1 AND (ends_with(role, '_embedding') OR role IN ('modulation', 'patch_output')) AS is_first
-    FROM held JOIN denoiser_format AS format ON format.packer = held.packer AND format.held IN ('rest', held.held)
-    QUALIFY row_number() OVER (PARTITION BY tensor_number, format.dtype_id ORDER BY format.held <> held.held) = 1
+    FROM piece JOIN denoiser_format AS format ON format.packer = piece.packer
+        AND format.held IN ('rest', piece.held, coalesce(piece.apart_held, piece.held))
+    WHERE piece_layer_count > 0
+    QUALIFY row_number() OVER (PARTITION BY tensor_number, piece.apart_held, format.dtype_id
+        ORDER BY format.held IS DISTINCT FROM piece.apart_held, format.held <> piece.held) = 1
 )
 SELECT model_id, dtype_id,
     sum(iif(is_packed, ceil(element_count * element_bits / 8)
-        + iif(in_features IS NULL, 0, layer_count * per_layer_count * out_features) * row_bits / 8,
+        + iif(in_features IS NULL, 0, piece_layer_count * per_layer_count * out_features) * row_bits / 8,
         2 * element_count))::BIGINT AS weights_bytes,
     coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND NOT is_first), 0)::BIGINT AS working_bytes,
     coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND is_first), 0)::BIGINT AS first_bytes,
