@@ -6,6 +6,10 @@ is held by the bundled snapshot, where their totals must come out to the element
 
 from __future__ import annotations
 
+import csv
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -29,6 +33,9 @@ TYPES = (
     "inkling_mm_model",
     "internvl_chat",
     "llada2_moe",
+    "minicpmo",
+    "minicpmv",
+    "molmo",
 )
 
 
@@ -44,6 +51,12 @@ def _records():
         ):
             found[kind] = record
     return found
+
+
+def remote_classes():
+    """Counts of small configs, each by the class as its authors publish it (remote_classes.csv names repository and commit)."""
+    with (Path(__file__).parents[1] / "oracle" / "remote_classes.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 RECORDS = _records()
@@ -111,6 +124,11 @@ def test_every_field_missing_or_wrong(model_type):
         ("poolside/Laguna-XS.2", 33_442_617_088, "The published total is the number of parameters"),
         ("Qwen/Qwen3-Omni-30B-A3B-Instruct", 35_259_818_545, "The published total is the number of parameters"),
         ("deepseek-ai/deepseek-vl2-tiny", 3_370_501_440, "The published total is the number of parameters"),
+        ("allenai/Molmo-7B-D-0924", 8_021_025_280, "The published total is the number of parameters"),
+        ("openbmb/MiniCPM-V-2_6", 8_099_175_152, "The published total is the number of parameters"),
+        ("openbmb/MiniCPM-V-4", 4_059_533_040, "The published total is the number of parameters"),
+        ("openbmb/MiniCPM-o-4_5", 9_371_787_666, "The published total is the number of parameters"),
+        ("LGAI-EXAONE/EXAONE-4.5-33B", 33_813_987_328, "multi-token prediction layers (+536,110,336)"),
         ("allenai/Molmo2-8B", 8_661_703_120, "The published total is the number of parameters"),
         ("microsoft/kosmos-2.5", 1_374_646_272, "The published total is the number of parameters"),
         ("rednote-hilab/dots.ocr", 3_039_179_264, "The published total is the number of parameters"),
@@ -138,3 +156,9 @@ def test_published_totals_come_out_to_the_element(model_id, count, words):
     assert found.grade in ("exact", "matched")
     assert found.anatomy.parameter_count == count
     assert words in found.stored_note
+
+
+@pytest.mark.parametrize("row", remote_classes(), ids=lambda row: f"{row['model_type']} {row['changed'] or 'as it is'}")
+def test_changed_configs_are_read_as_the_class_that_travels_with_the_checkpoint(row):
+    config = json.loads(row["config"]) | {"model_type": row["model_type"], "architectures": [row["class_name"]]}
+    assert read_config(config).parameter_count == int(row["parameter_count"])

@@ -61,7 +61,7 @@ def read_plain(fields: Fields, plain: Plain) -> Anatomy:
 
 
 def store_prediction_layers(decoder: Decoder, fields: Fields, plain: Plain) -> None:
-    """Each a layer of the model and three norms, and the embedding and the head again."""
+    """Each a layer of the model and three norms; most hold the embedding and the head again."""
     count = fields.repeats("num_nextn_predict_layers", default=0, least=0)
     if count == 0:
         return
@@ -71,7 +71,7 @@ def store_prediction_layers(decoder: Decoder, fields: Fields, plain: Plain) -> N
     attend(ahead, fields, plain, [None] * count)
     ahead.mlp(count, fields.count("intermediate_size"), gated=plain.gated, fused=plain.fused_mlp)
     ahead.norm(count, each=plain.norms + 3)
-    decoder.predict(ahead, steps=count, repeats_ends=True)
+    decoder.predict(ahead, steps=count, repeats_ends=not plain.predicts_bare)
 
 
 LLAMA = Plain(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
@@ -100,7 +100,7 @@ PLAIN: dict[str, Plain] = {
         qkv_bias="use_bias", out_bias="use_bias",
         mlp_bias="use_bias",
     ),
-    "exaone4": Plain(qk_norm="head", windows=last_of_period(4)),
+    "exaone4": Plain(qk_norm="head", windows=last_of_period(4), predicts=True, predicts_bare=True),
     "gemma": replace(GEMMA, norms=2),
     "gemma2": replace(GEMMA, windows=last_of_period(2), flash=False),
     "gemma3_text": replace(GEMMA, qk_norm="head", windows=either_way(last_of_period(6))),

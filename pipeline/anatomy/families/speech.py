@@ -38,6 +38,9 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
     elif name.endswith("ForAudioFrameClassification"):
         top.vector(parts[0].layers + 1 if fields.flag("use_weighted_layer_sum") else 0)
         top.linear("head", hidden, label_count(fields))
+    elif name.endswith("ForSpeechClassification"):  # of code beside checkpoints: a square matrix before the labels
+        top.linear("pooler", hidden, hidden)
+        top.linear("head", hidden, label_count(fields))
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     bare = BARE.get(fields.text("model_type"))

@@ -53,6 +53,7 @@ TEXT_ALIASES = {
     "glm4v_text": "glm4",
     "glm4v_moe_text": "glm4_moe",
     "paddleocr_vl_text": "ernie4_5",
+    "exaone4_5_text": "exaone4",
     "kimi_k2": "deepseek_v3",
     "gemma4_unified_text": "gemma4_text",
     "voxtral_realtime_text": "mistral",

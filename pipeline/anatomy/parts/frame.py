@@ -42,6 +42,7 @@ class Plain:
     ties: bool | None = None  # where the config is silent and the library has no class to ask
     is_remote: bool = False  # its code travels with checkpoints and may be another's
     predicts: bool = False  # checkpoints may hold layers that predict further tokens, which nothing loads
+    predicts_bare: bool = False  # which read the embedding and the head of the model, and hold none of their own
 
 
 def flag(fields: Fields, value: Flag) -> bool:
