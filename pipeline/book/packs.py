@@ -20,7 +20,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,15 @@ _MADE_OF = (
 
 def fingerprint() -> str:
     """Of formulas, facts and what runs them."""
-    digest = hashlib.sha256(duckdb.__version__.encode())
     # (the package of the command has no pages, and none of their rules)
-    files = (path for top in _MADE_OF if top.exists() for path in (top.rglob("*") if top.is_dir() else [top]))
-    paths = [path for path in files if path.suffix in (".csv", ".sql", ".py")]
-    for path in sorted([*paths, TABLES / "measured.csv"]):
+    return digest_of((*_MADE_OF, TABLES / "measured.csv"), (".csv", ".sql", ".py"), duckdb.__version__)
+
+
+def digest_of(tops: Iterable[Path], suffixes: Collection[str], text: str = "") -> str:
+    """Of all files of these kinds in some folders, and of some files themselves."""
+    digest = hashlib.sha256(text.encode())
+    files = (path for top in tops if top.exists() for path in (top.rglob("*") if top.is_dir() else [top]))
+    for path in sorted(path for path in files if path.suffix in suffixes):
         digest.update(f"{path.relative_to(TABLES.parent)}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -19,7 +19,7 @@ from pipeline.confirm.strangers import is_stranger
 from pipeline.confirm.unconfirmed import unconfirmed
 from pipeline.hub.record import Record
 
-__all__ = ["TWO_SHAPES", "Lenders", "borrow", "lent_on", "settled"]
+__all__ = ["TWO_SHAPES", "Lenders", "borrow", "is_open", "lent_on", "settled"]
 
 TWO_SHAPES = "Models of different shapes have this published total"
 
@@ -41,12 +41,19 @@ def borrow(lenders: Lenders, record: Record, *, is_lent_on: bool = False) -> Con
 
 def settled(lenders: Lenders, record: Record, found: Graded) -> Confirmed:
     """The record and its grade, with a relative's shape where it has none of its own and its total confirms one, or has none to compare."""
+    if not is_open(record, found):
+        return record, found
     may_borrow = found.grade == "unknown" and (record.config_kind not in OWN_CONFIG or is_stranger(record.config))
     may_borrow = may_borrow or record.config is None or record.config_kind == DIMS_ONLY
     borrowed = borrow(lenders, record) if may_borrow else None
     if borrowed and borrowed[1].anatomy is None and found.anatomy:
         borrowed = None  # its tensor headers give more
     return borrowed or unconfirmed(lenders, record, found) or (record, found)
+
+
+def is_open(record: Record, found: Graded) -> bool:
+    """Whether others are asked about it at all."""
+    return found.anatomy is None or found.grade == "unknown" or record.config is None or record.config_kind == DIMS_ONLY
 
 
 def lent_on(own: Sequence[Confirmed]) -> list[Confirmed]:

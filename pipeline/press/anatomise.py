@@ -20,8 +20,9 @@ from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Towe
 from pipeline.base.bounds import visible
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.facts import POLARS_TYPES
+from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
-from pipeline.confirm.borrowing import Lenders, lent_on, settled
+from pipeline.confirm.borrowing import Lenders, lent_on
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.header import Census
 from pipeline.confirm.header_grade import grade_with_header
@@ -31,6 +32,7 @@ from pipeline.confirm.ties import Kin, kin_of, with_tie
 from pipeline.hub.careful import problem_of
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Popularity, Snapshot
+from pipeline.press.kept_grades import KeptGrades
 from pipeline.press.quarantine import UNREADABLE, guarded, hold
 
 __all__ = ["UNREADABLE", "anatomise"]
@@ -72,25 +74,27 @@ _OF_RECORD = (
 )
 
 
-def anatomise(snapshot: Snapshot, progress: Progress = quiet) -> dict[str, pl.DataFrame]:
-    """Frames by table name, typed as the schema says, sorted by key."""
+def anatomise(snapshot: Snapshot, progress: Progress = quiet, packs: Packs | None = None) -> dict[str, pl.DataFrame]:
+    """Frames by table name, typed as the schema says, sorted by key. What `packs` hold of a model is not read again."""
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     rejected = {
         r.model_id: {"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected
     }
+    kept = KeptGrades(packs)
+    asked = [(kept.of_record(record), (record,)) for record in snapshot.records]
     readable = []
-    for record in progress(snapshot.records, desc="anatomy"):
-        try:
-            readable.append((record, guarded(_read, record)))
-        except ContradictoryConfig as reason:
-            _reject(rejected, record, str(reason))
-    lenders = Lenders(readable)
+    read = zip(snapshot.records, kept.each("read", _read, asked), strict=True)
+    for record, found in progress(read, desc="anatomy", total=len(asked)):
+        if isinstance(found, ContradictoryConfig):
+            _reject(rejected, record, str(found))
+        else:
+            readable.append((record, found))
     own = []
-    for record, found in readable:
-        try:
-            own.append(guarded(settled, lenders, record, found))
-        except ContradictoryConfig as reason:
-            _reject(rejected, record, str(reason))
+    for (record, _found), one in zip(readable, kept.settled(Lenders(readable), readable), strict=True):
+        if isinstance(one, ContradictoryConfig):
+            _reject(rejected, record, str(one))
+        else:
+            own.append(one)
     own = lent_on(own)
     kin = kin_of(own)
     for record, found in own:

@@ -53,7 +53,7 @@ def build_tables(
     Raises FactError where the book cannot be read. Nothing outside the folder is touched.
     """
     scenario_sets = read_facts()["scenario_set"]
-    frames = anatomise(snapshot, progress)
+    frames = anatomise(snapshot, progress, packs)
     frames["work"] = work_of(frames["model"])
     workshop = folder / "workshop.duckdb"
     with duckdb.connect() as connection, interruptible(connection):

@@ -57,7 +57,7 @@ class Spread:
 def spread(snapshot: Snapshot, packs: Packs, run: Run, progress: Progress = quiet) -> Spread:
     """Has everything worked out that packs do not hold, and keeps it there as it comes."""
     with blank.copied(cache_folder()) as connection:
-        frames = anatomise(snapshot, progress)
+        frames = anatomise(snapshot, progress, packs)
         blank.fill(connection, frames)
         shards = _shards(connection, frames, packs)
         done, failed = 0, []
