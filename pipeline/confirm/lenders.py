@@ -87,7 +87,7 @@ class Lenders:
         if (dims := dims_of(record.config)) is not None:
             self.by_dims[dims].append((record, anatomy))
 
-    def ofdims_of(self, record: Record) -> list[tuple[Record, Anatomy]]:
+    def of_dims(self, record: Record) -> list[tuple[Record, Anatomy]]:
         """The other known models of the type that have all the dims which sources publish."""
         dims = dims_of(record.config)
         return [known for known in self.by_dims.get(dims, ()) if known[0].model_id != record.model_id] if dims else []
@@ -155,7 +155,7 @@ class Lenders:
                 yield bare
         for own, _ in completions(record, of_one_family=True):
             for lender in lenders:
-                for lent in _under_owndims_of(record, own, lender):
+                for lent in _under_own_dims(record, own, lender):
                     text = _structure(lent.config)
                     if text not in tried and _counts(lent) and (not _has_windows(lent) or _agrees(record, lender)):
                         yield lent
@@ -231,7 +231,7 @@ def _strangers(record: Record) -> Iterator[Record]:
             return
 
 
-def _under_owndims_of(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
+def _under_own_dims(record: Record, own: Mapping[str, Any], lender: Record) -> Iterator[Record]:
     config = over(lender.config, own)
     is_default = lender.config_kind == "library_defaults"
     for composed in other_parts(config, own) if is_default else (config,):
