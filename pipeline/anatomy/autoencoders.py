@@ -28,15 +28,18 @@ def listed() -> Mapping[str, Mapping[str, Any]]:
 def shape_of(fields: Fields) -> dict[str, int] | None:
     """`parameter_count`, `leaf_element_count` and `hidden_size`; None of a class that is not listed."""
     row = listed().get(fields.text("_class_name") or "")
-    if row is None:
+    if row is None or any(_differs(fields.raw(name), value) for name, value in row.get("only", {}).items()):
         return None
     defaults, config = row["defaults"], fields.config
-    told = {name: config[name] for name in defaults if name in config and _differs(config[name], defaults[name])}
+    unlike: list[str] = []
     for shape in row["shapes"]:
-        if told.keys() == shape["said"].keys() and not any(_differs(told[n], v) for n, v in shape["said"].items()):
+        published = defaults | shape["said"]
+        unlike = sorted(n for n, taken in defaults.items() if _differs(config.get(n, taken), published[n]))
+        if not unlike:
             return {name: shape[name] for name in ("parameter_count", "leaf_element_count", "hidden_size")}
-    name = next(iter(sorted(told)), "")
-    raise UnknownAnatomy(f"an autoencoder '{row['class_name']}' is described as published, and not with this {name}")
+    raise UnknownAnatomy(
+        f"an autoencoder '{row['class_name']}' is described as published, and not with this {unlike[0]}"
+    )
 
 
 def _differs(one: Any, other: Any) -> bool:

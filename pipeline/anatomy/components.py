@@ -68,7 +68,8 @@ def _block_width(anatomy: Anatomy) -> int | None:
 
 
 def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
-    """Of one step: tokens are patches of latents, an eighth of the picture each way. Empty where the config does not say."""
+    """Of one step: tokens are patches of latents, an eighth of the picture each way or what the autoencoder says. Empty where the config does
+    not say."""
     try:
         heads = fields.count("num_attention_heads", "n_heads", "num_heads", default=None)
         blocks = fields.items("down_block_types")
@@ -94,7 +95,10 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
         )
         facts = {"hidden_size": hidden, "head_count": heads, "text_width": text}
         facts |= {"latent_elements": channels * (1 if is_packed else side * side)}
-        return facts | {"token_pixels": 256 if is_packed else 64 * side * side}
+        if fields.flag("expand_timesteps"):  # of the pipeline: every token has a time of its own, and modulations too
+            facts |= {"plan": "times of tokens"}
+        latent = (fields.inner("_vae_config") or Fields({})).count("scale_factor_spatial", default=8)
+        return facts | {"token_pixels": 256 if is_packed else latent * latent * side * side}
     except (UnknownAnatomy, ContradictoryConfig):
         return {}
 
@@ -125,6 +129,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
             shape = shape_of(fields)
             if shape:
                 facts = shape | {"token_pixels": 1, "latent_elements": 0}
+                facts |= {"plan": "residual"} if fields.flag("is_residual") else {}
                 return Component(name, class_name or fields.text("_class_name"), **facts)
             if fields.raw("base_dim") is not None:
                 part, hidden = video_autoencoder(fields), fields.count("base_dim")

@@ -7,7 +7,7 @@
 A denoiser takes one step, an autoencoder decodes, on tensors that hold nothing (hollow.py), with the configs of the snapshot; where that
 has none, the class's own defaults. Peaks are bytes of live storage beside the weights, and what a convolution works in: cuDNN's kernels for
 16 bits read and write channels last, so that the input and the result lie there a second time while one runs (`Convolving`). A step of
-guidance is two sequences an image. `latents` are made of a picture by its autoencoder. A decode is `tiled` where its row says so (`vae.enable_tiling()`).
+guidance is two sequences an image. `latents` are made of a picture by its autoencoder, `frames` of a video. A decode is `tiled` where its row says so (`vae.enable_tiling()`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build(row: dict[str, str], config: dict):
     import torch
 
     kind = getattr(diffusers, row["class"])
-    if row["stage"] in ("decode", "latents"):
+    if row["stage"] in ("decode", "latents", "frames"):
         config = config.get("_vae_config", {})
     config = in_words_of_diffusers(config)
     known, named = kind._get_init_keys(kind), ALIASES.get(config.get("_class_name"), config.get("_class_name"))
@@ -88,7 +88,7 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
                 given |= {"attention_mask": torch.ones_like(given["input_ids"]), "output_hidden_states": True}
         elif row["stage"] == "denoise":
             given = denoiser_inputs(model, row)
-        elif row["stage"] == "latents":
+        elif row["stage"] in ("latents", "frames"):
             frames = (int(row["frames"]),) if row["class"] in VIDEO else ()
             shape = int(row["sequences"]), 3, *frames, int(row["height"]), int(row["width"])
             given = {"x": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
@@ -103,7 +103,7 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
             if isinstance(value, torch.Tensor):
                 tracker.track(value)
         tracker.reset_peak()
-        runs = {"decode": "decode", "latents": "encode"}.get(row["stage"], "forward")
+        runs = {"decode": "decode", "latents": "encode", "frames": "encode"}.get(row["stage"], "forward")
         getattr(model, runs)(**given, return_dict=False)
         return tracker.peak - weights, tracker.at
 

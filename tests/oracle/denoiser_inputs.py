@@ -4,8 +4,9 @@ text that conditions them. Used by count_pipelines.py.
 
 from __future__ import annotations
 
-# pixels of a latent each way, and frames of a later latent one; others have 8 and 4
+# pixels of a latent each way, and frames of a later latent one, by class or model; others have 8 and 4
 COMPRESSED = {
+    "Wan-AI/Wan2.2-TI2V-5B": (16, 4),
     "LTXVideoTransformer3DModel": (32, 8),
     "AutoencoderKLLTXVideo": (32, 8),
     "MochiTransformer3DModel": (8, 6),
@@ -24,7 +25,7 @@ VIDEO = (
 
 def latent_sides(row: dict[str, str]) -> tuple[int, int, int]:
     """Frames, height and width of the latents."""
-    side, step = COMPRESSED.get(row["class"], (8, 4))
+    side, step = COMPRESSED.get(row["model_id"]) or COMPRESSED.get(row["class"], (8, 4))
     return (int(row["frames"]) - 1) // step + 1, int(row["height"]) // side, int(row["width"]) // side
 
 
@@ -59,6 +60,8 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
         return given if axes == 4 else given | {"pooled_projections": ones(batch, config.pooled_projection_dim)}
     if kind == "WanTransformer3DModel":
         text = ones(batch, tokens, config.text_dim)
+        if row["model_id"] == "Wan-AI/Wan2.2-TI2V-5B":  # expand_timesteps: each token has a time of its own
+            time = torch.ones(batch, frames * high * wide // 4)
         return {
             "hidden_states": ones(batch, config.in_channels, frames, high, wide),
             "timestep": time,

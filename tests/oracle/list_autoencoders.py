@@ -8,6 +8,7 @@
     idle       fields that shape none
     shapes     the published ones: `said` beside the defaults, parameter_count, leaf_element_count (the largest tensor of the decoder, or of the
                encoder where that is larger) and hidden_size, what the widest moment of a decode follows
+    only       what a config says that the list speaks of, of a class that is described else
     library_version
 
 Each of these classes was published in few shapes, so that they are counted and not described: a config that says anything else is unknown.
@@ -32,7 +33,9 @@ PUBLISHED = {
     "AutoencoderKLHunyuanVideo": ("hunyuanvideo-community/HunyuanVideo", "block_out_channels"),
     "AutoencoderKLLTXVideo": ("Lightricks/LTX-Video", "block_out_channels"),
     "AutoencoderKLMochi": ("genmo/mochi-1-preview", "decoder_block_out_channels"),
+    "AutoencoderKLWan": ("Wan-AI/Wan2.2-TI2V-5B", "decoder_base_dim"),
 }
+ONLY = {"AutoencoderKLWan": {"is_residual": True}}
 
 
 def line(class_name: str, config: dict, widths: str, version: str) -> dict:
@@ -50,15 +53,21 @@ def line(class_name: str, config: dict, widths: str, version: str) -> dict:
         "said": said,
         "parameter_count": sum(p.numel() for p in model.parameters()),
         "leaf_element_count": max(p.numel() for p in model.parameters()),
-        "hidden_size": (defaults | said)[widths][0],
+        "hidden_size": _first((defaults | said)[widths]),
     }
+    only = {"only": ONLY[class_name]} if class_name in ONLY else {}
     return {
         "class_name": class_name,
+        **only,
         "defaults": defaults,
         "idle": [n for n in taken if n in IDLE],
         "shapes": [shape],
         "library_version": version,
     }
+
+
+def _first(widths: int | list[int]) -> int:
+    return widths if isinstance(widths, int) else widths[0]
 
 
 def main() -> None:

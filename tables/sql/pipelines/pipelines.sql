@@ -42,7 +42,7 @@ SELECT component.model_id, component.pipeline_part, component.class_name, compon
     coalesce(component.text_width, 0) AS text_width, component.latent_elements,
     coalesce(stage_row.token_side * stage_row.token_side, component.token_pixels) AS token_pixels,
     stage_row.stage, stage_row.token_frames, stage_row.hidden_16, stage_row.hidden_32, stage_row.width_tensors,
-    stage_row.block_hidden,
+    stage_row.block_hidden, coalesce(stage_row.block_hidden_32, stage_row.block_hidden) AS block_hidden_32,
     stage_row.text_hidden, stage_row.table_heads, stage_row.attention_hidden, stage_row.attention_scores,
     stage_row.block_scores, stage_row.mask_scores, stage_row.sequences_each, stage_row.text_tokens,
     coalesce(stage_row.least_bytes, 2) AS least_bytes, stage_row.first_frames, stage_row.frames_at_once,
@@ -50,8 +50,11 @@ SELECT component.model_id, component.pipeline_part, component.class_name, compon
     stage_row.tiled_result_tensors, stage_row.blended_tensors, stage_row.encoded_16, stage_row.encoded_32,
     packed.formats,
     max(stage_row.side_multiple) OVER (PARTITION BY component.model_id) AS side_multiple
-FROM component LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
-    AND (stage_row.plan = 'any' OR stage_row.plan = component.plan)
+-- (the row of its plan goes before that of any)
+FROM (SELECT component.*, coalesce(own.plan, 'any') AS row_plan FROM component LEFT JOIN pipeline_stage AS own
+        ON own.class_name = component.class_name AND own.plan = component.plan) AS component
+LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
+    AND stage_row.plan = component.row_plan
 -- (of the denoiser, and of a second one of the same size)
 LEFT JOIN (SELECT held.model_id, max(model.parameter_count) AS parameter_count,
         list({'dtype_id': dtype_id, 'weights_bytes': weights_bytes, 'working_bytes': working_bytes,
@@ -101,7 +104,8 @@ CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text,
     -- (in its feed-forward block, where that is wide; or, of a small picture, while the text is read)
     ELSE bytes_each * asked.images * passes * greatest(tokens * (part.latent_elements
             + greatest(stage_hidden(part, bytes_each) * part.hidden_size,
-                part.block_hidden * part.hidden_size + part.width_tensors * part.block_width))
+                iif(bytes_each = 4, part.block_hidden_32, part.block_hidden) * part.hidden_size
+                    + part.width_tensors * part.block_width))
             + text * (part.text_hidden * part.hidden_size + part.text_width)
             + part.mask_scores * (tokens + text) * (tokens + text), text * part.attention_hidden * part.hidden_size)
         + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
