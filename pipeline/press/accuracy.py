@@ -74,12 +74,14 @@ COMPARED = {
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
-    "device_weights": "f.weights_bytes - if(w.head_bytes > 0 OR NOT m.is_head_tied, w.embedding_bytes - w.input_bytes, 0)",
+    "device_weights": "f.weights_bytes",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     "context": "k.process_context_bytes::BIGINT",
     "parameter_count": "m.parameter_count",
-    **{name: f"f.{name}" for name in ("weights_bytes", "kv_cache_bytes", "activations_bytes", "total_bytes")},
+    # of a file, of which llama.cpp leaves a part in the computer's memory
+    "weights_bytes": "f.weights_bytes + if(f.engine_id = 'llama.cpp', coalesce(w.input_bytes, 0), 0)",
+    **{name: f"f.{name}" for name in ("kv_cache_bytes", "activations_bytes", "total_bytes")},
 }
 
 

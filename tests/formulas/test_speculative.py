@@ -127,8 +127,8 @@ def test_the_verdict_is_of_both(book):
     def verdict(tokens, card="rtx-4090"):
         return book.execute(ask, {"card": card, "model": MODEL, "draft": DRAFT, "tokens": tokens}).fetchall()[0]
 
-    alone = "SELECT verdict FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', context_tokens := 12288)"
-    assert verdict(8192) == ("fits", None) and verdict(12288)[0] == "no"
+    alone = "SELECT verdict FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', context_tokens := 14336)"
+    assert verdict(8192) == ("fits", None) and verdict(14336)[0] == "no"
     assert book.execute(alone, [MODEL]).fetchall()[0][0] == "fits"
     assert verdict(8192, "none-such") == (None, "no such GPU: none-such")
 

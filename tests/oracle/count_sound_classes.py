@@ -7,7 +7,8 @@
 Peaks are bytes of live storage beside the parameters, with what convolutions work in (hollow.Convolving). Parakeet hears sound with the mask that
 its processor gives, until the frames are ready that its small decoder goes through one by one. Kokoro makes sound of as many phonemes as
 it reads at once (its pipeline cuts longer text), whose lengths are set so that they take the seconds of the row; its inverse Fourier transform,
-which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text that it reads at once, for a voice that is known already.
+which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text that it reads at once, for a voice that is known already. VITS is given the lengths of its
+tokens after it worked out its own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 FRAMES = 100  # of features in a second
 PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+VITS_COUNT, VITS_WORDS, VITS_FRAMES, VITS_TOKENS = 36_284_592, 38, 62.5, 40  # of mms-tts-eng; of a second
 
 
 @cache
@@ -109,16 +111,43 @@ def xtts(seconds: float, _dtype):
     return model, run
 
 
-CLASSES = {"parakeet_tdt": parakeet, "kokoro": kokoro, "xtts": xtts}
+def vits(seconds: float, dtype, count: int):
+    """Of a text of forty tokens a second (twenty letters, each with the blank that MMS puts before it); languages differ in their letters."""
+    import torch
+    import transformers
+
+    config = transformers.VitsConfig()
+    config.vocab_size = VITS_WORDS + (count - VITS_COUNT) // config.hidden_size
+    with torch.device("meta"):
+        model = transformers.VitsModel._from_config(config, dtype=dtype)
+    model = model.eval().to_empty(device="cpu")
+    frames, tokens = int(seconds * VITS_FRAMES), max(1, int(seconds * VITS_TOKENS))
+    each = torch.full((tokens,), frames // tokens, dtype=torch.float32)
+    each[: frames % tokens] += 1
+    told = torch.log(each - 0.01)[None, None].to(dtype)
+    for parameter in model.parameters():
+        parameter.data.zero_()  # it looks at values
+    predict = model.duration_predictor.forward
+
+    def durations(*given, **how):
+        predict(*given, **how)
+        return told
+
+    model.duration_predictor.forward = durations
+    return model, lambda: model(torch.zeros(1, tokens, dtype=torch.long))
+
+
+CLASSES = {"parakeet_tdt": parakeet, "kokoro": kokoro, "xtts": xtts, "vits": vits}
 
 
 def counted(row: dict[str, str]) -> dict[str, str]:
     import hollow
     import torch
 
-    model, run = CLASSES[row["model_type"]](
-        float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]
-    )
+    asked = [float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]]
+    if row["model_type"] == "vits":
+        asked.append(int(row["parameter_count"]))
+    model, run = CLASSES[row["model_type"]](*asked)
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != int(row["parameter_count"]):
         raise ValueError(f"the class has {count} parameters")

@@ -12,7 +12,7 @@ CREATE OR REPLACE MACRO beside_layers_bytes(weight) AS
 CREATE OR REPLACE MACRO replicated_in_layers(weight) AS
     least(greatest(weight.replicated_bytes - beside_layers_bytes(weight), 0), weight.layer_bytes);
 
--- Embeddings of single layers that an engine leaves in the computer's memory (inputs_on_host of engine_memory).
+-- Tables of which single rows are read, and that an engine leaves in the computer's memory (inputs_on_host).
 CREATE OR REPLACE MACRO left_on_host_bytes(weight, scenario) AS
     iif(coalesce(scenario.inputs_on_host, false), coalesce(weight.input_bytes, 0), 0);
 

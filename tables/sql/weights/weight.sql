@@ -12,9 +12,9 @@
 -- A quantised format that the checkpoint itself is published in is loaded as it is: `fp8` of an FP8 repository is
 -- `stored`. Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and
 --   the vision and audio parts in F16 (they live in a file of their own).
--- input_bytes: tables of each layer of which a step reads single rows; llama.cpp leaves them in the computer's memory
---   whatever goes to the card (llama-cpp-offload: tensors of its input layer). It leaves the embeddings there too where
---   the output is a matrix of its own: 1 to 2 % of a file, which a footprint counts none the less.
+-- input_bytes: tables of which a step reads single rows: those of each layer, and the embedding where the output is a
+--   matrix of its own or there is none. llama.cpp leaves them in the computer's memory whatever goes to the card
+--   (llama-cpp-offload: tensors of its input layer; the log calls them CPU_Mapped model buffer).
 -- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
 --   makes while loading.
 
@@ -28,13 +28,15 @@ WITH sums AS (
             AS replicated_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
-        coalesce(sum(bytes) FILTER (role = 'per_layer_embedding'), 0)::BIGINT AS input_bytes,
+        coalesce(sum(bytes) FILTER (role = 'per_layer_embedding'
+            OR role = 'embedding' AND component = 'text' AND NOT is_head_tied), 0)::BIGINT AS input_bytes,
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
             AS layer_bytes,
         coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
         read_sum(bytes, read_share(tensor_class, component, role = 'embedding' AND is_head_read_from_embeddings,
             expert_share)) AS read_bytes
     FROM tensor_bytes JOIN reading_shape USING (model_id)
+    JOIN (SELECT model_id, is_head_tied FROM model) USING (model_id)
     GROUP BY model_id, dtype_id
     UNION ALL BY NAME
     FROM stored_sums
