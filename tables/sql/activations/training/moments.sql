@@ -43,9 +43,11 @@ CREATE OR REPLACE MACRO saved_loss_work(model, scenario) AS
     + greatest(loss_work(model, scenario, 0), saved_head_bytes(model, scenario)
         + 2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario));
 
--- A head of one number leaves the last norm as the first that is differentiated: three fp32 tensors of the hidden state
--- and its gradient, or five fp32 ones where the norm casts what it reads.
-CREATE OR REPLACE MACRO scored_loss_work(model, scenario) AS iif(is_scored(scenario), step_tokens(scenario)
+-- A head of one number, or of a few classes, leaves the last norm as the first that is differentiated: three fp32
+-- tensors of the hidden state and its gradient, or five fp32 ones where the norm casts what it reads.
+CREATE OR REPLACE MACRO has_few_logits(model, scenario) AS is_scored(scenario)
+    OR model.logit_columns BETWEEN 1 AND model.hidden_size - 1 AND model.norm_form <> 'layer';
+CREATE OR REPLACE MACRO scored_loss_work(model, scenario) AS iif(has_few_logits(model, scenario), step_tokens(scenario)
     * model.hidden_size * iif(scenario.residual_bytes = 4, 3 * 4 + scenario.compute_bytes, 5 * 4), 0);
 
 -- Of a pipeline the last stage has the loss.
