@@ -1,4 +1,4 @@
-"""Training on preferences: DPO, ORPO, KTO and GRPO against TRL's own loss on fake tensors, and reasons for what is not counted."""
+"""Training on preferences: DPO, ORPO, KTO, GRPO and reward models against TRL's own loss on fake tensors, and reasons for what is not counted."""
 
 import csv
 from pathlib import Path
@@ -31,7 +31,7 @@ def preference_of(book):
     ids=lambda row: f"{row['objective_id']}-{row['model']}-{row['phase_id']}-{row['checkpointing']}",
 )
 def test_an_objective_is_what_trl_holds(preference_of, counted):
-    """Within 0.3 % for adapters, whose peak is the loss; an upper bound, at most 2 % over, where all weights are trained."""
+    """Within 0.3 % for adapters; an upper bound, at most 2 % over, where all weights are trained."""
     said = {name: counted[name] for name in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if counted[name]}
     said |= {name: int(counted[name]) for name in ("context_tokens", "lora_rank") if counted[name]}
     said |= {"lora_dropout": 0} if counted["lora_rank"] else {}
@@ -44,7 +44,7 @@ def test_every_objective_with_numbers_is_counted():
     """A row of `objective` that answers was held to the trainer's own loss."""
     facts = Path(__file__).parents[2] / "tables" / "facts" / "objective.csv"
     rows = csv.DictReader(facts.read_text(encoding="utf-8").splitlines())
-    answered = {row["objective_id"] for row in rows if row["bytes_per_logit"]}
+    answered = {row["objective_id"] for row in rows if not row["unknown_reason"]}
     assert answered == {row["objective_id"] for row in COUNTED}
 
 
@@ -79,9 +79,37 @@ def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
     assert kto["activations_bytes"] < 0.6 * dpo["activations_bytes"] and kto["sequences"] == 2
 
 
+def test_a_reward_model_has_neither_logits_nor_a_head(preference_of, footprint_of):
+    asked = dict(phase_id="full-finetune", sequences=2)
+    dpo, reward = preference_of("dpo", **asked), preference_of("reward", **asked)
+    # an untied head of 151,936 words and 4,096 wide, in fp32, and as much of gradients
+    head = 4 * 151_936 * 4_096
+    assert reward["weights_bytes"] == dpo["weights_bytes"] - dpo["reference_bytes"] - head
+    assert reward["gradients_bytes"] == dpo["gradients_bytes"] - head and reward["reference_bytes"] == 0
+    assert reward["loss"] == "score" and reward["activations_bytes"] < 0.5 * dpo["activations_bytes"]
+
+
+def test_a_classifiers_logits_are_as_few_as_its_classes(footprint_of):
+    """A model whose own head is one of a few numbers has no logits of its vocabulary either."""
+    asked = dict(phase_id="lora", checkpointing="none", precision="amp", context_tokens=4096)
+    scored = footprint_of("Skywork/Skywork-Reward-Llama-3.1-8B-v0.2", **asked)
+    base = footprint_of("meta-llama/Llama-3.1-8B", loss="score", **asked)
+    assert base["peak_moment"] == scored["peak_moment"] == "loss"
+    # (two numbers for each token, and their head)
+    assert 0 <= scored["activations_bytes"] - base["activations_bytes"] < 4096 * 2 * 16
+    assert scored["weights_bytes"] - base["weights_bytes"] == 2 * 2 * 4096
+
+
 REFUSED = {
     "an inference": ({}, "DPO is a training"),
-    "an objective that nobody counted": (dict(objective="reward", phase_id="lora"), "was not counted"),
+    "another loss of a reward model": (
+        dict(objective="reward", phase_id="lora", loss="full"),
+        "the loss of Reward model",
+    ),
+    "a reward model's offload": (
+        dict(objective="reward", phase_id="full-finetune", offload="optimizer"),
+        "loss := score",
+    ),
     "no such objective": (dict(objective="ppo", phase_id="lora"), "no such objective: ppo (dpo, grpo, kto"),
     "another precision": (dict(phase_id="lora", precision="pure"), "precision := amp"),
     "another loss": (dict(phase_id="lora", loss="fused"), "the loss of DPO is its own"),

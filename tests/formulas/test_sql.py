@@ -33,7 +33,7 @@ SAID = {
     "activations/training/feed_forward.sql": ({40, 1e30}, f"{COPIES}; no bound"),
     "activations/training/kept.sql": ({6}, COPIES),
     "activations/training/loss.sql": ({6}, COPIES),
-    "activations/training/moments.sql": ({6}, COPIES),
+    "activations/training/moments.sql": ({5, 6}, COPIES),
     "activations/training/norms.sql": ({12}, COPIES),
     "ask/engine_setting.sql": ({0.99, 100, 1000, 1048576}, f"shares are told in hundredths and thousandths; {UNITS}"),
     "ask/fits_in.sql": ({53, 256, 1048576}, f"{GRID}: four an octave from 256 tokens on"),

@@ -1,10 +1,11 @@
-"""Counts what a step of TRL's DPO, ORPO, KTO or GRPO holds at its peak: the truth that preference_of is held to.
+"""Counts what a step of TRL's DPO, ORPO, KTO, GRPO or reward models holds at its peak: the truth that preference_of is held to.
 
     pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl
     python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet
 
-The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, and what they call), taken out of its files:
-the package itself asks for data sets and more. Of KTO's rows one half is desired and one is not; of GRPO's all but the
+The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, compute_loss of reward models, and what they call),
+taken out of its files: the package itself asks for data sets and more. A reward model is the class of Transformers with a head of one number, which peft trains
+beside the adapters (task_type SEQ_CLS). Of KTO's rows one half is desired and one is not; of GRPO's all but the
 first token are of a completion, and there is no divergence (beta 0). Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
 (convert_outputs_to_fp32), which is done here too; every token counts as one of a completion, so that a mask takes all rows. The peak is
 that of the second step in bytes of live storage.
@@ -17,6 +18,7 @@ import collections
 import contextlib
 import csv
 import gc
+import json
 import sys
 import types
 from pathlib import Path
@@ -134,7 +136,26 @@ def grpo(trl: Path, trainer, _has_adapters: bool, rows: int):
     return loss
 
 
-OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1), "grpo": (grpo, 1)}
+def reward(trl: Path, trainer, _has_adapters: bool, _rows: int):
+    import torch
+
+    space = {"torch": torch, "nn": torch.nn, "Any": object}
+    functions(trl / "trainer" / "reward_trainer.py", {"compute_loss"}, space)
+    trainer.args.center_rewards_coefficient = None
+
+    def loss(model, ids, mask):
+        return space["compute_loss"](trainer, model, {"input_ids": ids, "attention_mask": mask})
+
+    return loss
+
+
+def with_one_number(model_row: dict[str, str]) -> dict[str, str]:
+    """The same model with a head of one number, as RewardTrainer loads it."""
+    config = json.loads(model_row["config_json"]) | {"num_labels": 1, "pad_token_id": 0}
+    return model_row | {"auto_class": "AutoModelForSequenceClassification", "config_json": json.dumps(config)}
+
+
+OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1), "grpo": (grpo, 1), "reward": (reward, 2)}
 
 
 def wrapped(model) -> None:
@@ -184,6 +205,8 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
         "optimizer_id": "adamw",
         "attention": "flash",
     }
+    if row["objective_id"] == "reward":
+        model_row, row["task_type"] = with_one_number(model_row), "SEQ_CLS"
     fake_cuda.install()
     live_storage.install_attention()
     model, reference = count_training.build(model_row, row), None

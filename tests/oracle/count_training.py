@@ -132,7 +132,7 @@ def quantise(model, is_prepared: bool = True) -> None:
 
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
-            if type(child) is torch.nn.Linear and name not in ("lm_head", "embed_out"):
+            if type(child) is torch.nn.Linear and name not in ("lm_head", "embed_out", "score"):
                 packed = Packed(child.in_features, child.out_features, bias=child.bias is not None)
                 weight = torch.empty(child.weight.numel() * 9 // 16, dtype=torch.uint8)
                 packed.weight = torch.nn.Parameter(weight, requires_grad=False)
@@ -216,6 +216,8 @@ def with_adapters(model, row: dict[str, str]):
     left_out = [LEFT_OUT[model.config.model_type]] if model.config.model_type in LEFT_OUT else None
     dropout = float(row["lora_dropout"])
     settings = training_recipes.adapter_config(row["adapter"], int(row["lora_rank"]), targets, left_out, dropout)
+    if row.get("task_type"):  # a head of a few numbers is trained too
+        settings.task_type = row["task_type"]
     if row["lora_targets"] == "experts":
         settings.target_modules = []
     if row["lora_targets"].endswith("experts"):

@@ -1,9 +1,11 @@
--- Training on preferences: DPO, ORPO, KTO and GRPO as TRL does them, over any training that footprint_of takes.
+-- Training on preferences: DPO, ORPO, KTO, GRPO and reward models as TRL does them, over any training that footprint_of
+-- takes.
 --
 --   rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs, of KTO answers
 --   reference    = the weights again where they are trained and it has one; adapters are switched off for it
 --   activations  = those of the same rows with the model's own loss
 --                  + rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak)
+--                  a reward model has no logits (loss = score of the objective)
 --
 -- preference_of('dpo', 'Qwen/Qwen3-8B', phase_id := 'lora', ...): what the question does not say is the default of the
 -- row's program (TRL 1.0: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off where TRL has it off.
@@ -25,7 +27,7 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprin
         THEN rule.name || ' is a training: phase_id := lora, qlora, full-finetune or pretrain'
     WHEN footprint.unknown_reason IS NOT NULL THEN footprint.unknown_reason
     WHEN footprint.precision <> 'amp' THEN rule.name || ' is counted as TRL runs it, under autocast: precision := amp'
-    WHEN footprint.loss <> 'full' THEN 'the loss of ' || rule.name || ' is its own: without loss'
+    WHEN footprint.loss <> rule.loss THEN 'the loss of ' || rule.name || ' is its own: without loss'
     WHEN footprint.gpu_count > 1 AND footprint.sharding <> 'ddp'
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
@@ -39,6 +41,7 @@ preference_asked AS (
         iif(said.sequences IS NOT NULL AND asked_number(said.sequences) IS NULL, said.sequences::VARCHAR,
             (coalesce(rule.rows_each, 1) * coalesce(asked_number(said.sequences), rule.sequences))::VARCHAR)
                 AS sequences,
+        coalesce(said.loss, rule.loss) AS loss,
         iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)) AS program,
         iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version,
             rule.program_version) AS program_version,

@@ -11,7 +11,8 @@
 -- Not covered: gradients of activations (activations/training).
 
 CREATE OR REPLACE MACRO trained_elements(model, scenario) AS
-    iif(scenario.phase_id IN ('lora', 'qlora'), adapter_elements(model, scenario), model.parameter_count);
+    iif(scenario.phase_id IN ('lora', 'qlora'), adapter_elements(model, scenario),
+        model.parameter_count - iif(is_scored(scenario), model.output_elements, 0));
 
 CREATE OR REPLACE MACRO trained_bytes_each(scenario) AS CASE
     WHEN scenario.phase_id IN ('lora', 'qlora') THEN adapter_bytes_each(scenario)

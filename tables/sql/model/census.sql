@@ -20,6 +20,8 @@ SELECT
         AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS linear_elements,
     coalesce(sum(element_count) FILTER (operator = 'expert'), 0)::BIGINT AS expert_elements,
     coalesce(sum(element_count) FILTER (tensor_class = 'head' AND operator LIKE 'linear%'), 0)::BIGINT AS head_elements,
+    -- what a head gives for a token: a number for each word, or for each class
+    coalesce(max(out_features) FILTER (tensor_class = 'head' AND operator LIKE 'linear%'), 0)::BIGINT AS head_outputs,
     coalesce(max(element_count) FILTER (role = 'embedding'), 0)::BIGINT AS embedding_elements,
     -- what optimizers tell apart
     sum(layer_count * per_layer_count * (out_features + coalesce(in_features, 0)))::BIGINT AS factored_elements,

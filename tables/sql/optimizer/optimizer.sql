@@ -45,6 +45,6 @@ CREATE OR REPLACE MACRO optimizer_bytes(model, scenario, optimizer) AS ceil(opti
     + saved_states(model, scenario, optimizer)
     + iif(scenario.precision = 'mixed' AND scenario.phase_id IN ('pretrain', 'full-finetune')
         AND scenario.compute_bytes < 4 AND NOT scenario.are_masters_weights,
-        4 * model.parameter_count, 0)
+        4 * trained_elements(model, scenario), 0)
     + iif(scenario.ema, scenario.trained_elements * iif(scenario.precision = 'mixed', 4, trained_bytes_each(scenario)),
         0));

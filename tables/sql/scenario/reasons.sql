@@ -123,8 +123,12 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN optimizer.state_form = 'projected' AND scenario.optimizer_rank < 1 THEN 'optimizer_rank starts at 1'
     WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
         'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
-    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused')
-        THEN 'loss is full, chunked or fused'
+    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'score')
+        THEN 'loss is full, chunked, fused or score'
+    WHEN scenario.loss = 'score' AND (scenario.gpu_count > 1 AND scenario.sharding <> 'ddp'
+        OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise'))
+        THEN 'loss := score (a head of one number) is counted on one GPU or under sharding := ddp, with '
+            || 'offload := none and AdamW, SGD or Lion'
     WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
         'loss := fused of a head that is trained under autocast is not established yet'
     WHEN scenario.phase_id <> 'inference' AND scenario.gradient_accumulation < 1

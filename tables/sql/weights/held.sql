@@ -33,11 +33,15 @@ END::BIGINT;
 
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's
 -- preparation holds in fp32 what stays unquantised (embeddings, head, norms).
+CREATE OR REPLACE MACRO loaded_weights(weight, scenario) AS
+    weight.weights_bytes - iif(is_scored(scenario), weight.head_bytes, 0);
 CREATE OR REPLACE MACRO trained_weights(weight, scenario) AS CASE
-    WHEN is_quantised_base(scenario) THEN weight.weights_bytes + weight.unquantised_bytes
-    WHEN scenario.is_adapter THEN weight.weights_bytes
-    WHEN scenario.precision = 'amp' AND scenario.dtype_id <> 'fp32' THEN 2 * weight.weights_bytes
-    ELSE weight.weights_bytes
+    -- (a head is unquantised)
+    WHEN is_quantised_base(scenario) THEN loaded_weights(weight, scenario) + weight.unquantised_bytes
+        - iif(is_scored(scenario), weight.head_bytes, 0)
+    WHEN scenario.is_adapter THEN loaded_weights(weight, scenario)
+    WHEN scenario.precision = 'amp' AND scenario.dtype_id <> 'fp32' THEN 2 * loaded_weights(weight, scenario)
+    ELSE loaded_weights(weight, scenario)
 END;
 
 -- bytes of an element that a sharded layer is gathered in

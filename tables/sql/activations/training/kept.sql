@@ -145,11 +145,10 @@ CREATE OR REPLACE MACRO rope_bytes(model, scenario) AS
 CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     step_tokens(scenario) * (kept_by_layers(model, scenario, sums) * stage.share * stage.flights + stage.is_last
         * (kept_by_head(model, scenario) + sums.encoder_end)) + rope_bytes(model, scenario)
-    + iif(scenario.is_autocast, 2 * iif(scenario.checkpointing <> 'none', model.vocab_size * model.hidden_size,
-        cast_elements(model) * stage.share + model.vocab_size * model.hidden_size)
-        / scenario.tensor_parallel, 0)
+    + iif(scenario.is_autocast, 2 * (iif(scenario.checkpointing <> 'none', 0, cast_elements(model) * stage.share)
+        + head_matrix_elements(model, scenario)) / scenario.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
-    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * model.vocab_size * model.hidden_size, 0)
+    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * head_matrix_elements(model, scenario), 0)
     -- (and of each product with a frozen base in fp32, which the backward pass reads)
     + iif(is_cast_base(scenario) AND scenario.checkpointing = 'none', 2 * cast_elements(model) * stage.share
         / scenario.tensor_parallel, 0)

@@ -6,21 +6,29 @@
 --                go after the loss
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
 --       no logits
+--   score    one number for a sequence, as reward models are trained: no logits, and no head but a vector, which is
+--       left out
 --
 -- Units: bytes per GPU; `per_logit` macros bytes per token and column of the vocabulary. Sources: full as kept.sql;
 --   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled), with chunks_logits its
 --   CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
+--   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
 -- tokens of one micro-batch on one GPU
 CREATE OR REPLACE MACRO step_tokens(scenario) AS
     scenario.sequences::DOUBLE * scenario.context_tokens / scenario.context_parallel;
 
+-- A head of one number stands in place of the model's own, and the embedding is tied to none.
+CREATE OR REPLACE MACRO is_scored(scenario) AS coalesce(scenario.loss = 'score', false);
+CREATE OR REPLACE MACRO is_tied(model, scenario) AS model.is_head_tied AND NOT is_scored(scenario);
+CREATE OR REPLACE MACRO logit_columns(model, scenario) AS iif(is_scored(scenario), 0, model.logit_columns);
+CREATE OR REPLACE MACRO head_matrix_elements(model, scenario) AS logit_columns(model, scenario) * model.hidden_size;
+
 -- columns of the logits; 0 where the model has no output head
-CREATE OR REPLACE MACRO logit_width(model, scenario) AS
-    iif(model.head_elements > 0 OR model.is_head_tied, model.vocab_size, 0) / scenario.tensor_parallel;
+CREATE OR REPLACE MACRO logit_width(model, scenario) AS logit_columns(model, scenario) / scenario.tensor_parallel;
 
 -- bytes of an element of the log-softmax, and of all that is kept per logit: the tanh of a cap; where autocast runs the
 -- log-softmax in 16 bits and the loss in fp32, both
@@ -63,7 +71,7 @@ CREATE OR REPLACE MACRO fused_logit_bytes(scenario) AS
 CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
     iif(scenario.loss = 'fused' AND logit_width(model, scenario) > 0,
         scenario.compute_bytes * model.hidden_size * step_tokens(scenario)
-            + iif(scenario.is_adapter, 0, scenario.compute_bytes * model.vocab_size * model.hidden_size), 0);
+            + iif(scenario.is_adapter, 0, scenario.compute_bytes * head_matrix_elements(model, scenario)), 0);
 
 -- Beside what is kept. full: the gradients of the logits in the loss's precision; or, after the loss, the logits' own
 -- gradient beside that of the head. chunked: the same of one chunk, the head's gradient three times (the sum before,
@@ -72,7 +80,7 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN logit_width(model, scenario) = 0 THEN 0
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
-        + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * model.vocab_size * model.hidden_size)
+        + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))
     WHEN scenario.loss = 'chunked' THEN logit_width(model, scenario) * step_tokens(scenario)
         * greatest(gradients_per_logit(model, scenario) / scenario.loss_chunks,
         -- (and before: the logits of all chunks beside the fp32 copy of the last)

@@ -26,13 +26,14 @@ CREATE OR REPLACE MACRO standing_gradients(scenario, stage) AS
 -- An optimizer that steps in the backward pass leaves the gradient of a tied head, which waits for the embedding's, and
 -- that of one matrix with what its step takes.
 CREATE OR REPLACE MACRO gradients_stepped(model, scenario, sums) AS
-    iif(model.is_head_tied, gradient_bytes(model.embedding_elements, scenario), 0)
+    iif(is_tied(model, scenario), gradient_bytes(model.embedding_elements, scenario), 0)
     + gradient_bytes(sums.down, scenario) + scenario.stepping_bytes_each * sums.down;
 
 -- The step of a head of its own, while everything but the loss's logits is kept.
-CREATE OR REPLACE MACRO head_step_work(model, scenario) AS iif(scenario.steps_in_backward AND NOT model.is_head_tied,
-    gradient_bytes(model.vocab_size * model.hidden_size, scenario)
-    + scenario.stepping_bytes_each * model.vocab_size * model.hidden_size
+CREATE OR REPLACE MACRO head_step_work(model, scenario) AS iif(
+    scenario.steps_in_backward AND NOT is_tied(model, scenario),
+    gradient_bytes(head_matrix_elements(model, scenario), scenario)
+    + scenario.stepping_bytes_each * head_matrix_elements(model, scenario)
     - kept_per_logit(model, scenario) * logit_width(model, scenario) * step_tokens(scenario), 0);
 
 -- Of a head that is trained beside adapters: its input is kept, and its gradient comes when those of the logits are in
@@ -42,12 +43,19 @@ CREATE OR REPLACE MACRO saved_loss_work(model, scenario) AS
     + greatest(loss_work(model, scenario, 0), saved_head_bytes(model, scenario)
         + 2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario));
 
+-- A head of one number, or of a few classes, leaves the last norm as the first that is differentiated: three fp32
+-- tensors of the hidden state and its gradient, or five fp32 ones where the norm casts what it reads.
+CREATE OR REPLACE MACRO has_few_logits(model, scenario) AS is_scored(scenario)
+    OR model.logit_columns BETWEEN 1 AND model.hidden_size - 1 AND model.norm_form <> 'layer';
+CREATE OR REPLACE MACRO scored_loss_work(model, scenario) AS iif(has_few_logits(model, scenario), step_tokens(scenario)
+    * model.hidden_size * iif(scenario.residual_bytes = 4, 3 * 4 + scenario.compute_bytes, 5 * 4), 0);
+
 -- Of a pipeline the last stage has the loss.
 CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
     + stage.is_last * iif(coalesce(scenario.trains_embeddings, false), saved_loss_work(model, scenario),
-        greatest(loss_work(model, scenario, gradient_bytes(model.vocab_size * model.hidden_size, scenario)),
-            head_step_work(model, scenario)));
+        greatest(loss_work(model, scenario, gradient_bytes(head_matrix_elements(model, scenario), scenario)),
+            head_step_work(model, scenario), scored_loss_work(model, scenario)));
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
@@ -77,14 +85,14 @@ CREATE OR REPLACE MACRO gradients_before(elements, model, scenario, stage, sums)
         saved_bytes(model, scenario) - saved_head_bytes(model, scenario))
     WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
     ELSE greatest(0, stage.gradients
-        - gradient_bytes(elements + iif(model.is_head_tied, 0, model.embedding_elements), scenario))
+        - gradient_bytes(elements + iif(is_tied(model, scenario), 0, model.embedding_elements), scenario))
 END;
 
 -- Those that exist when the last layer is: the head's, and so many elements of the layer.
 CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) AS CASE
     WHEN scenario.steps_in_backward THEN gradients_stepped(model, scenario, sums)
     WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
-    ELSE least(stage.gradients, gradient_bytes(model.vocab_size * model.hidden_size + elements, scenario)
+    ELSE least(stage.gradients, gradient_bytes(head_matrix_elements(model, scenario) + elements, scenario)
         + saved_head_bytes(model, scenario))
 END;
 
@@ -117,6 +125,22 @@ CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
     + gradients_before(iif(made > 0, model.largest_layer_elements,
         model.hidden_size * (model.query_max + 2 * model.key_max)), model, scenario, stage, sums);
 
+-- Adapters of all linear layers under autocast: a recomputed layer comes to its way down with the block's product and
+-- its copy in the adapter's fp32 (three tensors of its width in 16 bits), five more of the hidden state, and autocast's
+-- copies of the layer's adapters. Where a prepared base makes all of these fp32, the product's gradient stands beside
+-- those of both factors instead, when nothing is unpacked and the adapter's own input is gone.
+CREATE OR REPLACE MACRO has_adapter_copies(model, scenario) AS scenario.is_adapter AND scenario.precision = 'amp'
+    AND scenario.checkpointing = 'full' AND scenario.lora_targets = 'all-linear' AND scenario.compute_bytes = 2
+    AND scenario.tensor_parallel = 1 AND NOT scenario.has_fused_kernels AND NOT is_cast_base(scenario)
+    -- (Unsloth's adapters cast nothing)
+    AND NOT scenario.offloads_checkpoints AND model.expert_elements = 0;
+CREATE OR REPLACE MACRO recomputed_work(model, scenario, sums) AS iif(has_adapter_copies(model, scenario),
+    step_tokens(scenario) * (sums.layer + sums.block_work + iif(is_quantised_base(scenario),
+        5 * sums.block_gradients / 2 + model.hidden_size,
+        3 * sums.block_gradients / 2 + 5 * scenario.compute_bytes * model.hidden_size))
+    + iif(is_quantised_base(scenario), -scenario.dequantised,
+        scenario.compute_bytes * scenario.trained_elements / greatest(model.layer_count, 1)), 0);
+
 CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
     held_throughout(stage)
     + greatest(
@@ -124,7 +148,10 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
             - kept_by_one_layer(model, scenario, sums))
         + greatest(
             last_block_work(model, scenario, stage, sums, made),
-            last_mixer_work(model, scenario, stage, sums, made)),
+            last_mixer_work(model, scenario, stage, sums, made),
+            recomputed_work(model, scenario, sums) - step_tokens(scenario) * (scenario.work
+                - kept_by_one_layer(model, scenario, sums))),
+        recomputed_work(model, scenario, sums) + gradients_before(0, model, scenario, stage, sums),
         first_block_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums),
         first_mixer_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums))
     + iif(scenario.is_autocast OR is_cast_base(scenario) AND scenario.checkpointing <> 'none',
@@ -138,8 +165,8 @@ CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
     + CASE
         -- (of sharded gradients sharding/gathered.sql counts it)
         WHEN scenario.is_adapter OR scenario.gradient_shards > 1 OR scenario.pipeline_parallel > 1 THEN 0
-        WHEN model.is_head_tied THEN model.embedding_elements * scenario.trained_bytes_each / scenario.tensor_parallel
-            * (iif(scenario.precision = 'amp' OR scenario.loss = 'fused', 1, 2)
+        WHEN is_tied(model, scenario) THEN model.embedding_elements * scenario.trained_bytes_each
+            / scenario.tensor_parallel * (iif(scenario.precision = 'amp' OR scenario.loss = 'fused', 1, 2)
                 + iif(scenario.has_standing_gradients, 1, 0))
         WHEN scenario.has_standing_gradients
             THEN model.embedding_elements * scenario.trained_bytes_each / scenario.tensor_parallel
