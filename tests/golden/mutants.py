@@ -59,7 +59,18 @@ _TABLES = re.compile(r"CREATE OR REPLACE (TEMP )?TABLE")
 _QUERIES = (
     "SELECT gpu_id, capacity_bytes FROM gpu ORDER BY ALL",
     "SELECT model_id, dtype_id, COLUMNS('_bytes$') FROM weight ORDER BY ALL",
+    "FROM pictures('asked_pictures') ORDER BY ALL",
+    "FROM layer_weights_in('asked_layers') ORDER BY ALL",
 )
+# pictures of every form, and formats whose layers may lie beside the CPU
+_ASKED = """
+    CREATE OR REPLACE TEMP TABLE asked_pictures AS
+    SELECT model_id, side.*
+    FROM (SELECT DISTINCT model_id FROM tower WHERE component = 'vision'),
+        (VALUES (1920, 1080), (333, 777), (4000, 3000), (64, 900)) AS side(image_width, image_height);
+    CREATE OR REPLACE TEMP TABLE asked_layers AS
+    SELECT model_id, dtype_id FROM weight WHERE dtype_id IN ('gguf-q4_k_m', 'gguf-q2_k', 'gguf-q8_0')
+"""
 
 
 class Place(NamedTuple):
@@ -108,6 +119,7 @@ class Figures:
         self.truth = self._asked(self.connection)
 
     def _asked(self, connection: duckdb.DuckDBPyConnection) -> list:
+        connection.execute(_ASKED)
         return [components.ask(connection, self.rows), *(connection.execute(query).fetchall() for query in _QUERIES)]
 
     def survives(self, path: Path, text: str) -> bool | None:
