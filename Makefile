@@ -89,7 +89,7 @@ bench-build: $(READY) ## Measure what the tables of a build take, cold and after
 peers: $(READY) ## Ask other estimators the same questions, beside us: their error and speed (needs a package registry; installs them into .build-peers)
 	@$(BIN)/python -m tests.peers.run
 
-mutants: $(READY) ## Change each number inside the formulas in turn and name those that no figure holds (slow; FILES="overhead state" for some)
+mutants: $(READY) ## Change each number and operator inside the formulas in turn and name those that no figure holds (slow; FILES="overhead state" for some files, FILES="40 state" for 40 places)
 	@$(BIN)/python -m tests.golden.mutants $(FILES)
 
 lint: $(READY) ## Lint and check formatting

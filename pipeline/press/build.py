@@ -26,8 +26,8 @@ from pipeline.press import blank, blocks, file, same_bytes
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
 from pipeline.press.blocks import Block, Cut
-from pipeline.press.file import DATABASE
-from pipeline.press.formulas import arguments_of, create
+from pipeline.press.file import DATABASE, declared_columns
+from pipeline.press.formulas import arguments_of
 from pipeline.press.lookup import ORDER, share_footprints
 from pipeline.press.plans import fill_plans
 from pipeline.press.work import work_of
@@ -62,6 +62,8 @@ def build_tables(
             blank.begin(workshop, packs)
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop")
             connection.execute("USE workshop")
+            # what is put there is written once, when it is left; each checkpoint on the way writes it again
+            connection.execute("SET checkpoint_threshold = '1TB'")
             blank.fill(connection, frames)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
@@ -85,10 +87,9 @@ def build_tables(
 
 def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """A table in the place of a view: it is asked for again and again, and each time would be worked out anew."""
-    connection.execute(f"CREATE TEMP TABLE kept_rows AS FROM {name}")
-    connection.execute(f"DROP VIEW {name}")
-    create(connection, name, PUBLISHED[name], connection.sql("FROM kept_rows").pl())
-    connection.execute("DROP TABLE kept_rows")
+    connection.execute(f"CREATE TABLE kept_rows ({declared_columns(PUBLISHED[name])})")
+    connection.execute(f"INSERT INTO kept_rows BY NAME FROM {name}")
+    connection.execute(f"DROP VIEW {name}; ALTER TABLE kept_rows RENAME TO {name}")
 
 
 def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

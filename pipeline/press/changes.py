@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.book.packs import Packs
 from pipeline.hub.record import Record
 from pipeline.press import digest
 from pipeline.press.causes import WORDS, Cause, Grounds, together
@@ -44,9 +45,16 @@ class Compared:
     verdicts: list[tuple] = field(default_factory=list)
 
 
-def write(tables: Path, sources: Path, versions: dict, release: Path, records: Iterable[Record] = ()) -> Digest:
+def write(
+    tables: Path,
+    sources: Path,
+    versions: dict,
+    release: Path,
+    records: Iterable[Record] = (),
+    packs: Packs | None = None,
+) -> Digest:
     """Writes the digest of the tables and the comparison with the kept release beside them. Returns the digest."""
-    now = digest.take(tables, sources, versions, records)
+    now = digest.take(tables, sources, versions, records, packs=packs)
     digest.write(now, tables)
     before = digest.last(release)
     found = compare(before, now) if before else Compared({"since": None})

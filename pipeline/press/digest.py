@@ -21,7 +21,7 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from pipeline import ROOT
 from pipeline.base import swap
 from pipeline.base.readonly import reading
 from pipeline.book import promise
+from pipeline.book.packs import Packs, digest_of, fingerprint
 from pipeline.hub.record import Record
 from pipeline.press import measures
 
@@ -84,8 +85,16 @@ class Digest:
     basis: dict
 
 
-def take(tables: Path, sources: Path, versions: dict, records: Iterable[Record] = (), code: Path = ROOT) -> Digest:
-    """The digest of the tables in a folder; `sources` is the book that they were made of, `records` the snapshot, `code` the checkout."""
+def take(
+    tables: Path,
+    sources: Path,
+    versions: dict,
+    records: Iterable[Record] = (),
+    code: Path = ROOT,
+    packs: Packs | None = None,
+) -> Digest:
+    """The digest of the tables in a folder; `sources` is the book that they were made of, `records` the snapshot, `code` the checkout.
+    What `packs` know of formulas and code is not asked again."""
     anatomies, said = _anatomies(tables), {record.model_id: _record(record) for record in records}
     rows = pl.read_parquet(tables / "model.parquet", columns=["model_id", "revision"]).sort("model_id").rows()
     models = {m: Seen(revision or "", anatomies.get(m, ""), said.get(m, "")) for m, revision in rows}
@@ -97,15 +106,27 @@ def take(tables: Path, sources: Path, versions: dict, records: Iterable[Record] 
         },
         "facts": {name: _hash(_facts(text)) for name, text in _texts(sources / "facts", "*.csv")}
         | {f"library/{name}": _hash(text) for name, text in _texts(sources / "library", "*.*") if name != "README.md"},
-        "code": _code(code),
+        "code": _kept(packs, "code", digest_of([code / "pipeline"], [".py"]) if packs else "", lambda: _code(code)),
         "constants": values("constant", "constant_id", "value"),
         "engines": values("engine", "engine_id", "engine_version"),
         "capacities": values("gpu", "gpu_id", "capacity_bytes"),
         "refusals": _refusals(tables, {s for cells in numbers.values() for s in cells}),
         "measures": measures.take(tables, numbers.keys()),
-        "promise": _promised(tables / DATABASE),
+        "promise": _kept(packs, "promise", fingerprint() if packs else "", lambda: _promised(tables / DATABASE)),
     }
     return Digest(models, numbers, basis)
+
+
+def _kept(packs: Packs | None, what: str, of: str, make: Callable[[], Any]) -> Any:
+    """What `make` gives, as JSON has it: of the same text it is the same."""
+    if packs is None:
+        return make()
+    key = _hash(f"{what} {of}", 64)
+    known = packs.values([key], what)
+    if key not in known:
+        known = {key: json.dumps(make()).encode()}
+        packs.keep(known, what)
+    return json.loads(known[key])
 
 
 def _promised(database: Path) -> dict[str, Any]:
@@ -217,8 +238,8 @@ def _texts(folder: Path, pattern: str) -> Iterator[tuple[str, str]]:
         yield file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def _hash(text: str, length: int = 12) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def keep(digest: Digest, folder: Path) -> None:

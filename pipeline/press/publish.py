@@ -116,7 +116,7 @@ def _build_tables(
         raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
     with step(progress, "changes"):
         versions, release = manifest.versions(snapshot, fingerprint), root / RELEASE
-        now = changes.write(tables, root / "tables", versions, release, snapshot.records)
+        now = changes.write(tables, root / "tables", versions, release, snapshot.records, packs)
         why = gates.refused(digest.last(release), now)
         if why and not accept:
             raise PublishError(gates.sentence(why))

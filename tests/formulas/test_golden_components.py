@@ -45,6 +45,15 @@ def test_the_figures_reach_every_phase_engine_and_way_to_share(rows):
 
 def test_a_constant_inside_a_formula_is_found_and_changed_but_not_a_comment_or_a_name():
     text = "-- 2 of them\nSELECT 2 * m.head_16 + 0.5 || ' 7 ' -- 3\n"
-    assert [(found.text, found.line) for found in mutants.literals(text)] == [("2", 2), ("0.5", 2)]
-    first = mutants.literals(text)[0]
+    found = [(place.text, place.line, place.other) for place in mutants.places(text)]
+    assert found == [("2", 2, "3"), ("*", 2, "/"), ("+", 2, "-"), ("0.5", 2, "0.55")]
+    first = mutants.places(text)[0]
     assert mutants.mutated(text, first) == "-- 2 of them\nSELECT 3 * m.head_16 + 0.5 || ' 7 ' -- 3\n"
+
+
+def test_operators_are_changed_but_no_star_of_columns_no_sign_and_no_end_of_a_range():
+    text = "SELECT *, count(*), t.*, least(a, -1) // b FROM t WHERE a <= 4 AND b BETWEEN 1 AND 2 OR c = 'x <> y' AND f(n := -b, k -> k > 1)"
+    found = [(place.text, place.other) for place in mutants.places(text) if not place.text[0].isdigit()]
+    assert found == [
+        ("least", "greatest"), ("//", "*"), ("<=", "<"), ("AND", "OR"), ("OR", "AND"), ("=", "<>"), ("AND", "OR"), (">", ">="),
+    ]  # fmt: skip

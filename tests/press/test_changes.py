@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.book.packs import Packs
 from pipeline.press import changes, digest
 from pipeline.press.digest import Digest, Seen
 from pipeline.render.data import tables as tables_module
@@ -298,3 +299,14 @@ def test_the_page_says_what_was_published_although_a_gate_refused_it_and_who_is_
 def test_nothing_is_kept_of_a_folder_without_a_build(tmp_path):
     with pytest.raises(FileNotFoundError, match="make publish"):
         changes.keep(tmp_path, tmp_path / "release")
+
+
+def test_what_is_kept_of_formulas_and_code_is_asked_again_of_others_alone(tmp_path):
+    asked = []
+
+    def ask(of: str, packs: Packs | None) -> dict:
+        return digest._kept(packs, "promise", of, lambda: asked.append(of) or {"of": of, "kinds": ["BIGINT"]})
+
+    told = [ask(of, Packs(tmp_path)) for of in ("one", "one", "another", "one")]
+    assert told == [ask(of, None) for of in ("one", "one", "another", "one")]
+    assert asked == ["one", "another", *("one", "one", "another", "one")]

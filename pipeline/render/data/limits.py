@@ -22,16 +22,24 @@ ENGINES = ("vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm")
 
 
 def points(
-    folder: Path, phase: str = "inference", more: tuple[str, ...] = (), models: Sequence[str] | None = None
+    folder: Path,
+    phase: str = "inference",
+    more: tuple[str, ...] = (),
+    models: Sequence[str] | None = None,
+    only: pl.Expr | None = None,
 ) -> pl.DataFrame:
     """Every known total of a phase on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
-    its band; and `more` columns of the footprints."""
+    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart."""
     columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
     if models is not None:
         known &= pl.col("model_id").is_in(list(models))
+    if only is not None:
+        known &= only
     frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known).select(columns).collect()]
     frames += _ladder(folder / "almanac.duckdb", columns, phase, models)
+    if only is not None:
+        frames[1:] = [frame.filter(only) for frame in frames[1:]]
     return (
         pl.concat(frames)
         .with_columns(need=rules.in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))

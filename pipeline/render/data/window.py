@@ -45,7 +45,9 @@ class Window:
         for wish in self.wishes:
             self.by_file.setdefault(wish.file, []).append(wish)
         read = sorted(set(self.alike.values()))
-        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED, read))
+        formats = sorted({c[1] for of in self.by_file.values() for c in _columns(of[0], book)})
+        asked = (pl.col("sequences") == 1) & pl.col("dtype_id").is_in(formats)
+        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED, read, asked))
         self.frames = {name: self._frame(_columns(of[0], book)) for name, of in self.by_file.items()}
         self.reading = _reading(book)
         self._points.cache_clear()
