@@ -27,6 +27,19 @@ settings.load_profile("any machine")
 Asked = dict[str, object]
 CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
+# Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
+LONGEST = (
+    "browser/test_real_tables.py",
+    "browser/test_front.py",
+    "ask/test_answers.py",
+    "test_readme.py",
+    "browser/test_pages.py",
+    "press/test_flat.py",
+    "formulas/test_stored_formulas.py",
+    "press/test_compatibility.py",
+    "formulas/test_training_plans.py",
+    "browser/test_formulas.py",
+)
 NO_BROWSER = "no browser, and none could be installed"
 
 
@@ -48,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for i, item in enumerate(each):
             if i not in kept:
                 item.add_marker("full")
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
 
 
 def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:

@@ -512,7 +512,7 @@ MOST = """
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "dtype", "gpu"),
-    [("Qwen/Qwen3-8B", "gguf-q4_k_m", "rtx-3050-laptop-4gb"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060")],
+    [("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060"), ("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-3050-laptop-4gb")],
 )
 def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folder, model, dtype, gpu):
     asked = {"model": model, "dtype": dtype, "gpu": gpu}

@@ -156,9 +156,11 @@ def test_a_reader_that_fails_names_the_file_and_the_model(tmp_path, capsys, monk
     said = capsys.readouterr().err
     assert str(config_path) in said and "qwen3" in said and "Traceback" in said
     monkeypatch.setattr("pipeline.press.anatomise.read_config", raising(IndexError("list index out of range")))
-    assert main(["fits", str(config_path)]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert str(config_path) in said and "the reader of this architecture failed: IndexError" in said
+    unread = tmp_path / "config.json"  # what was read before is kept
+    unread.write_text(json.dumps(json.loads(config_path.read_text()) | {"nobody": "read it"}))
+    assert main(["fits", str(unread)]) == 2
+    said = capsys.readouterr().err.split()  # a long path is wrapped
+    assert str(unread) in "".join(said) and "the reader of this architecture failed: IndexError" in " ".join(said)
 
 
 # ---- SQL

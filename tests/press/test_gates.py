@@ -134,7 +134,7 @@ def gated(stages, monkeypatch):  # noqa: F811
     ran, root, folder = stages
     now = release(with_measure("rows", "gpu", 155.0))
 
-    def write(tables, sources, versions, kept, records):
+    def write(tables, sources, versions, kept, records, packs):
         (tables / changes.SUMMARY).write_text('{"since": null}')
         digest.write(now, tables)
         return now

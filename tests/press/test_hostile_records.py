@@ -18,6 +18,7 @@ from pipeline.hub import gguf, summary
 from pipeline.hub.gguf_config import config_of
 from pipeline.hub.record import read_record
 from pipeline.press import anatomise as room
+from pipeline.press import kept_grades
 from pipeline.press.anatomise import UNREADABLE
 from pipeline.press.quarantine import hold
 from tests.press.mutations import originals
@@ -60,7 +61,8 @@ def test_a_snapshot_says_which_record_holds_half_a_character():
 )
 @pytest.mark.parametrize("mistake", [IndexError("list index out of range"), MemoryError(), RecursionError("too deep")])
 def test_a_mistake_at_any_stage_costs_one_model(monkeypatch, name, mistake):
-    real, calls = getattr(room, name), []
+    place = kept_grades if name == "settled" else room
+    real, calls = getattr(place, name), []
 
     def fails_for_the_second(*about):
         calls.append(about)
@@ -68,7 +70,7 @@ def test_a_mistake_at_any_stage_costs_one_model(monkeypatch, name, mistake):
             raise mistake
         return real(*about)
 
-    monkeypatch.setattr(room, name, fails_for_the_second)
+    monkeypatch.setattr(place, name, fails_for_the_second)
     made = tables(record("good"), record("unlucky", total=None))
     assert made["model"]["model_id"].to_list() == ["org/good"]
     (row,) = made["rejected"].to_dicts()

@@ -40,7 +40,7 @@ def stages(monkeypatch, tmp_path):
         (site / "assets" / "almanac" / "almanac.js").write_text("site")
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
-    monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release, records: None)
+    monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release, records, packs: None)
     monkeypatch.setattr(publishing.checks, "run_checks", lambda database, progress: [])
     monkeypatch.setattr(publishing.render, "render", render)
     root = tmp_path / "root"
