@@ -44,8 +44,8 @@ NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: tests wait for browsers, servers and timers a third of their time."""
-    return (os.cpu_count() or 1) + 2
+    """Three more than there are cores: tests wait for browsers, servers, timers and each other's fixtures a third of their time."""
+    return (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -65,8 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    path = item.path.relative_to(Path(__file__).parent).as_posix()
-    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
+    path = item.path.as_posix()
+    return next((i for i, file in enumerate(LONGEST) if path.endswith(f"/tests/{file}")), len(LONGEST))
 
 
 def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:
