@@ -65,8 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    path = item.path.as_posix()
-    return next((i for i, file in enumerate(LONGEST) if path.endswith(f"/tests/{file}")), len(LONGEST))
+    path = item.nodeid.partition("::")[0].removeprefix("tests/")
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
 
 
 def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:

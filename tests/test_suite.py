@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import pytest_collection_modifyitems
+from tests.conftest import LONGEST, pytest_collection_modifyitems
 
 
 @pytest.mark.parametrize("host", ["huggingface.co", b"example.org", "10.0.0.1"])
@@ -38,3 +39,15 @@ def test_of_many_cases_so_many_are_kept_evenly_spaced():
     assert [i for i, case in enumerate(three) if "full" not in case.marks] == [0, 2, 4]
     assert not any("full" in case.marks for case in [*all_, plain])
     assert all("full" in case.marks for case in none)
+
+
+def test_the_longest_files_begin_first_and_the_others_keep_their_order():
+    items = [Case(nodeid=f"tests/{file}::one", marks={}) for file in ("a.py", LONGEST[1], "b.py", LONGEST[0])]
+    pytest_collection_modifyitems(items)
+    assert [item.nodeid.partition("::")[0] for item in items] == [
+        f"tests/{file}" for file in (LONGEST[0], LONGEST[1], "a.py", "b.py")
+    ]
+
+
+def test_files_that_are_said_to_be_long_are_there():
+    assert all((Path(__file__).parent / file).is_file() for file in LONGEST)
