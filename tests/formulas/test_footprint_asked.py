@@ -64,7 +64,7 @@ COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_
         (LLAMA, {"phase_id": "qlora", "adapter": "lora2"}, "adapter is lora, rslora or dora"),
         (LLAMA, {"phase_id": "pretrain", "adapter": "dora"}, "adapter belongs to the phases lora and qlora"),
         ("mistralai/Mixtral-8x7B-v0.1", {"phase_id": "lora", "adapter": "dora"}, "no DoRA of routed experts"),
-        (LLAMA, {"phase_id": "pretrain", "loss": "half"}, "loss is full, chunked or fused"),
+        (LLAMA, {"phase_id": "pretrain", "loss": "half"}, "loss is full, chunked, fused or score"),
         (LLAMA, {"phase_id": "pretrain", "gradient_accumulation": 0}, "gradient_accumulation starts at 1"),
         (
             LLAMA,
