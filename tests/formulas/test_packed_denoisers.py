@@ -16,8 +16,9 @@ ROWS = list(
     )
 )
 TOLERANCE = 0.01
-# a matrix is told as if it were unpacked at the very peak
-OVER = 0.06
+# a matrix is told as if it were unpacked at the very peak; of small pictures that is a larger part of these classes
+OVER = 0.04
+OVER_OF = {"ZImageTransformer2DModel": 0.06, "Flux2Transformer2DModel": 0.055}
 FLUX = "black-forest-labs/FLUX.1-dev"
 # bytes of files that this converter made, as a program lists what it downloads (github.com/utensils/mold at a34ff7a0, manifest.rs), and of
 # FLUX.2 and Chroma as the Hub lists them (city96/FLUX.2-dev-gguf, silveroxides/Chroma1-HD-GGUF)
@@ -61,8 +62,9 @@ def test_packed_denoisers_hold_what_their_classes_hold(book):
         assert reason is None, (row, reason)
         weighed = int(row["weights_bytes"])
         held = weighed + int(row["peak_bytes"])
-        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= (weights + activations) / held - 1 <= OVER:
-            wrong[tuple(row.values())[:6]] = (weights / weighed - 1, (weights + activations) / held - 1)
+        over, most = (weights + activations) / held - 1, OVER_OF.get(row["class"], OVER)
+        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= over <= most:
+            wrong[tuple(row.values())[:6]] = (weights / weighed - 1, over)
     assert not wrong
 
 

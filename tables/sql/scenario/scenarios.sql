@@ -221,13 +221,13 @@ resolved AS (
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
-        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout, asked_trained_bytes_each(scenario)
-            AS trained_bytes_each, coalesce(stepping.steps_in_backward, false) AS steps_in_backward,
+        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
+        coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
-        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss, coalesce(run.offloads_checkpoints, false)
-            AS offloads_checkpoints,
+        asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
+        coalesce(run.offloads_checkpoints, false) AS offloads_checkpoints,
         coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
         run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window, run.logits_of,
         run.extra_window_cells, run.reads_prompt, run.rotations_in, run.copies_tied_head, run.several_gpus_reason,
