@@ -68,7 +68,7 @@ WITH said AS (
             number_reason('images', images, constants.most_images),
             number_reason('text_tokens', text_tokens, constants.most_context_tokens),
             number_reason('lora_rank', lora_rank, constants.most_rank)) AS argument_reason
-    FROM constants
+    FROM constants_row
 )
 -- (a column named like a table that is joined later would be read in its place)
 SELECT said.*, part AS trained, rule, optimizer, blocks,
@@ -119,7 +119,7 @@ placed AS (
         training_sum(step.weights_bytes + iif(placement = 'resident', other.weights_bytes, 0), step,
             iif(placement = 'resident', other.activations_bytes, 0), constants) AS whole
     FROM (VALUES ('resident', 1), ('cached', 2)) AS placements(placement, rank)
-    CROSS JOIN constants CROSS JOIN other LEFT JOIN stepped ON true
+    CROSS JOIN constants_row CROSS JOIN other LEFT JOIN stepped ON true
 ),
 told AS (SELECT * REPLACE (iif(unknown_reason IS NULL, whole, NULL) AS whole) FROM placed)
 SELECT placement, whole.weights_bytes, whole.adapters_bytes, whole.gradients_bytes, whole.optimizer_bytes,

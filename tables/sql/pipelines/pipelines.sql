@@ -215,7 +215,7 @@ WITH asked AS (
             number_reason('text_tokens', text_tokens, constants.most_context_tokens),
             number_reason('sequences_each', sequences_each, constants.most_sequences))
             AS argument_reason
-    FROM constants
+    FROM constants_row
 ),
 told AS (
     SELECT asked.model_id, asked.dtype_id, stage_of(part, asked) AS stage
@@ -242,7 +242,7 @@ placed AS (
         iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
     FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('group', 3), ('sequential', 4))
         AS placements(placement, rank)
-    CROSS JOIN constants
+    CROSS JOIN constants_row
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
     whole.error_band, whole.peak_part,
