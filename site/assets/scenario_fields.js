@@ -64,7 +64,7 @@ export const GROUPS = [
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
     width: { label: "Width, pixels", pipeline: true },
     height: { label: "Height, pixels", pipeline: true },
-    frames: { label: "Frames", when: makes, pipeline: true },
+    frames: { label: "Frames", pipeline: true },
     pictures: { label: "Pictures at once", start: "1", pipeline: true },
     is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", when: makes, pipeline: true },
     adapter_rank: { label: "LoRA rank", start: "16", when: (s) => !makes(s), pipeline: true },

@@ -14,10 +14,12 @@
 --   another format in their place); classes without a row in denoiser_part; parts other than the denoiser; what is kept
 --   in 32 bits (below 0.5 %).
 
--- few: layers that refine the text; pairs: two matrices of a kind in each block, of picture and text
+-- few: layers that refine the text; blocks: the many others; pairs: two matrices of a kind in each block, of picture
+-- and text
 CREATE OR REPLACE MACRO is_of_layers(layers, layer_count, per_layer_count, most_layers) AS CASE layers
     WHEN 'any' THEN true WHEN 'once' THEN layer_count = 1
     WHEN 'few' THEN layer_count > 1 AND 4 * layer_count <= most_layers
+    WHEN 'blocks' THEN layer_count > 1 AND 4 * layer_count > most_layers
     ELSE layer_count > 1 AND per_layer_count = 2 END;
 
 CREATE OR REPLACE TABLE denoiser_weight AS
