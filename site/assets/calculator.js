@@ -369,7 +369,7 @@ function sayPipeline(out) {
   if (out.s.pipeline_task === "lora") return sayTraining(out);
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), { parts, isVideo } = of;
   const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of)), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
-  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null };
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null, text_dtype_id: s.text_dtype_id && !faultOf(s, "text_dtype_id") ? s.text_dtype_id : null };
   out.wanted = { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) };
   const stages = parts.map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
   if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
@@ -414,7 +414,7 @@ function packedSaid(wanted, part, others, bytes, least) {
 // What a step of it holds by where the parts are, or why that is not known.
 function training(wanted, part, others) {
   const m = r.macros, { blocks = {}, rules = [] } = part.trained ?? {}, rule = rules.find((each) => m.is_asked_rule(each, wanted)) ?? {}, optimizer = shared.optimizer.find((row) => row.optimizer_id === "adamw-foreach");
-  const asked = { ...wanted, rule, is_tiled: false, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
+  const asked = { ...wanted, rule, is_tiled: false, text_dtype_id: null, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
   const reason = m.trained_reason(...of_step), missing = others.map((each) => m.encoder_reason(each)).filter((why) => why != null);
   if (reason != null) return { reason, rows: [], missing };
   const step = m.trained_step(...of_step);

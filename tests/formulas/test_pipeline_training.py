@@ -29,7 +29,7 @@ ASKED = """
                 'pair_layers': coalesce(counted.pairs, blocks.pair_layers),
                 'single_layers': coalesce(counted.singles, blocks.single_layers)
             } AS blocks
-        FROM counted JOIN pipeline_part AS part ON part.model_id = counted.model_id AND part.pipeline_part = 'denoiser'
+        FROM counted JOIN part_of_pipeline AS part ON part.model_id = counted.model_id AND part.pipeline_part = 'denoiser'
         JOIN denoiser_adapted AS blocks ON blocks.model_id = counted.model_id
         JOIN component ON component.model_id = counted.model_id AND component.pipeline_part = 'denoiser'
         JOIN denoiser_training AS rule ON rule.class_name = component.class_name AND rule.plan IN ('any', coalesce(component.plan, blocks.plan))
@@ -73,10 +73,17 @@ def test_steps_hold_what_their_classes_hold(book):
                 name: row[name]
                 for name in ("model_id", "denoiser_dtype_id", "dtype_id", "checkpointing", "optimizer_id")
             }
-            | {"place": place, "pairs": pairs, "singles": singles, "adapters": adapters, "is_tiled": False}
+            | {
+                "place": place,
+                "pairs": pairs,
+                "singles": singles,
+                "adapters": adapters,
+                "is_tiled": False,
+                "text_dtype_id": None,
+            }
             | {"share": adapters / (elements * int(row["lora_rank"]))}
         )
-    types = {"pairs": pl.Float64, "singles": pl.Float64}
+    types = {"pairs": pl.Float64, "singles": pl.Float64, "text_dtype_id": pl.String}
     book.register("counted", pl.DataFrame(given, schema_overrides=types).to_arrow())
     told = book.execute(ASKED).fetchall()
     book.unregister("counted")

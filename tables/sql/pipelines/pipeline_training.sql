@@ -64,6 +64,7 @@ WITH said AS (
         lower(coalesce(checkpointing, 'none')::VARCHAR) AS checkpointing,
         lower(coalesce(optimizer_id, 'adamw-foreach')::VARCHAR) AS optimizer_id,
         nullif(lower(denoiser_dtype_id::VARCHAR), lower(coalesce(dtype_id, 'bf16')::VARCHAR)) AS denoiser_dtype_id,
+        NULL::VARCHAR AS text_dtype_id,
         coalesce(number_reason('width', width, constants.most_image_side),
             number_reason('height', height, constants.most_image_side),
             number_reason('frames', frames, constants.most_image_side),
@@ -75,7 +76,7 @@ WITH said AS (
 -- (a column named like a table that is joined later would be read in its place)
 SELECT said.*, part AS trained, rule, optimizer, blocks,
     coalesce(said.text_asked, rule.text_tokens, part.text_tokens) AS text_tokens
-FROM said JOIN pipeline_part AS part ON part.model_id = said.model_id AND part.pipeline_part = 'denoiser'
+FROM said JOIN part_of_pipeline AS part ON part.model_id = said.model_id AND part.pipeline_part = 'denoiser'
 JOIN component ON component.model_id = said.model_id AND component.pipeline_part = 'denoiser'
 LEFT JOIN denoiser_adapted AS blocks ON blocks.model_id = said.model_id
 LEFT JOIN denoiser_training AS rule ON is_class_rule(rule, component, blocks) AND is_asked_rule(rule, said)
@@ -112,7 +113,7 @@ other AS (
     SELECT sum(encoder_weights(part, asked.rule)) AS weights_bytes,
         max(encoder_activations(part, asked)) AS activations_bytes,
         string_agg(encoder_reason(part), '; ' ORDER BY part.pipeline_part) AS unknown_reason
-    FROM ruled AS asked JOIN pipeline_part AS part ON part.model_id = asked.model_id
+    FROM ruled AS asked JOIN part_of_pipeline AS part ON part.model_id = asked.model_id
         AND part.pipeline_part <> 'denoiser'
 ),
 placed AS (
