@@ -92,6 +92,8 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
         """,
         {"id": model.model_id},
     ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
+    if model.repository:  # its own files before those of others
+        same = [{"model_id": model.repository, "stored_format": None}, *same]
     held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
     found: dict[str, dict[str, str]] = {}
     for line in pasted.lines():
