@@ -108,6 +108,7 @@ class Model:
     dtype_id: str | None = None  # the format that its name speaks of
     note: str = ""  # what its name was taken for
     dtype_named: str | None = None  # what its name says of a format, whether that is one of the almanac or not
+    is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
 
@@ -157,18 +158,25 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         )
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
-        raise Unknown(f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}")
-    if not named["dtype_named"] and _is_packed_copy(almanac, row):
-        named |= {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
-        return Model(
-            row["model_id"],
-            visible(row["model_id"]),
-            row,
-            row["stored_format"],
-            _taken(asked, row["model_id"], named, "files"),
+        raise Unknown(
+            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{_beside(almanac, row['base_model_id'])}"
         )
-    note = _taken(asked, row["model_id"], named)
-    return Model(row["model_id"], visible(row["model_id"]), row, named["dtype_id"], note, named["dtype_named"])
+    by = "name"
+    if not named["dtype_named"] and _is_packed_copy(almanac, row):
+        by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
+    return Model(
+        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
+        named["dtype_named"], is_itself=row["model_id"].lower() == asked.strip().lower(),
+    )  # fmt: skip
+
+
+def _beside(almanac: Almanac, bases: str | None) -> str:
+    """The model that an adapter, a draft or another copy was made for, where that is known: it can be asked."""
+    for base in (bases or "").split(","):
+        known = almanac.rows("FROM model WHERE model_id = known_model($base)", {"base": base.strip()})
+        if known and (known[0]["anatomy_grade"] != "unknown" or _is_pipeline(almanac, known[0]["model_id"])):
+            return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
+    return ""
 
 
 def _is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from pipeline import ROOT
 from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Model, Use
+from pipeline.ask.question import Model, Use, _beside
+from pipeline.book.commands import kind
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
 
@@ -111,6 +112,25 @@ def test_files_in_a_format_that_no_formula_describes_are_not_told_in_another():
     model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit")
     with pytest.raises(Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac \(.*a/b\)"):
         in_its_files(_Almanac(), "a/b-mlx-1bit", model, Use())
+
+
+class _Base:
+    def value(self, _query, _values):
+        return False
+
+    def rows(self, _query, values):
+        return [{"model_id": "a/base", "anatomy_grade": "exact"}] if values["base"] == "a/base" else []
+
+
+def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
+    assert _beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
+    assert _beside(_Base(), "b/unknown") == _beside(_Base(), None) == ""
+
+
+def test_a_repository_of_mlx_community_holds_what_its_name_says_and_is_not_converted_again():
+    assert kind("mlx-community/Llama-3.1-8B-Instruct-4bit", None) == "mlx-4bit"
+    assert kind("lmstudio-community/Qwen3-8B-MLX-8bit", None) == "mlx-8bit"
+    assert kind("someone/Qwen3-8B-4bit", None) == ""
 
 
 def test_a_page_says_what_the_files_are_for_and_how_large_the_second_one_is(folder):
