@@ -79,7 +79,8 @@ timed AS (
         ON is_speed_of(speed, told.engine_id, card, coalesce(model.expert_count_max > 0, false))
 )
 SELECT coalesce(card.gpu_id, told.named_id) AS gpu_id, told.model_id, told.dtype_id, told.engine_id,
-    told.context_tokens, told.sequences, told.gpu_count, weight.read_bytes, cache_read_bytes(model, told) AS cache_bytes,
+    told.context_tokens, told.sequences, told.gpu_count, weight.read_bytes,
+    cache_read_bytes(model, told) AS cache_bytes,
     iif(reason IS NULL, decode_most(model, weight, told, card), NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, prefill_most(model, dtype, told, card), NULL) AS prefill_tokens_per_second_most,
     likely AS decode_tokens_per_second_likely, likely / speed.slower_ratio AS decode_tokens_per_second_low,
