@@ -87,6 +87,9 @@ STORED = {
         "positions that rotary layers do not read": "max_position_embeddings * hidden_size + max_position_embeddings",
         "rotary frequencies": "num_hidden_layers * (hidden_size // num_attention_heads // 2)",
     },
+    "moshi": {
+        "codebooks of its codec, which are buffers": "16842784",  # 32 of 2048 rows: sums, how often each is used, and a flag
+    },
     "parakeet_tdt": {
         "running means and variances": "2 * encoder_config.num_hidden_layers * encoder_config.hidden_size",
     },
