@@ -54,7 +54,7 @@ def test_speech_is_a_footprint_of_its_tokens_and_a_codec(book, footprint_of):
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
-        ("facebook/musicgen-medium", {}, "not known (table speech_model)"),
+        ("bosonai/higgs-audio-v2-generation-3B-base", {}, "not known (table speech_model)"),
         ("hexgrad/Kokoro-82M", {}, "counted in 32 bits"),
         ("nobody/nothing", {}, "no such model"),
         (ORPHEUS, {"seconds": 0}, "start above 0"),

@@ -24,6 +24,17 @@ CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 FRAMES = 100  # of features in a second
 PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+TEXT = 512  # tokens of text, where a class reads as many as it is given
+# descript/dac_44khz, the codec of Dia's processor
+DAC = {
+    "sampling_rate": 44100,
+    "encoder_hidden_size": 64,
+    "downsampling_ratios": [2, 4, 8, 8],
+    "n_codebooks": 9,
+    "codebook_size": 1024,
+    "codebook_dim": 8,
+    "decoder_hidden_size": 1536,
+}
 VITS_COUNT, VITS_WORDS, VITS_FRAMES, VITS_TOKENS = 36_284_592, 38, 62.5, 40  # of mms-tts-eng; of a second
 
 
@@ -137,7 +148,185 @@ def vits(seconds: float, dtype, count: int):
     return model, lambda: model(torch.zeros(1, tokens, dtype=torch.long))
 
 
-CLASSES = {"parakeet_tdt": parakeet, "kokoro": kokoro, "xtts": xtts, "vits": vits}
+def _empty(kind, settings, dtype):
+    """A class of Transformers whose weights hold nothing; its buffers do, by which some layers choose their sizes."""
+    import torch
+    from accelerate import init_empty_weights
+
+    with init_empty_weights(include_buffers=False):
+        model = kind._from_config(settings, dtype=dtype).eval()
+    made: dict[int, torch.nn.Parameter] = {}
+    for module in model.modules():
+        for name, held in module._parameters.items():
+            if held is not None:
+                if id(held) not in made:
+                    made[id(held)] = torch.nn.Parameter(torch.zeros(held.shape, dtype=held.dtype), False)
+                module._parameters[name] = made[id(held)]
+    model.tie_weights()
+    return model
+
+
+def _lengthen(cache, length: int) -> None:
+    """To what it holds before its last step: none of its tensors has values."""
+    import torch
+
+    for layer in cache.layers:
+        shape = (*layer.keys.shape[:2], length, layer.keys.shape[3])
+        layer.keys, layer.values = (
+            torch.empty(shape, dtype=layer.keys.dtype),
+            torch.empty(shape, dtype=layer.keys.dtype),
+        )
+
+
+def speecht5(seconds: float, dtype):
+    """The last step of its loop, whose prenet reads all frames, its postnet, its vocoder; of the longest text that it reads."""
+    import torch
+    import transformers
+
+    settings = transformers.SpeechT5Config(max_speech_positions=1876, max_text_positions=600)
+    model = _empty(transformers.SpeechT5ForTextToSpeech, settings, dtype)
+    vocoder = _empty(transformers.SpeechT5HifiGan, transformers.SpeechT5HifiGanConfig(), dtype)
+    steps = max(1, int(seconds * 62.5 / settings.reduction_factor))  # frames of 256 samples at 16 kHz
+    letters = settings.max_text_positions
+
+    def step(encoded, mask, written, cache=None):
+        hidden = model.speecht5.decoder.prenet(written, torch.zeros(1, settings.speaker_embedding_dim, dtype=dtype))
+        told = {"encoder_hidden_states": encoded, "encoder_attention_mask": mask, "past_key_values": cache}
+        out = model.speecht5.decoder.wrapped_decoder(
+            hidden_states=hidden[:, -1:], use_cache=True, return_dict=True, **told
+        )
+        model.speech_decoder_postnet.feat_out(out.last_hidden_state.squeeze(1))
+        return out.past_key_values
+
+    def run() -> None:
+        text = torch.full((1, letters), 5)
+        mask = torch.ones(1, letters, dtype=torch.int)
+        encoded = model.speecht5.encoder(input_values=text, attention_mask=mask, return_dict=True).last_hidden_state
+        cache = step(encoded, mask, encoded.new_zeros(1, 1, settings.num_mel_bins))
+        _lengthen(cache.self_attention_cache, steps - 1)
+        written = encoded.new_zeros(1, steps, settings.num_mel_bins)
+        step(encoded, mask, written, cache)
+        pieces = [torch.zeros(1, settings.reduction_factor, settings.num_mel_bins, dtype=dtype) for _ in range(steps)]
+        vocoder(model.speech_decoder_postnet.postnet(torch.stack(pieces).transpose(0, 1).flatten(1, 2))[0])
+
+    return model, run, vocoder
+
+
+def csm(seconds: float, dtype):
+    """512 tokens of text, then the last step of its backbone and of its depth decoder, then its codec for all frames."""
+    import torch
+    import transformers
+
+    settings = transformers.CsmConfig()
+    model = _empty(transformers.CsmForConditionalGeneration, settings, dtype)
+    frames = max(1, int(seconds * 12.5))
+    model.depth_decoder.generation_config.update(
+        min_new_tokens=settings.num_codebooks - 1,
+        max_new_tokens=settings.num_codebooks - 1,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+
+    def write() -> None:
+        first = model(
+            torch.zeros(1, TEXT, dtype=torch.long), use_cache=True, output_hidden_states=True, logits_to_keep=1
+        )
+        cache = first.past_key_values
+        del first
+        _lengthen(cache, TEXT + frames - 1)
+        last = model(
+            torch.zeros(1, 1, settings.num_codebooks, dtype=torch.long),
+            past_key_values=cache, use_cache=True, output_hidden_states=True, logits_to_keep=1,
+        )  # fmt: skip
+        last.logits[:, -1].float()
+        model.depth_decoder.generate(
+            input_ids=torch.zeros(1, 2, dtype=torch.long),
+            backbone_last_hidden_state=last.hidden_states[-1][:, -1, :].clone(),
+        )
+
+    def run() -> None:
+        write()
+        model.codec_model.decode(torch.zeros(1, settings.num_codebooks, frames, dtype=torch.long))
+
+    return model, run
+
+
+def dia(seconds: float, dtype):
+    """Two sequences (its guidance), 512 letters, the last step of its decoder; then the codec of its processor, in fp32 as it is published."""
+    import torch
+    import transformers
+
+    settings = transformers.DiaConfig()
+    model = _empty(transformers.DiaForConditionalGeneration, settings, dtype)
+    codec = _empty(transformers.DacModel, transformers.DacConfig(**DAC), torch.float32)
+    frames, channels = max(1, int(seconds * 44100 / 512)), settings.decoder_config.num_channels
+
+    def write() -> None:
+        given = {
+            "input_ids": torch.ones(2, TEXT, dtype=torch.long),
+            "attention_mask": torch.ones(2, TEXT, dtype=torch.long),
+        }
+        begun = torch.zeros(2, 1, channels, dtype=torch.long)
+        first = model(**given, decoder_input_ids=begun, use_cache=True)
+        cache = first.past_key_values
+        _lengthen(cache.self_attention_cache, frames + max(settings.delay_pattern) - 1)
+        encoded = (first.encoder_last_hidden_state,)
+        del first
+        last = model(
+            encoder_outputs=encoded,
+            attention_mask=given["attention_mask"],
+            decoder_input_ids=begun,
+            past_key_values=cache,
+            use_cache=True,
+        )
+        last.logits[:, -1].float()
+
+    def run() -> None:
+        write()
+        codec.decode(audio_codes=torch.zeros(1, channels, frames, dtype=torch.long))
+
+    return model, run, codec
+
+
+def musicgen(seconds: float, dtype):
+    """MusicGen medium: two sequences (its guidance), 512 tokens of text, the last step of its decoder, then its codec for all frames. Its
+    generation holds what the first step gave, with a cache of its own, until it ends."""
+    import torch
+    import transformers
+
+    said = {k: v for k, v in configs()["facebook/musicgen-medium"].items() if k not in ("model_type", "architectures")}
+    settings = transformers.MusicgenConfig(**said)
+    model = _empty(transformers.MusicgenForConditionalGeneration, settings, dtype)
+    books, frames = settings.decoder.num_codebooks, max(1, int(seconds * 50))
+
+    def write() -> None:
+        given = torch.ones(2, TEXT, dtype=torch.long)
+        begun = torch.zeros(2 * books, 1, dtype=torch.long)
+        first = model(input_ids=given, attention_mask=given, decoder_input_ids=begun, use_cache=True)
+        encoded = (first.encoder_last_hidden_state,)
+        told = {"encoder_outputs": encoded, "attention_mask": given, "decoder_input_ids": begun, "use_cache": True}
+        cache = model(**told).past_key_values
+        _lengthen(cache.self_attention_cache, frames + books - 1)
+        last = model(**told, past_key_values=cache)
+        last.logits[:, -1].float()
+
+    def run() -> None:
+        write()
+        model.audio_encoder.decode(torch.zeros(1, 1, books, frames, dtype=torch.long), audio_scales=[None])
+
+    return model, run
+
+
+CLASSES = {
+    "parakeet_tdt": parakeet,
+    "kokoro": kokoro,
+    "xtts": xtts,
+    "vits": vits,
+    "speecht5": speecht5,
+    "csm": csm,
+    "dia": dia,
+    "musicgen": musicgen,
+}
 
 
 def counted(row: dict[str, str]) -> dict[str, str]:
@@ -147,14 +336,15 @@ def counted(row: dict[str, str]) -> dict[str, str]:
     asked = [float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]]
     if row["model_type"] == "vits":
         asked.append(int(row["parameter_count"]))
-    model, run = CLASSES[row["model_type"]](*asked)
+    model, run, *beside = CLASSES[row["model_type"]](*asked)
     count = sum(parameter.numel() for parameter in model.parameters())
     if count != int(row["parameter_count"]):
         raise ValueError(f"the class has {count} parameters")
     hollow.install_attention()
     with torch.no_grad(), hollow.Convolving() as tracker:
-        for tensor in (*model.parameters(), *model.buffers()):
-            tracker.track(tensor)
+        for part in (model, *beside):
+            for tensor in (*part.parameters(), *part.buffers()):
+                tracker.track(tensor)
         tracker.reset_peak()
         run()
         peak = tracker.peak - count * int(row["element_bytes"])

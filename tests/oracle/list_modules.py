@@ -80,12 +80,22 @@ SAID = {
 }
 # What checkpoints hold besides, by cause: buffers of the class, or what older versions of it wrote.
 STORED = {
+    "csm": {
+        "its codec (Mimi, 79,308,609 elements), which this checkpoint leaves out": "-79308609",
+    },
     "esm": {
         "positions that rotary layers do not read": "max_position_embeddings * hidden_size + max_position_embeddings",
         "rotary frequencies": "num_hidden_layers * (hidden_size // num_attention_heads // 2)",
     },
+    "moshi": {
+        "codebooks of its codec, which are buffers": "16842784",  # 32 of 2048 rows: sums, how often each is used, and a flag
+    },
     "parakeet_tdt": {
         "running means and variances": "2 * encoder_config.num_hidden_layers * encoder_config.hidden_size",
+    },
+    "speecht5": {
+        "tables of positions, which older versions wrote": "(max_text_positions + max_speech_positions) * hidden_size",
+        "running means and variances": "2 * (speech_decoder_postnet_layers - 1) * speech_decoder_postnet_units + 2 * num_mel_bins + speech_decoder_postnet_layers",
     },
 }  # fmt: skip
 JOINT, HELD_OUT = 9, 6
@@ -443,7 +453,8 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
             "class_name": class_name,
             "fields": fields,
             "pinned": sorted(seen.pinned - used),
-            "lengths": lengths(seen.config),
+            "lengths": lengths(seen.config)
+            | {k: v for k, v in lengths(default).items() if not any(p.startswith(f"{k}[") for p in fields)},
             "aliases": {
                 k: v for k, v in sorted(aliases.items()) if any(p == v or p.startswith(f"{v}[") for p in fields)
             },
@@ -557,9 +568,13 @@ def main() -> None:
 def count() -> None:
     """Counts every listed class anew in its whole default config and in some that the terms were not made from: modules.csv."""
     from count_multimodal import count as counted
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    found = []
+    with COUNTS.open(newline="", encoding="utf-8") as file:  # those of other packages stay (list_packages.py)
+        found = [row for row in [*csv.reader(file)][1:] if row[0] not in CONFIG_MAPPING]
     for row in map(json.loads, FILE.read_text(encoding="utf-8").splitlines()):
+        if row["model_type"] not in CONFIG_MAPPING:
+            continue
         names, said = (row["model_type"], row["class_name"]), SAID.get(row["model_type"], {})
         free = sorted(
             place for place, value in row["fields"].items() if place not in row["pinned"] and place != VIRTUAL
@@ -610,7 +625,7 @@ def count() -> None:
                 "library_versions",
             ]
         )
-        writer.writerows(found)
+        writer.writerows(sorted(found, key=lambda row: row[:2]))
     print(f"{len(found)} counts")
 
 

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from pipeline import ROOT
@@ -83,7 +83,9 @@ def _by_row(fields: Fields, row: Mapping[str, Any]) -> Anatomy:
         has_flash_attention=None,
         hidden_dropout=None,
         attention_dropout=None,
-        stored_extra={cause: _size(fields, term, values) for cause, term in row.get("stored", {}).items()},
+        stored_extra={
+            cause: _size(fields, term, values, is_signed=True) for cause, term in row.get("stored", {}).items()
+        },
     )
     if anatomy.parameter_count > LARGEST_TOTAL:
         raise ContradictoryConfig(f"{fields.where} describes more than 10^15 parameters")
@@ -161,15 +163,15 @@ def _parsed(term: str) -> ast.expr:
     return ast.parse(term, mode="eval").body
 
 
-def _size(fields: Fields, term: int | str, values: Mapping[str, Any]) -> int:
-    """A number, or what a term of fields comes to."""
+def _size(fields: Fields, term: int | str, values: Mapping[str, Any], *, is_signed: bool = False) -> int:
+    """A number, or what a term of fields comes to; a checkpoint may leave something out, too."""
     if isinstance(term, int):
         return term
     try:
         size = _worked_out(_parsed(term), values)
     except (ZeroDivisionError, OverflowError):
-        size = -1
-    if not isfinite(size) or not 0 <= size <= LARGEST_TOTAL:
+        size = inf
+    if not isfinite(size) or not (-LARGEST_TOTAL if is_signed else 0) <= size <= LARGEST_TOTAL:
         raise ContradictoryConfig(f"{fields.where}: {term} is no size")
     return int(size)
 

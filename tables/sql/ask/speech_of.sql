@@ -10,8 +10,9 @@
 --
 --   activations_bytes = the larger of two stages' needs
 --                         constant_bytes + seconds × bytes_per_second
---                         seconds × other_bytes_per_second + seconds² × other_bytes_per_square
---   weights_bytes     = parameters × element_bytes; overhead and error_band as of a stage of a pipeline
+--                         other_constant_bytes + seconds × other_bytes_per_second + seconds² × other_bytes_per_square
+--   weights_bytes     = parameters × element_bytes + beside_bytes (buffers, a codec of another repository);
+--                       overhead and error_band as of a stage of a pipeline
 --
 -- What a codec decodes at once is all of the sound, but for
 -- one that cuts it (most_decode_seconds).
@@ -27,7 +28,7 @@ CREATE OR REPLACE MACRO decoding_bytes(codec, dtype_id, seconds) AS ceil(greates
 
 CREATE OR REPLACE MACRO sound_class_bytes(class, seconds) AS ceil(greatest(
     class.constant_bytes + least(seconds, class.most_seconds) * class.bytes_per_second,
-    least(seconds, class.most_seconds) * (class.other_bytes_per_second
+    class.other_constant_bytes + least(seconds, class.most_seconds) * (class.other_bytes_per_second
         + least(seconds, class.most_seconds) * class.other_bytes_per_square)));
 
 CREATE OR REPLACE MACRO speech_reason(model, asked, codec, class, counted_bits, given) AS CASE
@@ -85,7 +86,7 @@ scenario_asked AS (
 ),
 worked AS (
     SELECT asked.model_id AS asked_id, asked.seconds, asked.codec, asked.class.sound_type IS NOT NULL AS is_whole,
-        pipeline_sum(asked.model.parameter_count * asked.class.element_bytes,
+        pipeline_sum(asked.model.parameter_count * asked.class.element_bytes + asked.class.beside_bytes,
             sound_class_bytes(asked.class, asked.seconds), NULL, constants) AS whole,
         footprint.* REPLACE (with_nearest(footprint.unknown_reason, footprint.model_id) AS unknown_reason),
         greatest(0, decoding_bytes(asked.codec, asked.dtype_id, asked.seconds) - footprint.activations_bytes)
