@@ -226,14 +226,14 @@ resolved AS (
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
-        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss, coalesce(run.offloads_checkpoints, false)
-            AS offloads_checkpoints,
-        coalesce(run.keeps_alternate_products, false) AS keeps_alternate_products,
-        run.norm_form AS engine_norm_form, run.window_use, run.cell_tokens, run.tokens_beyond_window, run.logits_of,
-        run.extra_window_cells, run.reads_prompt, run.rotations_in, run.copies_tied_head, run.several_gpus_reason,
-        run.inputs_on_host, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
-        kernel.block_tensors AS kernel_block_tensors, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
-        run.encoder_reason, coalesce(run.keeps_gradients, false) OR coalesce(rule.keeps_gradients, false)
+        coalesce(run.chunks_logits, false) AS chunks_logits, run.fused_loss, run.offloads_checkpoints,
+        run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
+        run.trained_model_types, run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window,
+        run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
+        run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
+        run.training_error_band, run.unknown_reason AS engine_reason,
+        kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
+        kernel.block_tensors AS kernel_block_tensors, run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
