@@ -39,6 +39,7 @@ class Component:
     latent_elements: int | None = None
     token_pixels: int | None = None  # pixels of the picture behind one token
     plan: str | None = None  # what tells apart the layouts that one class can have
+    tensors: tuple[Tensor, ...] = ()  # of a text encoder, which a format may pack
 
 
 def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
@@ -154,7 +155,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
         # (a language model hands over the states of its layers, so that their number tells)
         facts["plan"] = f"{anatomy.layer_count} layers" if anatomy.layer_count else None
-        return Component(name, class_name, anatomy.loaded_element_count, **facts)
+        return Component(name, class_name, anatomy.loaded_element_count, tensors=tuple(anatomy.tensors), **facts)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return Component(name, class_name, None, str(reason))
 

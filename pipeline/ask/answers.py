@@ -174,7 +174,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
     elif card.free_bytes is not None:
         reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
     elif use.is_training:
-        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id}, use)
+        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {}), use)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), LORA_ALONE)
     else:
         asked = {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {})
@@ -235,6 +235,7 @@ def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
     """LoRA of the denoiser over a base in 16 bits and in 4, the text and the latents made before or not."""
     if use.phase_id not in ("lora", "qlora"):
         return []
+    size = "".join(f", {name} := ${name}" for name in VIDEO if name in asked)
     base = {"lora": ("bf16", "nf4"), "qlora": ("nf4",)}[use.phase_id] if use.dtype_id is None else (use.dtype_id,)
     asked = asked | {"rank": use.lora_rank, "images": use.sequences}
     rows = []
@@ -242,7 +243,7 @@ def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
         name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
         told = almanac.rows(
             f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, images := $images, {name} := $dtype, "
-            "checkpointing := 'full')",
+            f"checkpointing := 'full'{size})",
             asked | {"dtype": dtype},
         )
         rows += [row | {name: dtype} for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
@@ -253,9 +254,10 @@ def _made(rows: list[Row], use: Use, is_video: bool) -> str | None:
     """What the rows are told of, where that is no single picture."""
     if not rows or not (is_video or use.is_training):
         return None
+    frames = f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
     if use.is_training:
-        return "pictures of 1024 × 1024 pixels, all layers recomputed"
-    return f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
+        return f"{f'videos of {frames}' if is_video else 'pictures of 1024 × 1024 pixels'}, all layers recomputed"
+    return frames
 
 
 def _makes_videos(almanac: Almanac, model: Model) -> bool:

@@ -299,7 +299,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import answers, own, plan_words, plans, question, several, words
+    from . import answers, containers, own, plan_words, plans, question, several, words
     from .almanac import opened
 
     page = words.Page(sys.stdout)
@@ -325,6 +325,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         use = _use(almanac, asked, adapter)
         if model is not None:
             use = question.in_its_format(model, use)
+            if not is_config and not adapter:
+                model = containers.in_its_files(almanac, name, model, use)
             question.check_use(model, use)
         if asked.command == "plan":
             cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [

@@ -92,6 +92,9 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
         """,
         {"id": model.model_id},
     ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
+    # its own files before those of others, in the format that their name tells
+    if model.repository or (model.is_itself and model.dtype_id):
+        same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
     held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
     found: dict[str, dict[str, str]] = {}
     for line in pasted.lines():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.base.bounds import visible
+from pipeline.book.commands import GGUF_OF
 
 from .almanac import Almanac
 from .problems import Unknown, Wrong
@@ -106,6 +107,10 @@ class Model:
     row: dict[str, Any] = field(repr=False)
     dtype_id: str | None = None  # the format that its name speaks of
     note: str = ""  # what its name was taken for
+    dtype_named: str | None = None  # what its name says of a format, whether that is one of the almanac or not
+    is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
+    repository: str = ""  # that was asked for, whose files not every program loads
+    files_engine: str | None = None  # the engine that loads them
 
 
 SHOWN = 6  # names that may be meant, in a sentence
@@ -153,17 +158,43 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         )
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
-        raise Unknown(f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}")
+        raise Unknown(
+            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{_beside(almanac, row['base_model_id'])}"
+        )
+    by = "name"
+    if not named["dtype_named"] and _is_packed_copy(almanac, row):
+        by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     return Model(
-        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named)
-    )
+        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
+        named["dtype_named"], is_itself=row["model_id"].lower() == asked.strip().lower(),
+    )  # fmt: skip
 
 
-def _taken(asked: str, model_id: str, named: dict[str, Any]) -> str:
+def _beside(almanac: Almanac, bases: str | None) -> str:
+    """The model that an adapter, a draft or another copy was made for, where that is known: it can be asked."""
+    for base in (bases or "").split(","):
+        known = almanac.rows("FROM model WHERE model_id = known_model($base)", {"base": base.strip()})
+        if known and (known[0]["anatomy_grade"] != "unknown" or _is_pipeline(almanac, known[0]["model_id"])):
+            return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
+    return ""
+
+
+def _is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:
+    """Whether the files are a quantisation of somebody else's work: who asks for it wants no other format."""
+    query = """
+        SELECT count(*) > 0 FROM work JOIN dtype ON dtype.dtype_id = $stored AND dtype.bits_per_weight < 16
+        WHERE work.model_id = $id AND work.lead_model_id <> $id
+    """
+    stored = row["stored_format"]
+    # (what llama.cpp holds in the same values is told beside it)
+    return stored not in (None, *GGUF_OF) and almanac.value(query, {"id": row["model_id"], "stored": stored})
+
+
+def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
     """What a name was taken for, where it is not the model's own."""
     parts = [] if model_id.lower() == asked.strip().lower() else [f"{visible(asked)} is taken as {visible(model_id)}"]
     if named["dtype_id"]:
-        parts.append(f"{parts.pop() if parts else 'By its name it is'} in {named['dtype_id']}")
+        parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {named['dtype_id']}")
     elif named["dtype_named"]:
         parts.append(f"{visible(named['dtype_named'])}, which its name speaks of, is no format of this almanac")
     return "; ".join(parts) + "." if parts else ""

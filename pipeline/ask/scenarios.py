@@ -85,6 +85,11 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         return asked or [(use.dtype_id, own.get(use.dtype_id))]
     if every:
         return list(known)
+    if model.files_engine is not None and use.program is None:
+        # (on cards that do not run them the reason is told)
+        known = {one: None for one in known if one[1] == model.files_engine}
+        if not any(_is_here(one, card) for one in known):
+            return [one for one in known if one[0] not in _WHOLE]
     stored = model.row["stored_format"]
     native = {stored, pasted.GGUF_OF.get(stored or "")} & {dtype for dtype, _engine in known} - set(_WHOLE)
     if stored in pasted.GGUF_OF:

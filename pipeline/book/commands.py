@@ -35,7 +35,7 @@ def kind(model_id: str, stored_format: str | None) -> str:
     leaf = model_id.rpartition("/")[2]
     if "gguf" in leaf.lower():
         return "gguf"
-    if mlx := _MLX.search(leaf):
+    if mlx := _MLX.search(model_id):  # (mlx-community says it before its names)
         return f"mlx-{mlx[1]}bit"
     return stored_format or ""
 

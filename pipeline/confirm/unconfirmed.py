@@ -62,7 +62,9 @@ def unconfirmed(lenders: Lenders, record: Record, found: Graded) -> Confirmed | 
     try:
         for shape, words in _shapes(lenders, record):
             anatomy = read_config(shape.config)
-            if not _speaks_against(lenders, record, anatomy, is_table=record.config_kind in _TABLES):
+            # a checkpoint that is named, by a table or as the one that this is a copy of, says how many experts there are
+            is_named = record.config_kind in _TABLES or record.config is None
+            if not _speaks_against(lenders, record, anatomy, is_named=is_named):
                 return shape, replace(derived(shape, anatomy, words), is_confirmed=False)
     except (UnknownAnatomy, ContradictoryConfig):
         pass  # what nobody can read has the reason that it had
@@ -129,14 +131,14 @@ def _weight(anatomy: Anatomy) -> tuple[int, int]:
     return anatomy.parameter_count, sum(a.layer_count * a.elements_per_token for a in unbounded)
 
 
-def _speaks_against(lenders: Lenders, record: Record, anatomy: Anatomy, *, is_table: bool) -> bool:
+def _speaks_against(lenders: Lenders, record: Record, anatomy: Anatomy, *, is_named: bool) -> bool:
     count, named = anatomy.parameter_count, sizes_named(record.model_id)
     estimate = record.approximate_parameter_count
     if estimate and not 1 / (1 + ESTIMATED) <= count / estimate <= 1 + ESTIMATED:
         return True
     if named and not any(NAMED[0] <= count / size <= NAMED[1] for size in named):
         return True
-    if not named and not is_table and lenders.may_have_experts(anatomy):
+    if not named and not is_named and lenders.may_have_experts(anatomy):
         return True
     is_sensing = record.pipeline_tag in _SENSING or _SENSES.search(record.model_id.partition("/")[2])
     return bool(is_sensing) and not {t.tensor_class for t in anatomy.tensors} & set(TOWERS)

@@ -79,8 +79,9 @@ COMPARED = {
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     "context": "k.process_context_bytes::BIGINT",
     "parameter_count": "m.parameter_count",
-    # of a file, of which llama.cpp leaves a part in the computer's memory
-    "weights_bytes": "f.weights_bytes + if(f.engine_id = 'llama.cpp', coalesce(w.input_bytes, 0), 0)",
+    # of a file, of which an engine may leave a part in the computer's memory
+    "weights_bytes": "f.weights_bytes + if(f.engine_id IN (SELECT engine_id FROM engine_memory WHERE inputs_on_host), "
+    "coalesce(w.input_bytes, 0), 0)",
     **{name: f"f.{name}" for name in ("kv_cache_bytes", "activations_bytes", "total_bytes")},
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import polars as pl
@@ -108,7 +108,15 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet, packs: Packs | Non
         if record.header_problem:
             _reject(rejected, record, f"its tensor headers are set aside: {record.header_problem}")
     rows["rejected"] = list(rejected.values())
-    names = ("model", "rejected", "stored_tensor", "stored_part", "component", *(name for name, _ in _PARTS))
+    names = (
+        "model",
+        "rejected",
+        "stored_tensor",
+        "stored_part",
+        "component",
+        "component_tensor",
+        *(name for name, _ in _PARTS),
+    )
     return {name: _frame(name, rows[name]) for name in names}
 
 
@@ -119,7 +127,9 @@ def _rows_of(record: Record, found: Graded, kin: Kin, snapshot: Snapshot) -> dic
     if graded.anatomy:
         rows |= {name: _part_rows(record.model_id, graded.anatomy, name, kind) for name, kind in _PARTS}
         parts = components(Fields(record.config or {}), graded.anatomy)
-        rows["component"] = [{"model_id": record.model_id, **vars(part)} for part in parts]
+        told = [vars(part) | {"model_id": record.model_id} for part in parts]
+        rows["component_tensor"] = [row for each in told for row in _encoder_rows(each, each.pop("tensors"))]
+        rows["component"] = told
     if graded.census:
         rows["stored_tensor"] = _stored_rows(record.model_id, graded.census)
     rows["stored_part"] = _held_rows(record.model_id, graded.parts or ())
@@ -198,6 +208,14 @@ def _part_rows(model_id: str, anatomy: Anatomy, name: str, kind: type) -> list[d
     names = [field.name for field in fields(kind)]
     extra = ("element_count",) if name == "tensor" else ()
     return [{"model_id": model_id, **{n: getattr(part, n) for n in (*names, *extra)}} for part in parts[name]]
+
+
+def _encoder_rows(part: dict[str, Any], tensors: Iterable[Tensor]) -> list[dict[str, Any]]:
+    """Of a text encoder: alike whether they are its tower's or its own."""
+    names = ("tensor_class", "role", "operator", "layer_count", "per_layer_count", "out_features", "in_features")
+    of = {name: part[name] for name in ("model_id", "pipeline_part")}
+    alike = _merged(replace(t, component="text-encoder") for t in tensors)
+    return [of | {n: getattr(t, n) for n in (*names, "element_count")} for t in alike]
 
 
 def _stored_rows(model_id: str, census: Census) -> list[dict[str, Any]]:

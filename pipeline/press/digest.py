@@ -42,8 +42,8 @@ CONTEXTS = {"inference": 8192}
 TRAINING_CONTEXT = 2048
 # the tables that describe a model, and of their columns those that tell of it and decide nothing
 ANATOMY = (
-    "model", "tensor", "tensor_class", "attention_layer", "feed_forward_layer", "tower", "component", "stored_tensor",
-    "stored_part",
+    "model", "tensor", "tensor_class", "attention_layer", "feed_forward_layer", "tower", "component",
+    "component_tensor", "stored_tensor", "stored_part",
 )  # fmt: skip
 _TOLD = (
     "revision", "pipeline_tag", "library", "license", "is_gated", "downloads_30d", "likes", "facts_as_of", "created_at",

@@ -30,9 +30,8 @@ from pipeline.press.quarantine import guarded
 # beside formulas and facts, which everything that is kept names
 _MADE_OF = (TABLES / "library", *(ROOT / "pipeline" / room for room in ("anatomy", "base", "confirm", "hub")))
 _OURS = ("pipeline.anatomy.", "pipeline.confirm.", "pipeline.hub.record")
-Asked = tuple[
-    str | None, tuple[Any, ...]
-]  # a key, or None of what is found as soon as it is asked; and what is asked about
+# a key, or None of what is found as soon as it is asked; and what is asked about
+Asked = tuple[str | None, tuple[Any, ...]]
 
 
 class KeptGrades:
@@ -109,6 +108,8 @@ class _Ours(pickle.Unpickler):
 def loaded(value: bytes) -> Graded | Confirmed | None:
     """What was kept; None where it is something else."""
     try:
-        return _Ours(io.BytesIO(value)).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, TypeError, ValueError):
+        found = _Ours(io.BytesIO(value)).load()
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError):
         return None
+    kinds = tuple(map(type, found)) if isinstance(found, tuple) else type(found)
+    return found if kinds in (Graded, (Record, Graded)) else None

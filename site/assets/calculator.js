@@ -369,7 +369,7 @@ function sayPipeline(out) {
   if (out.s.pipeline_task === "lora") return sayTraining(out);
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key)), { parts, isVideo } = of;
   const given = (key) => +(s[key] !== "" && !faultOf(s, key) ? s[key] : assumed(s, key, of)), dtype_id = faultOf(s, "pipeline_dtype") || !s.pipeline_dtype ? "bf16" : s.pipeline_dtype;
-  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null };
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), is_tiled: s.is_tiled === "true", denoiser_dtype_id: s.denoiser_dtype_id && !faultOf(s, "denoiser_dtype_id") ? s.denoiser_dtype_id : null, text_dtype_id: s.text_dtype_id && !faultOf(s, "text_dtype_id") ? s.text_dtype_id : null };
   out.wanted = { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value)) };
   const stages = parts.map((part) => r.macros.stage_of(part, wanted)), reasons = [...new Set(stages.map((stage) => stage.unknown_reason).filter(Boolean))].sort();
   if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
@@ -389,7 +389,7 @@ function sayTraining(out) {
   const { s, of } = out, wrong = ORDER.filter((key) => !boxes[key].hidden && faultOf(s, key));
   if (wrong.length) return say({ ...out, wanted: null }, `No answer. ${wrong.map((key) => `${FIELDS[key].label}: ${a.shown(faultOf(s, key))}`).join(" ")}`);
   const given = (key) => +(s[key] !== "" ? s[key] : assumed(s, key, of)), dtype_id = s.pipeline_dtype || "bf16";
-  const wanted = { dtype_id, width: given("width"), height: given("height"), images: given("pictures"), lora_rank: given("adapter_rank"), checkpointing: s.is_recomputed === "false" ? "none" : "full", denoiser_dtype_id: s.denoiser_dtype_id || null };
+  const wanted = { dtype_id, width: given("width"), height: given("height"), frames: given("frames"), images: given("pictures"), lora_rank: given("adapter_rank"), checkpointing: s.is_recomputed === "false" ? "none" : "full", denoiser_dtype_id: s.denoiser_dtype_id || null };
   Object.assign(out, { isTraining: true, wanted: { model_id: s.model, ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) } });
   const part = of.parts.find((each) => each.pipeline_part === "denoiser"), others = of.parts.filter((each) => each !== part);
   if (!part) return say(out, "Unknown: what it is made of is not published.");
@@ -399,7 +399,7 @@ function sayTraining(out) {
   const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes)), least = rows.at(-1);
   const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
   const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase()}: ${told(best)}.` : bytes == null ? `${told(least)} with ${least.name.toLowerCase()}.` : `Does not fit on ${named(s)}, ${gives(s)}: even with ${least.name.toLowerCase()} it takes ${told(least)}.${packedSaid(wanted, part, others, bytes, least)}`;
-  say(out, `${lead} LoRA of rank ${wanted.lora_rank}, ${wanted.images} picture${wanted.images > 1 ? "s" : ""} of ${size} at a time, as diffusers’ example scripts do it.${missing.length ? ` All parts on the card: ${missing.map((why) => plain(why)).join("; ")}.` : ""}`);
+  say(out, `${lead} LoRA of rank ${wanted.lora_rank}, ${wanted.images} ${of.isVideo ? "video" : "picture"}${wanted.images > 1 ? "s" : ""} of ${of.isVideo ? `${wanted.frames} frames of ` : ""}${size} at a time, as ${of.isVideo ? "finetrainers does" : "diffusers’ example scripts do"} it.${missing.length ? ` All parts on the card: ${missing.map((why) => plain(why)).join("; ")}.` : ""}`);
   drawPlaced(s, rows, gpu, bytes, no);
 }
 // The first format of the denoiser in which it would fit.
@@ -414,7 +414,7 @@ function packedSaid(wanted, part, others, bytes, least) {
 // What a step of it holds by where the parts are, or why that is not known.
 function training(wanted, part, others) {
   const m = r.macros, { blocks = {}, rules = [] } = part.trained ?? {}, rule = rules.find((each) => m.is_asked_rule(each, wanted)) ?? {}, optimizer = shared.optimizer.find((row) => row.optimizer_id === "adamw-foreach");
-  const asked = { ...wanted, rule, frames: 1, is_tiled: false, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
+  const asked = { ...wanted, rule, is_tiled: false, text_dtype_id: null, text_tokens: rule.text_tokens ?? part.text_tokens }, of_step = [part, rule, blocks, asked, optimizer, m.packed_as(part, wanted) ?? {}];
   const reason = m.trained_reason(...of_step), missing = others.map((each) => m.encoder_reason(each)).filter((why) => why != null);
   if (reason != null) return { reason, rows: [], missing };
   const step = m.trained_step(...of_step);

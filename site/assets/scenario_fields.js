@@ -16,8 +16,8 @@ const named = (table, id) => (shared) => shared[table].map((row) => [row[id], ro
 const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
 const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
 const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
-// formats that a denoiser is packed in, the fewest bits first
-const denoisers = (shared) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest").sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]));
+// formats that a denoiser is packed in, the fewest bits first; of them bitsandbytes' for text encoders
+const packed = (shared, isMeant) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest" && isMeant(row)).sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]).filter(([id], at, all) => at === 0 || all[at - 1][0] !== id));
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
@@ -64,12 +64,13 @@ export const GROUPS = [
     pipeline_dtype: { label: "Numbers in", choices: words("bf16 fp16 fp32"), start: "bf16", pipeline: true },
     width: { label: "Width, pixels", pipeline: true },
     height: { label: "Height, pixels", pipeline: true },
-    frames: { label: "Frames", when: makes, pipeline: true },
+    frames: { label: "Frames", pipeline: true },
     pictures: { label: "Pictures at once", start: "1", pipeline: true },
     is_tiled: { label: "Decoded in tiles", choices: YES, start: "false", when: makes, pipeline: true },
     adapter_rank: { label: "LoRA rank", start: "16", when: (s) => !makes(s), pipeline: true },
     is_recomputed: { label: "All layers recomputed", choices: YES, start: "true", when: (s) => !makes(s), pipeline: true },
-    denoiser_dtype_id: { label: "Denoiser packed in", choices: denoisers, pipeline: true },
+    denoiser_dtype_id: { label: "Denoiser packed in", choices: (shared) => packed(shared, () => true), pipeline: true },
+    text_dtype_id: { label: "Text encoders packed in", choices: (shared) => packed(shared, (row) => row.packer === "bitsandbytes"), when: makes, pipeline: true },
   }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },

@@ -16,11 +16,16 @@ NAMES = {
     "unsloth/Qwen3-8B-bnb-4bit": "nf4",
     "unsloth/Qwen3-8B-unsloth-bnb-4bit": None,  # keeps more in 16 bits than nf4 says
     "bartowski/Qwen_Qwen3-8B-GGUF": None,  # the organisation stands in the name too
+    "RedHatAI/Qwen3-8B-quantized.w4a16": "gptq-int4",
+    "someone/Qwen3-8B-INT4": "gptq-int4",
+    "someone/Qwen3-8B-int4-AutoRound": "gptq-int4",
+    "nytopop/Qwen3-8B.w8a8": "w8a8-int8",
     "Qwen_Qwen3-8B-Q6_K.gguf": "gguf-q6_k",
     "Qwen3-8B-Q4_K_M.gguf": "gguf-q4_k_m",
     "qwen3-8b.q8_0.gguf": "gguf-q8_0",
     "Qwen3-8B-BF16-00001-of-00002.gguf": "bf16",
     "hf.co/unsloth/Qwen3-8B-GGUF:Q5_K_M": "gguf-q5_k_m",
+    "hugging-quants/Qwen3-8B-Q8_0-GGUF": "gguf-q8_0",  # a repository of one mix
     "qwen3:8b": "gguf-q4_k_m",
     "qwen3:8b-q8_0": "gguf-q8_0",
     "qwen3": "gguf-q4_k_m",  # what Ollama takes where no tag is said

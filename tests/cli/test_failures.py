@@ -27,6 +27,7 @@ MADE = (
     "stored_tensor",
     "stored_part",
     "component",
+    "component_tensor",
     "tensor",
     "attention_layer",
     "feed_forward_layer",

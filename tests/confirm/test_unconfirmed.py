@@ -122,6 +122,12 @@ def test_a_copy_in_another_container_is_as_its_base_and_an_adapter_is_not():
         assert answered(replace(copy, model_id=f"org/{name}"), BASE).grade == "unknown"
 
 
+def test_a_copy_of_a_named_model_has_its_experts_without_a_size_in_its_name():
+    """As of Gemma 4 E2B for LiteRT-LM, whose type has members with experts: the base is named, and so is their number."""
+    copy = Record("org/copy", base_model_id="org/experts", library="litert-lm")
+    assert answered(copy, known("org/experts", MIXTRAL)).grade == "derived"
+
+
 def test_an_encoder_that_was_fine_tuned_is_as_its_base_and_what_writes_is_not():
     bert = known("org/bert", BERT)
     tuned = Record("me/spam", base_model_id="org/bert", pipeline_tag="text-classification")

@@ -16,8 +16,9 @@ ROWS = list(
     )
 )
 TOLERANCE = 0.01
-# a matrix is told as if it were unpacked at the very peak
-OVER = 0.06
+# a matrix is told as if it were unpacked at the very peak; of small pictures that is a larger part of these classes
+OVER = 0.04
+OVER_OF = {"ZImageTransformer2DModel": 0.06, "Flux2Transformer2DModel": 0.055}
 FLUX = "black-forest-labs/FLUX.1-dev"
 # bytes of files that this converter made, as a program lists what it downloads (github.com/utensils/mold at a34ff7a0, manifest.rs), and of
 # FLUX.2 and Chroma as the Hub lists them (city96/FLUX.2-dev-gguf, silveroxides/Chroma1-HD-GGUF)
@@ -61,14 +62,17 @@ def test_packed_denoisers_hold_what_their_classes_hold(book):
         assert reason is None, (row, reason)
         weighed = int(row["weights_bytes"])
         held = weighed + int(row["peak_bytes"])
-        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= (weights + activations) / held - 1 <= OVER:
-            wrong[tuple(row.values())[:6]] = (weights / weighed - 1, (weights + activations) / held - 1)
+        over, most = (weights + activations) / held - 1, OVER_OF.get(row["class"], OVER)
+        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= over <= most:
+            wrong[tuple(row.values())[:6]] = (weights / weighed - 1, over)
     assert not wrong
 
 
 def test_files_have_their_size(book):
     """But for their headers, and vectors that a file has in fp32."""
-    found = book.execute("SELECT model_id, dtype_id, weights_bytes FROM denoiser_weight").fetchall()
+    found = book.execute(
+        "SELECT model_id, dtype_id, weights_bytes FROM denoiser_weight WHERE pipeline_part = 'denoiser'"
+    ).fetchall()
     rows = {(model, dtype): weights for model, dtype, weights in found}
     assert {name: rows[name] for name in FILES} == pytest.approx(FILES, rel=0.002)
 
@@ -85,7 +89,7 @@ def test_layers_that_refine_stand_apart_in_any_number():
 def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(book):
     query = """
         SELECT count(*), count(*) FILTER (packed.weights_bytes <> weight.weights_bytes)
-        FROM denoiser_weight AS packed JOIN weight USING (model_id, dtype_id) WHERE dtype_id IN ('nf4', 'nf4-double', 'int8')
+        FROM denoiser_weight AS packed JOIN weight USING (model_id, dtype_id) WHERE pipeline_part = 'denoiser' AND dtype_id IN ('nf4', 'nf4-double', 'int8')
     """
     ((compared, other),) = book.execute(query).fetchall()
     assert compared > 100 and other == 0

@@ -18,6 +18,7 @@ TOLERANCE = 0.025
 # small pictures over a base in 4 bits: a matrix is told as if it were unpacked at the very peak
 OVER, OVER_PACKED = 0.045, 0.06
 FLUX, SDXL = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-base-1.0"
+WAN = "Wan-AI/Wan2.1-T2V-14B"
 NUMBERS = ("width", "height", "frames", "text_tokens", "images", "lora_rank")
 
 # What the macros make of a row, with the blocks of its config instead of the model's.
@@ -28,7 +29,7 @@ ASKED = """
                 'pair_layers': coalesce(counted.pairs, blocks.pair_layers),
                 'single_layers': coalesce(counted.singles, blocks.single_layers)
             } AS blocks
-        FROM counted JOIN pipeline_part AS part ON part.model_id = counted.model_id AND part.pipeline_part = 'denoiser'
+        FROM counted JOIN part_of_pipeline AS part ON part.model_id = counted.model_id AND part.pipeline_part = 'denoiser'
         JOIN denoiser_adapted AS blocks ON blocks.model_id = counted.model_id
         JOIN component ON component.model_id = counted.model_id AND component.pipeline_part = 'denoiser'
         JOIN denoiser_training AS rule ON rule.class_name = component.class_name AND rule.plan IN ('any', coalesce(component.plan, blocks.plan))
@@ -46,6 +47,10 @@ def blocks_of(row):
     """Blocks of two streams and of one that the row's config has in place of the model's, and the share of the matrices that are adapted."""
     config = json.loads(row["config_json"] or "{}")
     pairs, singles = config.get("num_layers"), config.get("num_single_layers")
+    if "n_layers" in config:  # two before them that read the picture alone, and two the text
+        singles = config["n_layers"] + 2
+    if row["class"] in ("LTXVideoTransformer3DModel", "WanTransformer3DModel"):
+        pairs, singles = 0, config["num_layers"]
     if "transformer_layers_per_block" in config:  # twice before the middle, once in it, three times behind
         _first, second, last = config["transformer_layers_per_block"]
         pairs, singles = 0, 5 * second / 2 + 6 * last / 4
@@ -68,10 +73,17 @@ def test_steps_hold_what_their_classes_hold(book):
                 name: row[name]
                 for name in ("model_id", "denoiser_dtype_id", "dtype_id", "checkpointing", "optimizer_id")
             }
-            | {"place": place, "pairs": pairs, "singles": singles, "adapters": adapters, "is_tiled": False}
+            | {
+                "place": place,
+                "pairs": pairs,
+                "singles": singles,
+                "adapters": adapters,
+                "is_tiled": False,
+                "text_dtype_id": None,
+            }
             | {"share": adapters / (elements * int(row["lora_rank"]))}
         )
-    types = {"pairs": pl.Float64, "singles": pl.Float64}
+    types = {"pairs": pl.Float64, "singles": pl.Float64, "text_dtype_id": pl.String}
     book.register("counted", pl.DataFrame(given, schema_overrides=types).to_arrow())
     told = book.execute(ASKED).fetchall()
     book.unregister("counted")
@@ -126,6 +138,16 @@ def test_more_of_anything_holds_more(book):
         ({"model_id": FLUX, "dtype_id": "fp32"}, "bf16 and fp16"),
         ({"model_id": FLUX, "denoiser_dtype_id": "gguf-q8_0"}, "not counted over a base in gguf-q8_0"),
         ({"model_id": SDXL, "denoiser_dtype_id": "nf4"}, "not counted over a base in nf4"),
+        ({"model_id": SDXL, "frames": 5}, "makes single pictures"),
+        ({"model_id": WAN}, "with checkpointing none"),
+        ({"model_id": WAN, "checkpointing": "full", "dtype_id": "fp16"}, "not counted over a base in fp16"),
+        ({"model_id": WAN, "checkpointing": "full", "denoiser_dtype_id": "nf4"}, "not counted over a base in nf4"),
+        ({"model_id": WAN, "checkpointing": "full", "frames": 0}, "start at 1"),
+        ({"model_id": "Wan-AI/Wan2.1-I2V-14B-480P", "checkpointing": "full"}, "a further attention"),
+        (
+            {"model_id": "Wan-AI/Wan2.2-TI2V-5B", "checkpointing": "full", "width": 704},
+            "not counted over a base in bf16",
+        ),
         ({"model_id": FLUX, "checkpointing": "selective"}, "none and full"),
         ({"model_id": FLUX, "optimizer_id": "adafactor"}, "AdamW"),
         ({"model_id": FLUX, "optimizer_id": "nothing"}, "AdamW"),
@@ -138,6 +160,15 @@ def test_what_is_not_known_is_null_with_its_reason(book, scenario, reason):
     for row in asked(book, **scenario).values():
         assert reason in row["unknown_reason"]
         assert row["total_bytes"] is None and row["weights_bytes"] is None
+
+
+def test_videos_are_asked_by_their_frames(book):
+    """The other parts stay away: what an autoencoder of videos holds while it encodes is not counted."""
+    size = {"checkpointing": "full", "width": 832, "height": 480}
+    short, long = (asked(book, WAN, **size, frames=frames) for frames in (17, 81))
+    assert short["cached"]["total_bytes"] < long["cached"]["total_bytes"]
+    assert long["cached"]["adapters_bytes"] == 4 * 16 * 40 * 8 * 2 * 5120
+    assert long["resident"]["total_bytes"] is None and "while it encodes" in long["resident"]["unknown_reason"]
 
 
 def test_a_card_has_a_verdict_or_a_reason(book):

@@ -91,7 +91,7 @@ def test_latents_of_pictures_take_what_their_autoencoders_hold(pipelines):
     """What a step of training takes that encodes its pictures itself."""
     rows = [row for row in ROWS if row["stage"] == "latents"]
     asked = "{'width': $2::BIGINT, 'height': $3::BIGINT, 'images': $4::BIGINT}"
-    query = f"SELECT encoding_bytes(part, {asked}, $5::BIGINT) FROM pipeline_part AS part WHERE model_id = $1 AND pipeline_part = 'vae'"
+    query = f"SELECT encoding_bytes(part, {asked}, $5::BIGINT) FROM part_of_pipeline AS part WHERE model_id = $1 AND pipeline_part = 'vae'"
     for row in rows:
         size = [int(row[name]) for name in ("width", "height", "sequences")]
         ((told,),) = pipelines.execute(

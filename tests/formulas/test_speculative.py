@@ -116,6 +116,16 @@ def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pair_of, case
     assert row["total_bytes"] is None and row["engine_setting"] is None and reason in row["unknown_reason"]
 
 
+def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(book):
+    """It has no embedding and no head of its own. An encoder of pictures embeds no tokens either, and runs alone."""
+    ask = "SELECT total_bytes, unknown_reason FROM footprint_of($1, phase_id := $2)"
+    for phase in ("inference", "lora"):
+        total, reason = book.execute(ask, ["z-lab/Qwen3-8B-DFlash-b16", phase]).fetchall()[0]
+        assert total is None and "runs beside that, and never alone" in reason
+    for model in ("google/vit-base-patch16-224", "openai/clip-vit-large-patch14", "openai/whisper-tiny", DRAFT):
+        assert book.execute(ask, [model, "inference"]).fetchall()[0][0] > 0
+
+
 def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pair_of):
     row = pair_of("Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="gguf-q4_k_m")
     assert row["unknown_reason"] is None and row["draft_weights_bytes"] > 0

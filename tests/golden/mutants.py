@@ -34,26 +34,7 @@ _OTHERS = {
     "AND": "OR", "OR": "AND", "least": "greatest", "greatest": "least", "min": "max", "max": "min", "ceil": "floor", "floor": "ceil",
 }  # fmt: skip
 # behind these a star means all columns, and a minus the sign of a number
-_NO_VALUE = frozenset(
-    [
-        "SELECT",
-        "DISTINCT",
-        "(",
-        ",",
-        ".",
-        ":=",
-        "->",
-        "[",
-        "BY",
-        "THEN",
-        "ELSE",
-        "WHEN",
-        "AND",
-        "OR",
-        "RETURN",
-        *_OTHERS,
-    ]
-)
+_NO_VALUE = {"SELECT", "DISTINCT", "(", ",", ".", ":=", "->", "[", "BY", "THEN", "ELSE", "WHEN", "RETURN", *_OTHERS}
 _TABLES = re.compile(r"CREATE OR REPLACE (TEMP )?TABLE")
 # what is asked beside the components: the other readers of the same numbers
 _QUERIES = (

@@ -31,7 +31,14 @@ TARGETS = {
     "FluxTransformer2DModel": BOTH + FEED_FORWARD,
     "SD3Transformer2DModel": BOTH,
     "Flux2Transformer2DModel": [*ATTENTION, "to_qkv_mlp_proj"],
+    # of videos, finetrainers' (examples/training/sft/{wan,ltx_video,hunyuan_video} at f476c371): its patterns leave out what refines the text
+    "HunyuanVideoTransformer3DModel": r"(transformer_blocks|single_transformer_blocks).*"
+    r"(to_q|to_k|to_v|to_out.0|add_q_proj|add_k_proj|add_v_proj|to_add_out)",
+    "LTXVideoTransformer3DModel": r"(transformer_blocks|single_transformer_blocks).*(to_q|to_k|to_v|to_out.0)",
+    "WanTransformer3DModel": r"blocks.*(to_q|to_k|to_v|to_out.0)",
 }
+# finetrainers casts adapters to fp32 whatever the base is in, and accelerate's autocast runs the step in bf16
+IN_FP32 = ("HunyuanVideoTransformer3DModel", "LTXVideoTransformer3DModel", "WanTransformer3DModel")
 
 
 def tracker_of():
@@ -71,17 +78,18 @@ def build(row: dict[str, str], config: dict):
         count_training.quantise(model)
     if row["checkpointing"] == "full":
         model.enable_gradient_checkpointing()
-    targets = list(TARGETS.get(row["class"], ATTENTION))
+    targets = TARGETS.get(row["class"], ATTENTION)
     if row["class"] == "Flux2Transformer2DModel":
         layers = len(model.single_transformer_blocks)
-        targets += [f"single_transformer_blocks.{i}.attn.to_out" for i in range(layers)]
+        targets = [*targets, *(f"single_transformer_blocks.{i}.attn.to_out" for i in range(layers))]
     rank = int(row["lora_rank"])
     with torch.device("meta"):
         model.add_adapter(
             peft.LoraConfig(r=rank, lora_alpha=rank, init_lora_weights="gaussian", target_modules=targets)
         )
     is_packed = bool(row["denoiser_dtype_id"])
-    adapters = torch.float32 if is_packed or row["dtype_id"] == "fp16" else torch.bfloat16
+    is_fp32 = is_packed or row["dtype_id"] == "fp16" or row["class"] in IN_FP32
+    adapters = torch.float32 if is_fp32 else torch.bfloat16
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.to(adapters)
@@ -128,6 +136,8 @@ def count(row: dict[str, str], config: dict) -> tuple[int, int, int]:
             asked = SimpleNamespace(config=model.config, parameters=lambda: iter([torch.empty(0, dtype=compute)]))
             with torch.device("cuda"):
                 given = denoiser_inputs(asked, row | {"sequences": row["images"]})
+                if row["class"] == "LTXVideoTransformer3DModel":  # finetrainers gives each token a time of its own
+                    given["timestep"] = torch.ones(given["hidden_states"].shape[:2])
             optimizer = optimizer_of(model, row["optimizer_id"])
             for _ in range(STEPS):
                 gc.collect()

@@ -154,10 +154,14 @@ def solid(model):
     """Storages that hold nothing, in place of those of the meta device; small ones are zero."""
     import torch
 
+    made = {}  # (what is tied stays so)
     for module in model.modules():
         for held in (module._parameters, module._buffers):
             for name, value in held.items():
                 if value is None or value.device.type != "meta":
+                    continue
+                if id(value) in made:
+                    held[name] = made[id(value)][1]
                     continue
                 empty = torch.empty(value.shape, dtype=value.dtype)
                 if not value.is_floating_point() and value.numel() < 1 << 16:
@@ -166,6 +170,7 @@ def solid(model):
                     held[name] = type(value)(empty, quant_type=value.quant_type)
                 else:
                     held[name] = torch.nn.Parameter(empty, False) if isinstance(value, torch.nn.Parameter) else empty
+                made[id(value)] = (value, held[name])
     return model
 
 

@@ -94,7 +94,9 @@ class Foreign:
         return print, ("run by whoever reads it",)
 
 
-@pytest.mark.parametrize("value", [pickle.dumps(Foreign()), pickle.dumps(Path()), b"", b"\x80\x05.", b"nonsense"])
+@pytest.mark.parametrize(
+    "value", [pickle.dumps(Foreign()), pickle.dumps(Path()), pickle.dumps([5]), b"", b"\x80\x05.", b"nonsense"]
+)
 def test_nothing_but_what_is_ours_is_taken_from_a_pack(value, capsys):
     assert kept_grades.loaded(value) is None
     assert capsys.readouterr().out == ""

@@ -22,9 +22,8 @@ from pipeline.anatomy.towers.audio import whisper_encoder
 from pipeline.anatomy.towers.part import Part
 
 VERSION = "4.5"
-LLAMA_ROWS = (
-    32_000  # of the table that Llama's class makes where nobody names a vocabulary; codes have tables of their own
-)
+# of the table that Llama's class makes where nobody names a vocabulary; codes have tables of their own
+LLAMA_ROWS = 32_000
 INITS = ("init_vision", "init_audio", "init_tts")
 WORDS = {"backbone_model": "llama", "projector_type": "mlp"}
 

@@ -29,9 +29,8 @@ def molmo(fields: Fields) -> Anatomy:
     kind = fields.text("layer_norm_type", default="rms")
     if kind != "rms":
         raise UnknownAnatomy(f"{fields.where}.layer_norm_type is {kind[:40]!r}")
-    width = fields.divide(
-        fields.count("intermediate_size"), 2, "intermediate size"
-    )  # of the gate and the other together
+    # (the config says that of the gate and the other together)
+    width = fields.divide(fields.count("intermediate_size"), 2, "intermediate size")
     rows = fields.count("vocab_size" if fields.is_null("embedding_size") else "embedding_size")
     own = {"tie_word_embeddings": False, "head_dim": None, "vocab_size": rows, "intermediate_size": width}
     text = read_plain(fields.but(own), TEXT)

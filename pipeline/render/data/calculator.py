@@ -92,7 +92,7 @@ SCALARS = (
 # which rules of these ask beside what the formulas do
 ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
-PARTS = "pipeline_part"  # what the formulas of pipelines read of each
+PARTS = "part_of_pipeline"  # what the formulas of pipelines read of each
 TRAINED = "pipeline_trained"  # and of a denoiser that is trained
 
 

@@ -34,12 +34,9 @@ def points(
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
     if models is not None:
         known &= pl.col("model_id").is_in(list(models))
-    if only is not None:
-        known &= only
-    frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known).select(columns).collect()]
-    frames += _ladder(folder / "almanac.duckdb", columns, phase, models)
-    if only is not None:
-        frames[1:] = [frame.filter(only) for frame in frames[1:]]
+    only = pl.lit(True) if only is None else only
+    frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known & only).select(columns).collect()]
+    frames += [frame.filter(only) for frame in _ladder(folder / "almanac.duckdb", columns, phase, models)]
     return (
         pl.concat(frames)
         .with_columns(need=rules.in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))

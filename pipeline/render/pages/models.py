@@ -23,7 +23,7 @@ from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
 from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
-from pipeline.render.pages import pipelines, reach, sounds
+from pipeline.render.pages import containers, pipelines, reach, sounds
 from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, recipe, smallest_for_badge
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
@@ -93,6 +93,7 @@ class ModelPages:
             "sounds": sounds.read(book.folder, book.plainly),
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
+            "containers": containers.read(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def made_of(self, number: int) -> tuple[str, list]:
@@ -100,7 +101,9 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        held = [self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "sounds", "formulas")]
+        held = [
+            self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "sounds", "formulas", "containers")
+        ]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
     def beside(self, number: int) -> dict[str, object]:
@@ -164,6 +167,12 @@ class ModelPages:
             name=name,
             answer=self._answer(number) if known else ("", ""),
             made_of=self._made_of(number),
+            container=containers.told(
+                self.held["containers"].get(model["model_id"]),
+                self.held["tensors"].get(model["model_id"], ()),
+                self.paths,
+                known,
+            ),
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
             smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),

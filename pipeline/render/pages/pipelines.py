@@ -26,7 +26,7 @@ PLACED = {
     "group-tiled": "one module and the next one on its way, decoded in tiles",
     "sequential-tiled": "one module at a time, decoded in tiles",
 }
-# What pages say of training: LoRA over a base in 16 bits and in 4, all layers recomputed, one picture at a time.
+# What pages say of training: LoRA over a base in 16 bits and in 4, all layers recomputed, one picture or video at a time.
 TRAINED = {
     "cached": "the denoiser alone on the card, latents and text made before",
     "resident": "all parts on the card",
@@ -50,8 +50,9 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
             for makes_videos, some in sized.items()
             for model, pipeline in _pipelines(connection, some, size_of(makes_videos), plainly).items()
         }
-        for model, rows in _training(connection, sized.get(False, []), plainly).items():
-            found[model]["training"] = rows
+        for makes_videos, some in sized.items():
+            for model, rows in _training(connection, some, size_of(makes_videos), plainly).items():
+                found[model]["training"] = rows
         return found
 
 
@@ -89,17 +90,17 @@ def _pipelines(
 
 
 def _training(
-    connection: duckdb.DuckDBPyConnection, models: list[str], plainly: Callable[[str], str]
+    connection: duckdb.DuckDBPyConnection, models: list[str], size: dict[str, int], plainly: Callable[[str], str]
 ) -> dict[str, list[dict]]:
-    """By model that makes pictures what LoRA of its denoiser takes; none in a file without such formulas."""
+    """By model what LoRA of its denoiser takes; none in a file without such formulas."""
     query = "SELECT 1 FROM duckdb_functions() WHERE function_name = 'pipeline_training_of'"
     if not models or not connection.execute(query).fetchall():
         return {}
     found: dict[str, list[dict]] = {model: [] for model in models}
     for base in BASES:
-        size = {k: PICTURE[k] for k in ("width", "height")} | {"checkpointing": "'full'"}
-        size |= {"denoiser_dtype_id": f"'{base}'"} if base else {}
-        for model, rows in _rows(connection, "pipeline_training_of", models, size, plainly).items():
+        asked = {k: size[k] for k in ("width", "height", "frames")} | {"checkpointing": "'full'"}
+        asked |= {"denoiser_dtype_id": f"'{base}'"} if base else {}
+        for model, rows in _rows(connection, "pipeline_training_of", models, asked, plainly).items():
             known = [row | {"base": base or DTYPE} for row in rows if row["total_bytes"] is not None]
             found[model] += sorted(known, key=lambda row: row["total_bytes"])
     return found

@@ -84,17 +84,22 @@ RULES = (
         "what a training step of its denoiser ($1) holds is not known yet",
     ),
     (
-        r"\bdenoiser: a training step of (\w+) is not counted over a base in ([\w-]+)",
+        r"\bdenoiser: a training step of (\w+) is not counted over a base in ([\w-]+) with checkpointing full",
         "a training step of its denoiser ($1) over a base in $2 is not known yet",
     ),
-    (r"\bdenoiser: its blocks attend twice", "the blocks of its denoiser attend twice"),
+    (
+        r"\bdenoiser: a training step of (\w+) is not counted over a base in ([\w-]+) with checkpointing none",
+        "a training step of its denoiser ($1) over a base in $2 that keeps all activations is not known yet",
+    ),
+    (r"\bdenoiser: its blocks have a further attention", "the blocks of its denoiser have a further attention"),
+    (r"\bdenoiser: makes single pictures", "it makes single pictures"),
     (
         r"(\bautoencoder|\bdenoiser|\bsecond denoiser|[a-z]+ encoder|[a-z]+ encoder \d): what (this part|\w+) holds while it encodes is not established yet",
         "what its $1 ($2) holds while it encodes is not known yet",
     ),
     (
-        r"width, height, images, lora_rank and text_tokens start at 1",
-        "width, height, pictures, rank and words start at 1",
+        r"width, height, frames, images, lora_rank and text_tokens start at 1",
+        "width, height, frames, pictures, rank and words start at 1",
     ),
     (r"with checkpointing none and full", "with all layers recomputed or none"),
     (r"\bautoencoder: autoencoder '(\w+)' is not described yet", "its autoencoder ($1) is not described yet"),

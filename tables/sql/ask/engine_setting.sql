@@ -38,11 +38,10 @@ CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants
 CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,
     '--max-num-seqs ' || least(by_logits, by_states)::BIGINT, NULL);
 
-CREATE OR REPLACE MACRO requests_needed(footprint, vocab_size, gpu_name, gpu_gib, capacity, constants) AS iif(
+CREATE OR REPLACE MACRO requests_needed(footprint, usual, capacity, constants) AS iif(
     footprint.engine_id = 'vllm' AND footprint.total_bytes <= capacity,
-    requests_told(vllm_requests(gpu_name, gpu_gib, constants),
-        requests_by_logits(footprint, vocab_size, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants),
-        requests_by_states(footprint, vllm_requests(gpu_name, gpu_gib, constants), capacity, constants)), NULL);
+    requests_told(usual, requests_by_logits(footprint, footprint.vocab_size, usual, capacity, constants),
+        requests_by_states(footprint, usual, capacity, constants)), NULL);
 
 -- vLLM reads 2048 tokens at a time on small cards, 8192 on large ones but on A100, 16384 on the largest.
 CREATE OR REPLACE MACRO vllm_read_tokens(gpu_name, gpu_gib, constants) AS CASE
@@ -53,49 +52,62 @@ END;
 
 -- Footprints count 8192 tokens read at a time, and 8192 in the cache of a window besides: a cache of windows holds
 -- those of two steps at once, of one more than there are stages. Activations and cache bound what that takes more.
-CREATE OR REPLACE MACRO read_beyond_bytes(footprint, has_windows, read_tokens, constants) AS iif(
+CREATE OR REPLACE MACRO read_beyond_bytes(footprint, read_tokens, constants) AS iif(
     footprint.engine_id = 'vllm',
     greatest(0, read_tokens / constants.vllm_batched_tokens - 1) * footprint.activations_bytes
-        + iif(has_windows AND footprint.context_tokens > constants.vllm_batched_tokens, footprint.kv_cache_bytes, 0)
+        + iif(footprint.has_windows AND footprint.context_tokens > constants.vllm_batched_tokens,
+            footprint.kv_cache_bytes, 0)
             * greatest(0, read_tokens * (footprint.pipeline_parallel + 1) / constants.vllm_batched_tokens - 1), 0);
 
-CREATE OR REPLACE MACRO tokens_needed(footprint, has_windows, beyond, capacity, constants) AS iif(
+CREATE OR REPLACE MACRO tokens_needed(footprint, beyond, capacity, constants) AS iif(
     beyond > 0 AND footprint.total_bytes + beyond > constants.vllm_default_share * capacity,
     '--max-num-batched-tokens '
-        || (constants.vllm_batched_tokens // iif(has_windows, footprint.pipeline_parallel + 1, 1))::BIGINT, NULL);
+        || (constants.vllm_batched_tokens // iif(footprint.has_windows, footprint.pipeline_parallel + 1, 1))::BIGINT,
+    NULL);
 
 -- SGLang leaves a part of the card free by its size, and up to a quarter more for models that see: where weights and
 -- cache need more it has to be told.
-CREATE OR REPLACE MACRO sglang_reserve_bytes(gpu_gib, gpu_count, constants) AS
-    1048576 * (constants.sglang_reserve_gpu_mib * gpu_count + CASE
-        WHEN gpu_gib < constants.sglang_small_card_gib THEN constants.sglang_reserve_small_mib
-        WHEN gpu_gib < constants.sglang_middle_card_gib THEN constants.sglang_reserve_middle_mib
-        WHEN gpu_gib < constants.sglang_large_card_gib THEN constants.sglang_reserve_large_mib
-        ELSE constants.sglang_reserve_largest_mib
-    END);
+CREATE OR REPLACE MACRO sglang_reserve_mib(gpu_gib, constants) AS CASE
+    WHEN gpu_gib < constants.sglang_small_card_gib THEN constants.sglang_reserve_small_mib
+    WHEN gpu_gib < constants.sglang_middle_card_gib THEN constants.sglang_reserve_middle_mib
+    WHEN gpu_gib < constants.sglang_large_card_gib THEN constants.sglang_reserve_large_mib
+    ELSE constants.sglang_reserve_largest_mib
+END;
+CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) AS
+    1048576 * (constants.sglang_reserve_gpu_mib * gpu_count + reserve_mib);
+
+-- What servers do by the card, beside what is asked of a card: by gpu_id, in one column.
+CREATE OR REPLACE TABLE card_row AS
+SELECT gpu.gpu_id, {
+    'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
+    'capacity_bytes': gpu.capacity_bytes,
+    'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
+    'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
+    'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
+} AS card
+FROM gpu CROSS JOIN constants_row;
 
 -- The share is of what is free before it loads: without the process's context and the communication buffers.
-CREATE OR REPLACE MACRO static_share_needed(engine_id, held, total, capacity, gpu_gib, gpu_count, sees, communication,
-    constants) AS iif(
-    engine_id = 'sglang' AND total <= capacity
+CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_mib, communication, constants) AS iif(
+    footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity
         AND held + constants.process_context_bytes + communication
-            > (capacity - sglang_reserve_bytes(gpu_gib, gpu_count, constants))
-                * iif(coalesce(sees, false), constants.sglang_vision_share, 1),
+            > (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
+                * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1),
     '--mem-fraction-static '
         || printf('%.3f', ceil(1000 * held / (capacity - constants.process_context_bytes - communication)) / 1000),
         NULL);
 
 -- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none
 -- (vllm-project/vllm PR 11210).
-CREATE OR REPLACE MACRO inputs_needed(engine_id, images, sees) AS
-    iif(starts_with(engine_id, 'vllm') AND coalesce(sees, false),
-        '--limit-mm-per-prompt ''{"image": ' || coalesce(images, 0) || ', "video": 0}''', NULL);
+CREATE OR REPLACE MACRO inputs_needed(footprint) AS
+    iif(starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false),
+        '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}''', NULL);
 
 -- llama-server opens four slots by itself, which share one cache of whole contexts: but each has a window and recurrent
 -- states of its own (Ollama tells it how many).
-CREATE OR REPLACE MACRO slots_needed(footprint, has_windows) AS iif(footprint.engine_id = 'llama.cpp'
+CREATE OR REPLACE MACRO slots_needed(footprint) AS iif(footprint.engine_id = 'llama.cpp'
     AND footprint.phase_id = 'inference' AND coalesce(footprint.program, '') <> 'ollama'
-    AND (has_windows OR coalesce(footprint.state_bytes, 0) > 0), '--parallel ' || footprint.sequences, NULL);
+    AND (footprint.has_windows OR coalesce(footprint.state_bytes, 0) > 0), '--parallel ' || footprint.sequences, NULL);
 
 -- mlx_lm.server reads 8 prompts and writes 32 answers together by itself, and reads one on that a client without a
 -- stream gave up: of prompts as long as the context each has a cache and scores of its own.
@@ -103,3 +115,16 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     footprint.engine_id = 'mlx-lm' AND footprint.phase_id = 'inference',
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
+
+-- All of these: footprint with has_windows, sees and vocab_size of its model beside, card as card_row has it.
+CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
+    nullif(concat_ws(' ',
+        share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,
+            default_share(footprint, constants)),
+        requests_needed(footprint, card.vllm_requests, card.capacity_bytes, constants),
+        tokens_needed(footprint, read_beyond_bytes(footprint, card.vllm_read_tokens, constants), card.capacity_bytes,
+            constants),
+        static_share_needed(footprint, footprint.weights_bytes + footprint.kv_cache_bytes
+            + footprint.kv_padding_bytes + footprint.state_bytes, card.capacity_bytes, card.sglang_reserve_mib,
+            communication_bytes(footprint, constants), constants),
+        slots_needed(footprint), prompts_needed(footprint, constants), inputs_needed(footprint)), ''));

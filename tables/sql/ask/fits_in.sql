@@ -22,10 +22,10 @@ CREATE OR REPLACE MACRO fits_in(
     relation, gpu_id, phase_id := 'inference', free_bytes := NULL, is_plain := true, with_limits := true
 ) AS TABLE
 WITH fit_card AS MATERIALIZED (
-    SELECT asked.*, gpu.gpu_id AS card_id, gpu.vendor, gpu.compute_capability, gpu.name, gpu.memory_gib_nominal,
-        gpu.capacity_bytes AS whole_bytes,
+    SELECT asked.*, gpu.gpu_id AS card_id, gpu.card, gpu.card.vendor, gpu.card.compute_capability,
+        gpu.card.capacity_bytes AS whole_bytes,
         -- (least passes over nulls)
-        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.capacity_bytes, asked.free_bytes), NULL)
+        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.card.capacity_bytes, asked.free_bytes), NULL)
             AS capacity_bytes,
         CASE
             WHEN gpu.gpu_id IS NOT NULL THEN NULL
@@ -34,7 +34,7 @@ WITH fit_card AS MATERIALIZED (
         END AS no_card_reason
     FROM (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes, lower(phase_id::VARCHAR) AS phase_id)
         AS asked
-    LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
+    LEFT JOIN card_row AS gpu ON gpu.gpu_id = lower(asked.gpu_id)
 ),
 fit_said AS (
     SELECT asked.* REPLACE (fit_card.phase_id AS phase_id)
@@ -80,7 +80,7 @@ fit_line AS (
 ),
 fit_judged AS (
     SELECT line.*, card.card_id, card.gpu_id AS card_asked, card.capacity_bytes, card.whole_bytes,
-        card.free_bytes, card.name AS card_name, card.memory_gib_nominal,
+        card.free_bytes, card.card,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
                 coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability)))) AS reason
@@ -99,8 +99,9 @@ fit_windowed AS (
 fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision'),
 -- (asked once: each subquery is planned as a join of its own)
 fit_told AS (
-    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees
-    FROM fit_judged AS judged
+    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees,
+        model.vocab_size, model.max_context_tokens AS model_context_tokens
+    FROM fit_judged AS judged LEFT JOIN model ON model.model_id = judged.model_id
 )
 SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,
@@ -113,27 +114,12 @@ SELECT
     iif(with_limits AND judged.reason IS NULL,
         largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
         NULL)::BIGINT AS max_context_tokens,
-    model.max_context_tokens AS model_context_tokens,
-    iif(judged.total_bytes IS NULL OR judged.card_id IS NULL, NULL, nullif(concat_ws(' ',
-        share_needed(judged.engine_id, judged.total_bytes, judged.whole_bytes, default_share(judged, constants)),
-        requests_needed(judged, model.vocab_size, judged.card_name, judged.memory_gib_nominal, judged.whole_bytes,
-            constants),
-        tokens_needed(judged, judged.has_windows,
-            read_beyond_bytes(judged, judged.has_windows,
-                vllm_read_tokens(judged.card_name, judged.memory_gib_nominal, constants), constants),
-            judged.whole_bytes, constants),
-        static_share_needed(judged.engine_id, judged.weights_bytes + judged.kv_cache_bytes
-            + judged.kv_padding_bytes + judged.state_bytes, judged.total_bytes,
-            judged.whole_bytes, judged.memory_gib_nominal, judged.gpu_count, judged.sees,
-            communication_bytes(judged, constants), constants),
-        slots_needed(judged, judged.has_windows),
-        prompts_needed(judged, constants),
-        inputs_needed(judged.engine_id, judged.images, judged.sees)), ''))
-        AS engine_setting,
+    judged.model_context_tokens,
+    iif(judged.card_id IS NULL, NULL, engine_setting(judged, judged.card, constants)) AS engine_setting,
     NOT is_serving_engine(judged.engine_id)
         OR coalesce(default_share(judged, constants).vllm_default_share * judged.whole_bytes <= judged.capacity_bytes,
             false) AS share_is_free,
     judged.holds_for, judged.reason AS unknown_reason
-FROM fit_told AS judged
-LEFT JOIN model ON model.model_id = judged.model_id
+-- (a row in one column: see fits_on)
+FROM (SELECT fit_told AS judged FROM fit_told)
 CROSS JOIN constants_row;

@@ -27,18 +27,17 @@ held AS (
         max(matrix_bytes) AS matrix_bytes FROM layer
 ),
 cached AS MATERIALIZED (
-    SELECT footprint.*, layer_caches(shape, footprint) AS caches
-    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint
-    LEFT JOIN shape ON shape.model_id = footprint.model_id
+    SELECT footprint, layer_caches(model, footprint) AS caches
+    FROM (SELECT told AS footprint FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS told)
+    LEFT JOIN shape_row ON shape_row.model_id = footprint.model_id
 ),
 whole AS MATERIALIZED (
-    SELECT footprint.* EXCLUDE (host_bytes, caches), shape.layer_count AS blocks,
+    SELECT footprint.* EXCLUDE (host_bytes), model.layer_count AS blocks,
         list_max(held.expert_bytes) > 0 AS has_experts, has_layers_apart(weight, held) AS has_layers_apart,
-        iif(footprint.unknown_reason IS NULL, cpu_splits(shape, weight, footprint, held, footprint.caches), NULL)
-            AS ways
-    FROM cached AS footprint
-    LEFT JOIN shape ON shape.model_id = footprint.model_id
-    LEFT JOIN weight ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id
+        iif(footprint.unknown_reason IS NULL, cpu_splits(model, weight, footprint, held, caches), NULL) AS ways
+    FROM (SELECT footprint, caches, weight FROM cached LEFT JOIN weight
+        ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id)
+    LEFT JOIN shape_row ON shape_row.model_id = footprint.model_id
     CROSS JOIN held
 ),
 best AS (

@@ -10,28 +10,45 @@
 
 CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
 
-CREATE OR REPLACE MACRO nearest_gpus(asked) AS (
-    SELECT string_agg(gpu_id, ', ') FROM (
-        SELECT gpu_id FROM gpu
-        ORDER BY contains(gpu_id, asked_id(asked)) DESC, iif(contains(gpu_id, asked_id(asked)), len(gpu_id), 0),
-            jaro_winkler_similarity(gpu_id, asked_id(asked)) DESC, gpu_id
-        LIMIT 3
-    )
-);
+-- All ids by kind, those first that are meant where several contain what was asked. (One row: each subquery of a macro
+-- is planned as a join of its own.)
+CREATE OR REPLACE TABLE known_ids AS
+WITH id_of AS (
+    SELECT 'model' AS kind, model_id AS id, -coalesce(downloads_30d, -1) AS place FROM model
+    UNION ALL SELECT 'GPU', gpu_id, len(gpu_id) FROM gpu
+    UNION ALL SELECT 'dtype', dtype_id, len(dtype_id) FROM dtype
+    UNION ALL SELECT 'phase', phase_id, len(phase_id) FROM phase
+    UNION ALL SELECT 'optimizer', optimizer_id, len(optimizer_id) FROM optimizer
+    UNION ALL SELECT 'engine', engine_id, len(engine_id) FROM engine
+    UNION ALL SELECT 'KV dtype', kv_dtype_id, len(kv_dtype_id) FROM kv_dtype
+    UNION ALL SELECT 'program', program_id, len(program_id) FROM program_known
+)
+SELECT list({'kind': kind, 'ids': ids} ORDER BY kind) AS kinds
+FROM (SELECT kind, list(id ORDER BY place, id) AS ids FROM id_of GROUP BY kind);
 
-CREATE OR REPLACE MACRO nearest_models(asked) AS (
-    SELECT string_agg(model_id, ', ') FROM (
-        SELECT model_id FROM model
-        ORDER BY contains(lower(model_id), asked_id(asked)) DESC,
-            iif(contains(lower(model_id), asked_id(asked)), 1, jaro_winkler_similarity(lower(model_id),
-                asked_id(asked))) DESC,
-            downloads_30d DESC NULLS LAST, model_id
-        LIMIT 3
-    )
-);
+CREATE OR REPLACE MACRO ids_of(asked_kind) AS
+    list_filter((SELECT kinds FROM known_ids), lambda one: one.kind = asked_kind)[1].ids;
 
-CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS
-    'no such GPU: ' || asked || ' (nearest: ' || nearest_gpus(asked) || ')';
+CREATE OR REPLACE MACRO likeness(id, asked, place) AS {
+    'is_other': NOT contains(lower(id), asked),
+    'unlike': iif(contains(lower(id), asked), 0, -jaro_winkler_similarity(lower(id), asked)), 'place': place, 'id': id
+};
+CREATE OR REPLACE MACRO nearest_of(ids, asked) AS array_to_string(list_transform(
+    list_sort(list_transform(ids, lambda id, place: likeness(id, asked, place)))[1:3], lambda one: one.id), ', ');
+
+CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS nearest_of(ids_of(asked_kind), asked_id(asked));
+CREATE OR REPLACE MACRO nearest_models(asked) AS nearest_ids('model', asked);
+CREATE OR REPLACE MACRO nearest_gpus(asked) AS nearest_ids('GPU', asked);
+
+CREATE OR REPLACE MACRO no_such_kind(reason) AS iif(reason = 'no such model in this snapshot', 'model',
+    regexp_extract(reason, '^no such ([A-Za-z ]+): .', 1));
+CREATE OR REPLACE MACRO no_such_id(reason, model_asked) AS iif(reason = 'no such model in this snapshot', model_asked,
+    regexp_extract(reason, '^no such [A-Za-z ]+: (.*)', 1));
+CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || iif(starts_with(reason, 'no such '),
+    coalesce(' (nearest: ' || nearest_ids(no_such_kind(reason), no_such_id(reason, model_asked)) || ')', ''), '');
+
+CREATE OR REPLACE MACRO no_gpu_reason(asked) AS 'no such GPU: ' || asked;
+CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS with_nearest(no_gpu_reason(asked), NULL);
 
 -- the id itself, null where none was asked, or an error
 CREATE OR REPLACE MACRO known_dtype(asked) AS
@@ -49,28 +66,3 @@ CREATE OR REPLACE MACRO known_phase(asked) AS iif(lower(asked) IN (SELECT phase_
 CREATE OR REPLACE MACRO known_gpu(asked) AS
     coalesce((SELECT known.gpu_id FROM gpu AS known WHERE known.gpu_id = lower(asked)),
         error(coalesce(unknown_gpu_reason(asked), 'no GPU was named'))::VARCHAR);
-
-CREATE OR REPLACE VIEW book_id AS
-SELECT 'dtype' AS kind, dtype_id AS id FROM dtype
-UNION ALL SELECT 'phase', phase_id FROM phase
-UNION ALL SELECT 'optimizer', optimizer_id FROM optimizer
-UNION ALL SELECT 'engine', engine_id FROM engine
-UNION ALL SELECT 'KV dtype', kv_dtype_id FROM kv_dtype
-UNION ALL SELECT 'program', program_id FROM program_known;
-
-CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS (
-    SELECT string_agg(id, ', ') FROM (
-        SELECT id FROM book_id WHERE kind = asked_kind
-        ORDER BY contains(id, asked_id(asked)) DESC, iif(contains(id, asked_id(asked)), len(id), 0),
-            jaro_winkler_similarity(id, asked_id(asked)) DESC, id
-        LIMIT 3
-    )
-);
-
-CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || CASE
-    WHEN reason = 'no such model in this snapshot' THEN ' (nearest: ' || nearest_models(model_asked) || ')'
-    WHEN regexp_matches(reason, '^no such [A-Za-z ]+: .') THEN ' (nearest: '
-        || nearest_ids(regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 1),
-            regexp_extract(reason, '^no such ([A-Za-z ]+): (.*)', 2)) || ')'
-    ELSE ''
-END;

@@ -21,7 +21,7 @@ asked AS (
             number_reason('sequences', sequences, constants.most_sequences))
             AS wrong,
         kv_dtype_id AS kv_dtype_id, engine_id AS engine_id, attention AS attention
-    FROM constants
+    FROM constants_row
 ),
 point AS (
     SELECT asked.context_tokens, asked.sequences FROM asked
@@ -30,7 +30,7 @@ point AS (
         list_distinct(
             list_filter(list_concat([256, 1024, 8192, 32768, 131072, 1048576], ladder_contexts(model, constants)),
         lambda one: one <= coalesce(model.max_context_tokens, 1048576)))), asked.sequences
-    FROM asked JOIN shape AS model ON model.model_id = asked.model_id CROSS JOIN constants
+    FROM asked JOIN shape_row ON shape_row.model_id = asked.model_id CROSS JOIN constants_row
     UNION
     SELECT asked.context_tokens, unnest([1, 8, 64]) FROM asked
 ),
@@ -46,7 +46,7 @@ placed AS MATERIALIZED (
         footprint.kv_dtype_id, footprint.attention, footprint.gpu_count, footprint.sharding,
         greatest(footprint.gpu_count // constants.server_gpu_count, 1) AS stages, footprint.total_bytes,
         footprint.error_band, footprint.unknown_reason
-    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint CROSS JOIN constants
+    FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint CROSS JOIN constants_row
     WHERE footprint.gpu_count <= constants.server_gpu_count OR is_server(footprint)
 ),
 judged AS (
@@ -95,5 +95,5 @@ SELECT
     CASE WHEN reason IS NULL THEN largest_beyond(sequence_points, capacity_bytes,
         line_end(summed.engine_id, constants)) END::BIGINT AS max_sequences,
     reason AS unknown_reason
-FROM summed CROSS JOIN constants
+FROM summed CROSS JOIN constants_row
 ORDER BY summed.gpu_count;

@@ -50,9 +50,9 @@ CREATE OR REPLACE MACRO draft_reason(rule, target, draft, model, draft_model, em
     WHEN target.unknown_reason IS NOT NULL THEN target.unknown_reason
     WHEN rule.engine_id IS NULL THEN 'what ' || target.engine_id || ' holds for a draft is not known; it is of '
         || known
-    WHEN draft.unknown_reason IS NOT NULL THEN 'the draft: ' || draft.unknown_reason
     WHEN embedding_bytes = 0 THEN draft.model_id || ' is a head that reads layers of another model: what engines keep '
         || 'for it beside its weights is not described'
+    WHEN draft.unknown_reason IS NOT NULL THEN 'the draft: ' || draft.unknown_reason
     WHEN target.sequences > rule.most_sequences THEN rule.engine_id || ' drafts for ' || rule.most_sequences
         || ' sequence at a time, not for ' || target.sequences
     WHEN abs(model.vocab_size - draft_model.vocab_size) > rule.vocab_difference_most

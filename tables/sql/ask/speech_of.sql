@@ -55,7 +55,7 @@ WITH said AS (
         coalesce(asked_number(text_tokens), 512) AS text_tokens,
         coalesce(number_reason('seconds', ceil(try_cast(seconds AS DOUBLE)), constants.most_audio_seconds),
             number_reason('text_tokens', text_tokens, constants.most_context_tokens)) AS argument_reason
-    FROM constants
+    FROM constants_row
 )
 SELECT said.*, codec, model, class, counted.bits AS counted_bits,
     (said.text_tokens + ceil(said.seconds * codec.tokens_per_second))::BIGINT AS context_tokens
@@ -91,7 +91,7 @@ worked AS (
         greatest(0, decoding_bytes(asked.codec, asked.dtype_id, asked.seconds) - footprint.activations_bytes)
             AS beyond_bytes,
         speech_reason(asked.model, asked, asked.codec, asked.class, asked.counted_bits, asked.argument_reason) AS reason
-    FROM constants CROSS JOIN asked
+    FROM constants_row CROSS JOIN asked
     CROSS JOIN footprints_in('scenario_asked', 'inference', is_plain := true) AS footprint
 )
 SELECT worked.asked_id AS model_id, worked.dtype_id, worked.engine_id, worked.seconds,
@@ -107,7 +107,7 @@ SELECT worked.asked_id AS model_id, worked.dtype_id, worked.engine_id, worked.se
         + constants.unused_blocks_spread * (worked.activations_bytes + beyond_bytes)
             / (worked.total_bytes + codec_bytes))), NULL) AS error_band,
     coalesce(reason, iif(is_whole, NULL, worked.unknown_reason)) AS unknown_reason
-FROM worked CROSS JOIN constants;
+FROM worked CROSS JOIN constants_row;
 
 CREATE OR REPLACE MACRO speech_fits_on(
     gpu_id, model_id, seconds := 30, dtype_id := 'bf16', engine_id := 'transformers', text_tokens := 512

@@ -71,4 +71,4 @@ LEFT JOIN sequence_points AS sequence
         AND sequence.optimizer_id IS NOT DISTINCT FROM judged.optimizer_id
     AND sequence.precision IS NOT DISTINCT FROM judged.precision
         AND sequence.checkpointing IS NOT DISTINCT FROM judged.checkpointing
-CROSS JOIN constants;
+CROSS JOIN constants_row;

@@ -7,7 +7,7 @@
 
 CREATE OR REPLACE MACRO pipeline_fits_on(
     gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL, text_dtype_id := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id)
 SELECT
@@ -26,5 +26,5 @@ LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.d
 CROSS JOIN pipeline_of(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
     images := images,
     text_tokens := text_tokens, sequences_each := sequences_each, is_tiled := is_tiled,
-    denoiser_dtype_id := denoiser_dtype_id) AS pipeline
+    denoiser_dtype_id := denoiser_dtype_id, text_dtype_id := text_dtype_id) AS pipeline
 ORDER BY pipeline.total_bytes DESC;

@@ -23,14 +23,14 @@ CREATE OR REPLACE MACRO training_total(whole) AS whole.weights_bytes + whole.ada
 -- pass all have, and the optimizer's step copies what its form says.
 CREATE OR REPLACE MACRO trained_step(part, rule, blocks, asked, optimizer, packed) AS {
     'weights_bytes': iif(rule.is_packed, packed.weights_bytes, 2 * part.parameter_count),
-    'adapters_bytes': asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked),
-    'optimizer_bytes': ceil(asked.lora_rank * blocks.adapter_elements * adapter_state_bytes(asked, optimizer)),
+    'adapters_bytes': asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked, rule),
+    'optimizer_bytes': ceil(asked.lora_rank * blocks.adapter_elements * adapter_state_bytes(asked, rule, optimizer)),
     'activations_bytes': greatest(
         iif(rule.is_packed, packed.working_bytes, 0) + greatest(
             ceil(step_activations(part, rule, blocks, asked))
-                - asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked),
+                - asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked, rule),
             ceil(step_working(part, rule, blocks, asked))),
-        optimizer.step_copies * asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked))
+        optimizer.step_copies * asked.lora_rank * blocks.adapter_elements * adapter_bytes_of(asked, rule))
 };
 
 -- which row of denoiser_training holds: of the class and its layout, and of what was asked
@@ -50,30 +50,33 @@ GROUP BY blocks.model_id, blocks;
 
 -- what was asked, with the rows that it is answered by
 CREATE OR REPLACE MACRO training_asked(
-    model_id, dtype_id := 'bf16', width := 1024, height := 1024, images := 1, text_tokens := NULL, lora_rank := 16,
-    checkpointing := 'none', optimizer_id := 'adamw-foreach', denoiser_dtype_id := NULL
+    model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
+    lora_rank := 16, checkpointing := 'none', optimizer_id := 'adamw-foreach', denoiser_dtype_id := NULL
 ) AS TABLE
 WITH said AS (
     SELECT known_model(model_id) AS model_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id,
         coalesce(pipeline_number(width, constants.most_image_side), 1024) AS width,
-        coalesce(pipeline_number(height, constants.most_image_side), 1024) AS height, 1 AS frames,
+        coalesce(pipeline_number(height, constants.most_image_side), 1024) AS height,
+        coalesce(pipeline_number(frames, constants.most_image_side), 1) AS frames,
         coalesce(pipeline_number(images, constants.most_images), 1) AS images, false AS is_tiled,
         pipeline_number(text_tokens, constants.most_context_tokens) AS text_asked,
         coalesce(pipeline_number(lora_rank, constants.most_rank), 16) AS lora_rank,
         lower(coalesce(checkpointing, 'none')::VARCHAR) AS checkpointing,
         lower(coalesce(optimizer_id, 'adamw-foreach')::VARCHAR) AS optimizer_id,
         nullif(lower(denoiser_dtype_id::VARCHAR), lower(coalesce(dtype_id, 'bf16')::VARCHAR)) AS denoiser_dtype_id,
+        NULL::VARCHAR AS text_dtype_id,
         coalesce(number_reason('width', width, constants.most_image_side),
             number_reason('height', height, constants.most_image_side),
+            number_reason('frames', frames, constants.most_image_side),
             number_reason('images', images, constants.most_images),
             number_reason('text_tokens', text_tokens, constants.most_context_tokens),
             number_reason('lora_rank', lora_rank, constants.most_rank)) AS argument_reason
-    FROM constants
+    FROM constants_row
 )
 -- (a column named like a table that is joined later would be read in its place)
 SELECT said.*, part AS trained, rule, optimizer, blocks,
     coalesce(said.text_asked, rule.text_tokens, part.text_tokens) AS text_tokens
-FROM said JOIN pipeline_part AS part ON part.model_id = said.model_id AND part.pipeline_part = 'denoiser'
+FROM said JOIN part_of_pipeline AS part ON part.model_id = said.model_id AND part.pipeline_part = 'denoiser'
 JOIN component ON component.model_id = said.model_id AND component.pipeline_part = 'denoiser'
 LEFT JOIN denoiser_adapted AS blocks ON blocks.model_id = said.model_id
 LEFT JOIN denoiser_training AS rule ON is_class_rule(rule, component, blocks) AND is_asked_rule(rule, said)
@@ -90,12 +93,12 @@ CREATE OR REPLACE MACRO encoder_activations(part, asked) AS iif(part.stage = 'de
     stage_activations(part, asked, 2, 0, part.text_tokens, 1));
 
 CREATE OR REPLACE MACRO pipeline_training_of(
-    model_id, dtype_id := 'bf16', width := 1024, height := 1024, images := 1, text_tokens := NULL, lora_rank := 16,
-    checkpointing := 'none', optimizer_id := 'adamw-foreach', denoiser_dtype_id := NULL
+    model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
+    lora_rank := 16, checkpointing := 'none', optimizer_id := 'adamw-foreach', denoiser_dtype_id := NULL
 ) AS TABLE
 WITH ruled AS MATERIALIZED (
-    FROM training_asked(model_id, dtype_id := dtype_id, width := width, height := height, images := images,
-        text_tokens := text_tokens, lora_rank := lora_rank, checkpointing := checkpointing,
+    FROM training_asked(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
+        images := images, text_tokens := text_tokens, lora_rank := lora_rank, checkpointing := checkpointing,
         optimizer_id := optimizer_id, denoiser_dtype_id := denoiser_dtype_id)
 ),
 stepped AS (
@@ -110,7 +113,7 @@ other AS (
     SELECT sum(encoder_weights(part, asked.rule)) AS weights_bytes,
         max(encoder_activations(part, asked)) AS activations_bytes,
         string_agg(encoder_reason(part), '; ' ORDER BY part.pipeline_part) AS unknown_reason
-    FROM ruled AS asked JOIN pipeline_part AS part ON part.model_id = asked.model_id
+    FROM ruled AS asked JOIN part_of_pipeline AS part ON part.model_id = asked.model_id
         AND part.pipeline_part <> 'denoiser'
 ),
 placed AS (
@@ -119,7 +122,7 @@ placed AS (
         training_sum(step.weights_bytes + iif(placement = 'resident', other.weights_bytes, 0), step,
             iif(placement = 'resident', other.activations_bytes, 0), constants) AS whole
     FROM (VALUES ('resident', 1), ('cached', 2)) AS placements(placement, rank)
-    CROSS JOIN constants CROSS JOIN other LEFT JOIN stepped ON true
+    CROSS JOIN constants_row CROSS JOIN other LEFT JOIN stepped ON true
 ),
 told AS (SELECT * REPLACE (iif(unknown_reason IS NULL, whole, NULL) AS whole) FROM placed)
 SELECT placement, whole.weights_bytes, whole.adapters_bytes, whole.gradients_bytes, whole.optimizer_bytes,
@@ -129,7 +132,7 @@ FROM told
 ORDER BY rank;
 
 CREATE OR REPLACE MACRO pipeline_training_fits_on(
-    gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, images := 1, text_tokens := NULL,
+    gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
     lora_rank := 16, checkpointing := 'none', optimizer_id := 'adamw-foreach', denoiser_dtype_id := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id)
@@ -145,7 +148,7 @@ LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 -- diffusers runs on the PyTorch that Transformers does
 LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.dtype_id = card_asked.dtype_id
     AND running.phase_id = 'lora' AND running.attention = 'flash' AND running.gpu_id = gpu.gpu_id
-CROSS JOIN pipeline_training_of(model_id, dtype_id := dtype_id, width := width, height := height, images := images,
-    text_tokens := text_tokens, lora_rank := lora_rank, checkpointing := checkpointing, optimizer_id := optimizer_id,
-    denoiser_dtype_id := denoiser_dtype_id) AS training
+CROSS JOIN pipeline_training_of(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
+    images := images, text_tokens := text_tokens, lora_rank := lora_rank, checkpointing := checkpointing,
+    optimizer_id := optimizer_id, denoiser_dtype_id := denoiser_dtype_id) AS training
 ORDER BY training.total_bytes DESC;

@@ -21,11 +21,13 @@
 --   for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not, and for those that
 --   are loaded in fp32 always (least_bytes).
 -- denoiser_dtype_id: the denoisers in a format that packs them (table denoiser_format: bitsandbytes, GGUF files,
---   layerwise casting), the rest in dtype_id; what lies beside while a matrix is multiplied is part of the activations.
+--   layerwise casting), the rest in dtype_id. text_dtype_id: the text encoders but CLIP in one of bitsandbytes'
+--   formats, as Transformers packs their classes (denoiser_part). What lies beside while a matrix is multiplied is
+--   part of the activations.
 -- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: error_band_pipeline, and the
 --   spread of unused blocks.
 -- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models
---   as text encoders but those with a row; pictures and videos as inputs; text encoders in packed formats.
+--   as text encoders but those with a row; pictures and videos as inputs; text encoders in GGUF files and fp8.
 
 -- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
 CREATE OR REPLACE MACRO part_bytes(dtype_id, part) AS CASE
@@ -35,7 +37,7 @@ END;
 
 -- A part of a pipeline as the rule of its class reads it. side_multiple: of all parts, a size that the pipeline's own
 -- check refuses, or rounds: its latent has no half places.
-CREATE OR REPLACE VIEW pipeline_part AS
+CREATE OR REPLACE VIEW part_of_pipeline AS
 SELECT component.model_id, component.pipeline_part, component.class_name, component.parameter_count,
     component.unknown_reason, component.leaf_element_count, coalesce(component.hidden_size, 0) AS hidden_size,
     coalesce(component.width, 0) AS block_width, coalesce(component.head_count, 0) AS head_count,
@@ -55,13 +57,15 @@ FROM (SELECT component.*, coalesce(own.plan, 'any') AS row_plan FROM component L
         ON own.class_name = component.class_name AND own.plan = component.plan) AS component
 LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_name
     AND stage_row.plan = component.row_plan
--- (of the denoiser, and of a second one of the same size)
-LEFT JOIN (SELECT held.model_id, max(model.parameter_count) AS parameter_count,
+-- (of the denoiser, and of a second one of the same size; of text encoders each its own)
+LEFT JOIN (SELECT held.model_id, held.pipeline_part,
+        iif(held.pipeline_part = 'denoiser', max(model.parameter_count), NULL) AS parameter_count,
         list({'dtype_id': dtype_id, 'weights_bytes': weights_bytes, 'working_bytes': working_bytes,
             'first_bytes': first_bytes, 'token_bytes': token_bytes} ORDER BY dtype_id) AS formats
-    FROM denoiser_weight AS held JOIN model ON model.model_id = held.model_id GROUP BY held.model_id) AS packed
-    ON packed.model_id = component.model_id AND packed.parameter_count = component.parameter_count
-    AND stage_row.stage = 'denoise';
+    FROM denoiser_weight AS held JOIN model ON model.model_id = held.model_id
+    GROUP BY held.model_id, held.pipeline_part)
+    AS packed ON packed.model_id = component.model_id AND iif(stage_row.stage = 'denoise',
+        packed.parameter_count = component.parameter_count, packed.pipeline_part = component.pipeline_part);
 
 -- asked: dtype_id, width, height, frames, images, is_tiled; text_tokens and sequences_each where somebody says them
 CREATE OR REPLACE MACRO stage_text(part, asked) AS coalesce(asked.text_tokens, part.text_tokens);
@@ -111,22 +115,28 @@ CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text,
         + 2 * part.table_heads * iif(part.head_count = 0, 0, part.hidden_size / part.head_count) * (tokens + text)
 END;
 
--- A packed denoiser, and what lies beside while a matrix is multiplied. What runs once, before the blocks do, lies
--- beside the latents and what the blocks read of them.
-CREATE OR REPLACE MACRO is_packed(part, asked) AS asked.denoiser_dtype_id IS NOT NULL AND part.stage = 'denoise';
+-- A packed denoiser or text encoder, and what lies beside while a matrix is multiplied. What of a denoiser runs once,
+-- before the blocks do, lies beside the latents and what the blocks read of them.
+CREATE OR REPLACE MACRO packed_format(part, asked) AS
+    CASE part.stage WHEN 'denoise' THEN asked.denoiser_dtype_id WHEN 'encode' THEN asked.text_dtype_id END;
+CREATE OR REPLACE MACRO is_packed(part, asked) AS packed_format(part, asked) IS NOT NULL;
 CREATE OR REPLACE MACRO packed_as(part, asked) AS
-    list_filter(part.formats, lambda format: format.dtype_id = asked.denoiser_dtype_id)[1];
+    list_filter(part.formats, lambda format: format.dtype_id = packed_format(part, asked))[1];
 CREATE OR REPLACE MACRO part_weights(part, asked, bytes_each, packed) AS iif(is_packed(part, asked),
     packed.weights_bytes, (part.parameter_count * bytes_each)::BIGINT);
 CREATE OR REPLACE MACRO packed_activations(part, asked, bytes_each, packed, tokens, text, passes, activations) AS
     iif(is_packed(part, asked), greatest(
-        activations + packed.working_bytes + packed.token_bytes * asked.images * passes * (tokens + text),
-        packed.first_bytes + bytes_each * asked.images * passes * tokens * (part.latent_elements + part.hidden_size)),
+        activations + packed.working_bytes
+            + packed.token_bytes * asked.images * passes * (iif(part.stage = 'encode', 0, tokens) + text),
+        iif(part.stage = 'encode', 0, packed.first_bytes
+            + bytes_each * asked.images * passes * tokens * (part.latent_elements + part.hidden_size))),
         activations);
 
 CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, activations, packed) AS CASE
     WHEN asked.argument_reason IS NOT NULL THEN asked.argument_reason
     WHEN bytes_each IS NULL THEN 'pipelines are counted in fp32, bf16 and fp16'
+    WHEN is_packed(part, asked) AND part.stage = 'encode' AND asked.dtype_id <> 'bf16'
+        THEN part.pipeline_part || ': packed text encoders are counted beside bf16'
     WHEN is_packed(part, asked) AND bytes_each = 4
         THEN part.pipeline_part || ': packed denoisers are counted beside bf16 and fp16'
     WHEN least(asked.width, asked.height, asked.frames, asked.images) < 1
@@ -139,7 +149,7 @@ CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, acti
         || ' holds while it runs is not established yet'
     WHEN activations IS NULL THEN part.pipeline_part || ': its config does not say what a token is'
     WHEN is_packed(part, asked) AND packed.weights_bytes IS NULL
-        THEN part.pipeline_part || ': how ' || part.class_name || ' is held in ' || asked.denoiser_dtype_id
+        THEN part.pipeline_part || ': how ' || part.class_name || ' is held in ' || packed_format(part, asked)
             || ' is not known (table denoiser_format)'
     WHEN part.stage = 'decode' AND asked.frames > 1 AND part.frames_at_once = 1
         THEN part.pipeline_part || ': decodes single pictures'
@@ -196,7 +206,7 @@ CREATE OR REPLACE MACRO pipeline_number(value, most) AS
 
 CREATE OR REPLACE MACRO pipeline_stages(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL, text_dtype_id := NULL
 ) AS TABLE
 WITH asked AS (
     SELECT known_model(model_id) AS model_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id,
@@ -208,6 +218,7 @@ WITH asked AS (
         pipeline_number(sequences_each, constants.most_sequences) AS sequences_each,
         coalesce(try_cast(is_tiled AS BOOLEAN), false) AS is_tiled,
         nullif(lower(denoiser_dtype_id::VARCHAR), lower(coalesce(dtype_id, 'bf16')::VARCHAR)) AS denoiser_dtype_id,
+        nullif(lower(text_dtype_id::VARCHAR), lower(coalesce(dtype_id, 'bf16')::VARCHAR)) AS text_dtype_id,
         coalesce(number_reason('width', width, constants.most_image_side),
             number_reason('height', height, constants.most_image_side),
             number_reason('frames', frames, constants.most_image_side),
@@ -215,22 +226,22 @@ WITH asked AS (
             number_reason('text_tokens', text_tokens, constants.most_context_tokens),
             number_reason('sequences_each', sequences_each, constants.most_sequences))
             AS argument_reason
-    FROM constants
+    FROM constants_row
 ),
 told AS (
     SELECT asked.model_id, asked.dtype_id, stage_of(part, asked) AS stage
-    FROM asked JOIN pipeline_part AS part ON part.model_id = asked.model_id
+    FROM asked JOIN part_of_pipeline AS part ON part.model_id = asked.model_id
 )
 SELECT told.model_id, told.dtype_id, unnest(told.stage) FROM told ORDER BY told.stage.pipeline_part;
 
 CREATE OR REPLACE MACRO pipeline_of(
     model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL, text_dtype_id := NULL
 ) AS TABLE
 WITH part_told AS MATERIALIZED (
     FROM pipeline_stages(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
         images := images, text_tokens := text_tokens, sequences_each := sequences_each, is_tiled := is_tiled,
-        denoiser_dtype_id := denoiser_dtype_id)
+        denoiser_dtype_id := denoiser_dtype_id, text_dtype_id := text_dtype_id)
 ),
 known AS (
     SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason,
@@ -242,7 +253,7 @@ placed AS (
         iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
     FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('group', 3), ('sequential', 4))
         AS placements(placement, rank)
-    CROSS JOIN constants
+    CROSS JOIN constants_row
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
     whole.error_band, whole.peak_part,

@@ -49,7 +49,7 @@ WITH draft_said AS (
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_least) AS kept_least,
         coalesce(try_cast(step_tokens AS DOUBLE), constants.draft_step_tokens_most) AS kept_most, card,
         gpu_id::VARCHAR AS named_id
-    FROM constants LEFT JOIN gpu AS card ON card.gpu_id = lower(gpu_id::VARCHAR)
+    FROM constants_row LEFT JOIN gpu AS card ON card.gpu_id = lower(gpu_id::VARCHAR)
     LEFT JOIN dtype ON dtype.dtype_id = lower(dtype_id::VARCHAR)
     LEFT JOIN shape AS named ON named.model_id = known_model(model_id)
 ),

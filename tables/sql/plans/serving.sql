@@ -43,7 +43,7 @@ WITH serving_said AS MATERIALIZED (
     FROM query_table(relation) AS asked
     LEFT JOIN gpu AS card ON card.gpu_id = lower(asked.gpu_id)
     LEFT JOIN dtype ON dtype.dtype_id = lower(asked.dtype_id)
-    CROSS JOIN constants
+    CROSS JOIN constants_row
 ),
 serving_way AS (
     SELECT said.*, cards::BIGINT AS gpu_count, copies::BIGINT AS copy_count, (cards // copies)::BIGINT
@@ -94,7 +94,7 @@ serving_judged AS (
         likely_reason(speed, placed, share_tflops(card, dtype.product_bits, speed)) AS unlikely_reason,
         prefill_likely(model, dtype, placed, card, speed) AS copy_prefill_likely, speed
     FROM serving_told AS told
-    LEFT JOIN shape AS model ON model.model_id = told.model_id
+    LEFT JOIN shape_row ON shape_row.model_id = told.model_id
     LEFT JOIN weight ON weight.model_id = told.model_id AND weight.dtype_id = told.dtype_id
     LEFT JOIN dtype ON dtype.dtype_id = told.dtype_id
     LEFT JOIN engine_speed AS speed

@@ -60,7 +60,7 @@ near AS (
     SELECT kind.*, run.hardware_share AS share, cards_scale(run.gpu_count, constants) = kind.scale AS is_scale,
         known.architecture = kind.architecture AND known.segment = kind.segment AS is_generation,
         known.segment = kind.segment AS is_segment
-    FROM kind CROSS JOIN constants
+    FROM kind CROSS JOIN constants_row
     JOIN training_rate AS run ON (run.phase_id IN ('lora', 'qlora')) = kind.is_adapter
     JOIN gpu AS known ON known.gpu_id = run.gpu_id
 ),
@@ -87,7 +87,7 @@ QUALIFY row_number() OVER (PARTITION BY architecture, segment, is_adapter, scale
 -- predicted against reported: each run beside the share that is taken for trainings like it, it among them
 CREATE OR REPLACE TABLE training_run AS
 SELECT rate.*, share.likely AS hardware_share_likely, share.low AS hardware_share_low, share.high AS hardware_share_high
-FROM training_rate AS rate CROSS JOIN constants
+FROM training_rate AS rate CROSS JOIN constants_row
 JOIN gpu ON gpu.gpu_id = rate.gpu_id
 LEFT JOIN training_share AS share ON share.architecture = gpu.architecture AND share.segment = gpu.segment
     AND share.is_adapter = (rate.phase_id IN ('lora', 'qlora'))
@@ -167,7 +167,7 @@ WITH training_asked AS MATERIALIZED (
     LEFT JOIN gpu AS card ON card.gpu_id = lower(said.gpu_id)
     LEFT JOIN shape AS model ON model.model_id = said.model_id
     LEFT JOIN model AS known ON known.model_id = said.model_id
-    CROSS JOIN constants
+    CROSS JOIN constants_row
 ),
 training_way AS (
     SELECT asked.question, way.*, min(way.sequences) OVER (PARTITION BY asked.question) AS fewest_sequences
@@ -184,7 +184,7 @@ training_tried AS (
             way.phase_id, way.checkpointing) AS operations,
         share, cards_scale(cards, constants) AS scale
     FROM training_way AS way
-    JOIN training_asked AS asked ON asked.question = way.question CROSS JOIN constants
+    JOIN training_asked AS asked ON asked.question = way.question CROSS JOIN constants_row
     JOIN unnest(training_gpu_counts()) AS count(cards) ON is_grown_way(cards, way)
     JOIN training_share AS share ON share.scale = cards_scale(cards, constants)
         AND share.architecture = asked.card.architecture AND share.segment = asked.card.segment
@@ -205,7 +205,7 @@ training_timed AS (
         ideal_hours_of(steps * batch_tokens, operations, cards, card) AS ideal_hours,
         hours_of(ideal_hours, share.likely, scale, constants.whole_run_factor) AS hours,
         hours_of(ideal_hours, share.low, scale, constants.whole_run_factor_most) AS hours_most
-    FROM training_step AS step CROSS JOIN constants WHERE is_sensible
+    FROM training_step AS step CROSS JOIN constants_row WHERE is_sensible
 ),
 training_judged AS (
     SELECT timed.*, finishes_in(verdict, hours, hours_most, timed.days) AS finishes,
@@ -215,7 +215,7 @@ training_judged AS (
         network_gb_s(step, parameter_count) AS network, link_gb_s(step, timed.layer_count, timed.hidden_size) AS link,
         effort_of(tokens, batch_tokens, operations, wait_ratio(network, link, card, scale, constants),
             idle_ratio(pipeline_parallel, micro_batches)) AS effort
-    FROM training_timed AS timed CROSS JOIN constants
+    FROM training_timed AS timed CROSS JOIN constants_row
 ),
 -- of each number of cards the way to take
 training_best AS (
@@ -249,7 +249,7 @@ SELECT training_rank AS plan_rank, best.gpu_id, best.model_id, best.phase_id,
         WHEN verdict = 'no' THEN 'so many cards do not hold it'
         WHEN finishes = 'no' THEN 'it does not finish in time on so many cards'
     END AS unknown_reason
-FROM training_ranked AS best CROSS JOIN constants
+FROM training_ranked AS best CROSS JOIN constants_row
 UNION ALL BY NAME
 SELECT 1 AS plan_rank, coalesce(asked.card.gpu_id, asked.gpu_id) AS gpu_id, asked.model_id, asked.phase_id,
     try_cast(asked.data_bytes AS BIGINT) AS data_bytes, asked.days, coalesce(asked.wrong, way.unknown_reason,

@@ -74,12 +74,13 @@ told AS (
 ),
 timed AS (
     SELECT told.*, speed, iif(reason IS NULL, decode_likely(model, weight, dtype, told, card, speed), NULL) AS likely
-    FROM told
+    FROM (SELECT told, card, model, weight, dtype, reason FROM told)
     LEFT JOIN engine_speed AS speed
         ON is_speed_of(speed, told.engine_id, card, coalesce(model.expert_count_max > 0, false))
 )
-SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.engine_id, told.context_tokens,
-    told.sequences, told.gpu_count, weight.read_bytes, cache_read_bytes(model, told) AS cache_bytes,
+SELECT coalesce(card.gpu_id, told.named_id) AS gpu_id, told.model_id, told.dtype_id, told.engine_id,
+    told.context_tokens, told.sequences, told.gpu_count, weight.read_bytes,
+    cache_read_bytes(model, told) AS cache_bytes,
     iif(reason IS NULL, decode_most(model, weight, told, card), NULL) AS decode_tokens_per_second_most,
     iif(reason IS NULL, prefill_most(model, dtype, told, card), NULL) AS prefill_tokens_per_second_most,
     likely AS decode_tokens_per_second_likely, likely / speed.slower_ratio AS decode_tokens_per_second_low,
@@ -88,4 +89,5 @@ SELECT coalesce(card.gpu_id, named_id) AS gpu_id, model_id, told.dtype_id, told.
     iif(reason IS NULL, prefill_likely(model, dtype, told, card, speed), NULL) AS prefill_tokens_per_second_likely,
     coalesce(reason, decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card,
         dtype.product_bits, speed))) AS unknown_reason
-FROM timed AS told;
+-- (a row in one column: see fits_on)
+FROM (SELECT timed AS told, card, model, weight, dtype, speed, reason, likely FROM timed);

@@ -1,0 +1,96 @@
+"""Repositories whose files not every program loads: copies for llama.cpp, MLX, CTranslate2, ONNX Runtime and the like.
+
+What their model is asked for is narrowed to the program that loads the files, where a formula says what that holds; else the original is
+told, and that it is. What llama.cpp sees with is a second file, which is counted: llama-server -hf loads it beside the first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from pipeline.base.bounds import visible
+
+from .almanac import Almanac
+from .helps import has_stages
+from .problems import Unknown
+from .question import Model, Use
+from .words import ENGINES, gib_of
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)
+
+
+def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
+    """The model as the files of the repository that was asked for are loaded. Raises Unknown for a format that no formula describes."""
+    held = next(iter(almanac.rows("FROM container_of($asked)", {"asked": asked})), None)
+    if held is None or has_stages(almanac, model):  # (the denoiser of a pipeline is told in GGUF by itself)
+        return model
+    is_itself = held["model_id"] == model.model_id
+    original = held["original_id"] if is_itself else model.model_id
+    program = visible(held["program_name"])
+    engine = None if use.is_training else held["engine_id"]
+    if is_itself and engine and model.dtype_named and not (model.dtype_id or use.dtype_id or use.program):
+        of = f" (of what it was made of: {visible(original)})" if original else ""
+        raise Unknown(
+            f"Not known: {visible(model.dtype_named)}, which its name speaks of, is no format of this almanac{of}"
+        )
+    is_replaced = is_itself and original and (engine is None or (held["second_file_bytes"] and held["is_whole"]))
+    if is_replaced:
+        (row,) = almanac.rows("FROM model WHERE model_id = $id", {"id": original})
+        shown = model.shown if engine else visible(original)
+        model = replace(model, model_id=original, row=row, shown=shown)
+    notes = [model.note] if model.note else []
+    if use.is_training:
+        notes.append(f"Its files are for {program}: what is trained is the original{_named(original, model)}.")
+    elif engine is None:
+        notes.append(_foreign(asked, original, program))
+    else:
+        told = ENGINES.get(engine, engine)
+        if model.dtype_id is None and use.dtype_id is None:
+            notes.append(
+                f"Its files are for {told}{_mixes(held)}. Other programs run the original{_named(original, model)}."
+            )
+        notes += _second(held, is_counted=bool(is_replaced or not is_itself))
+    own = asked if _REPOSITORY.fullmatch(asked) else ""
+    return replace(model, note=" ".join(notes), repository=own, files_engine=engine)
+
+
+def _named(original: str | None, model: Model) -> str:
+    return f", {visible(original)}" if original and original != model.shown else ""
+
+
+def _foreign(asked: str, original: str | None, program: str) -> str:
+    if original:
+        return (
+            f"{visible(asked)} holds it for {program}, of which no formula says what it takes: these are figures of "
+            f"{visible(original)} in programs that load that."
+        )
+    return (
+        f"Its files are for {program}, of which no formula says what it takes: these are figures of the same model in "
+        "programs that load its original."
+    )
+
+
+def _mixes(held: dict[str, Any]) -> str:
+    return " (which of these mixes it has, their names say)" if held["container_id"] == "gguf" else ""
+
+
+def _second(held: dict[str, Any], *, is_counted: bool) -> list[str]:
+    """What is said of the second file of GGUF, of a model that sees or hears."""
+    if held["container_id"] != "gguf":
+        return []
+    size, told = held["second_file_bytes"], "where the repository has one, llama-server -hf loads it beside the first"
+    if size and is_counted:
+        return [
+            f"A second file (mmproj) is what it sees or hears with: {told}, and {gib_of(size)} GiB of these figures are its (--no-mmproj leaves it out)."
+        ]
+    if size:
+        return [
+            f"A second file (mmproj) is what it sees or hears with: {told}, {gib_of(size)} GiB on top of these figures."
+        ]
+    if held["is_sensing"]:
+        return [
+            f"A second file (mmproj) is what it sees or hears with: {told}. How large it is, is not known; it comes on top of these figures."
+        ]
+    return []

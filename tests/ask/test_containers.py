@@ -1,0 +1,145 @@
+"""Repositories whose files not every program loads: what is told of them is what those files run in, or says whose figures it is."""
+
+import csv
+
+import duckdb
+import pytest
+
+from pipeline import ROOT
+from pipeline.ask.containers import in_its_files
+from pipeline.ask.problems import Unknown
+from pipeline.ask.question import Model, Use, _beside
+from pipeline.book.commands import kind
+from pipeline.render.pages import containers
+from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
+
+GGUF, CTRANSLATE2 = COPIES
+CARD = ("--gpu", "rtx-4090")
+
+
+@pytest.fixture
+def held(folder):
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+
+        def ask(name):
+            found = connection.execute("FROM container_of($1)", [name])
+            names = [column[0] for column in found.description]
+            rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            assert len(rows) <= 1
+            return rows[0] if rows else None
+
+        yield ask
+
+
+def test_every_container_has_a_source_and_a_rank_of_its_own():
+    facts = ROOT / "tables" / "facts"
+    rows, sources, engines = (
+        list(csv.DictReader((facts / name).read_text(encoding="utf-8").splitlines()))
+        for name in ("container.csv", "source.csv", "engine.csv")
+    )
+    known, run = {row["source_id"] for row in sources}, {row["engine_id"] for row in engines}
+    assert len({row["container_rank"] for row in rows}) == len(rows)
+    for row in rows:
+        assert set(row["source"].split(";")) <= known and row["engine_id"] in run | {""}
+
+
+@pytest.mark.parametrize(
+    ("name", "container"),
+    [
+        (PACKED, "gguf"),
+        (CTRANSLATE2, "ctranslate2"),
+        ("someone/Qwen3-8B-GGUF", "gguf"),
+        ("Qwen3-8B-Q4_K_M.gguf", "gguf"),
+        ("Systran/faster-distil-whisper-small.en", "ctranslate2"),
+        ("onnx-community/Qwen3-0.6B-ONNX", "onnx"),
+        ("mlx-community/Qwen3-8B-4bit", "mlx"),
+        (TEXT, None),
+        ("qwen3:8b", None),
+        ("lmms-lab/llava-onevision-qwen2-7b-ov", None),  # One Vision, not OpenVINO
+        ("someone/conyx-8b", None),
+    ],
+)
+def test_a_container_is_told_by_the_library_or_by_a_word_of_the_name(held, name, container):
+    assert (held(name) or {"container_id": None})["container_id"] == container
+
+
+def test_files_of_gguf_are_told_in_llama_cpp_alone_and_another_program_by_the_original(ask_json):
+    told = ask_json("fits", PACKED, *CARD)
+    assert told["formats"] and {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}
+    assert f"Other programs run the original, {TEXT}." in told["taken"] and "mmproj" not in told["taken"]
+    # a repository that the almanac has not, as well
+    other = ask_json("fits", "someone/Qwen3-8B-GGUF", *CARD)
+    assert [row["total_bytes"] for row in other["formats"]] == [row["total_bytes"] for row in told["formats"]]
+    assert any("-hf someone/Qwen3-8B-GGUF:" in line["command"] for line in other["commands"])
+    # who names a format or trains has asked for another thing
+    assert {row["dtype_id"] for row in ask_json("fits", PACKED, *CARD, "--format", "bf16")["formats"]} == {"bf16"}
+    trained = ask_json("fits", PACKED, *CARD, "--phase", "qlora")
+    assert trained["model"] == TEXT and "what is trained is the original" in trained["taken"]
+
+
+def test_what_a_model_sees_with_is_a_second_file_of_gguf_and_counted(ask_json, held, folder):
+    told, whole = (ask_json("fits", name, *CARD, "--format", "Q4_K_M")["formats"][0] for name in (GGUF, SEEING))
+    assert told["total_bytes"] == whole["total_bytes"]
+    size = held(GGUF)["second_file_bytes"]
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        total = "SELECT weights_bytes FROM footprint_of($1, dtype_id := 'gguf-q4_k_m')"
+        (own,), (original,) = (connection.execute(total, [name]).fetchone() for name in (GGUF, SEEING))
+    # the formula holds the towers in 16 bits, and pads what is not a whole row
+    assert original - own == pytest.approx(size, rel=1e-5) and size > 600_000_000
+    taken = ask_json("fits", GGUF, *CARD)["taken"]
+    assert f"{size / 2**30:.1f} GiB of these figures" in taken and "--no-mmproj" in taken
+
+
+def test_a_copy_for_a_program_without_formulas_is_told_as_the_original_that_it_was_made_of(ask_json):
+    told = ask_json("fits", CTRANSLATE2, *CARD)
+    assert told["model"] == "openai/whisper-tiny"
+    assert "for CTranslate2, of which no formula says what it takes" in told["taken"]
+
+
+class _Almanac:
+    """Answers `container_of` alone: of a repository of MLX in one bit."""
+
+    def value(self, _query, _values):
+        return False
+
+    def rows(self, query, _values):
+        assert query.startswith("FROM container_of")
+        row = {"model_id": "a/b-mlx-1bit", "container_id": "mlx", "program_name": "MLX", "engine_id": "mlx-lm"}
+        return [row | {"original_id": "a/b", "second_file_bytes": None, "is_whole": True, "is_sensing": False}]
+
+
+def test_files_in_a_format_that_no_formula_describes_are_not_told_in_another():
+    model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit")
+    with pytest.raises(Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac \(.*a/b\)"):
+        in_its_files(_Almanac(), "a/b-mlx-1bit", model, Use())
+
+
+class _Base:
+    def value(self, _query, _values):
+        return False
+
+    def rows(self, _query, values):
+        return [{"model_id": "a/base", "anatomy_grade": "exact"}] if values["base"] == "a/base" else []
+
+
+def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
+    assert _beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
+    assert _beside(_Base(), "b/unknown") == _beside(_Base(), None) == ""
+
+
+def test_a_repository_of_mlx_community_holds_what_its_name_says_and_is_not_converted_again():
+    assert kind("mlx-community/Llama-3.1-8B-Instruct-4bit", None) == "mlx-4bit"
+    assert kind("lmstudio-community/Qwen3-8B-MLX-8bit", None) == "mlx-8bit"
+    assert kind("someone/Qwen3-8B-4bit", None) == ""
+
+
+def test_a_page_says_what_the_files_are_for_and_how_large_the_second_one_is(folder):
+    held = containers.read(folder)
+    assert set(held) == {PACKED, *COPIES}
+    text = [{"tensor_class": "attention"}]
+    of_text = containers.told(held[GGUF], text, {SEEING: "Qwen/Qwen3.5-4B"}, True)
+    assert of_text["path"] and of_text["second_file_bytes"] == held[GGUF]["second_file_bytes"]
+    # where the figures of the page have its towers, nothing comes on top
+    assert containers.told(held[GGUF], [*text, {"tensor_class": "vision-tower"}], {}, True)["second_file_bytes"] is None
+    assert containers.told(held[PACKED], text, {}, True)["second_file_bytes"] is None
+    assert containers.told(None, text, {}, True) is None

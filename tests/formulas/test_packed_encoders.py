@@ -1,0 +1,73 @@
+"""Text encoders of pipelines as Transformers packs their classes (tests/oracle/packed_encoders.csv, count_packed_encoders.py)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+PATH = Path(__file__).parents[1] / "oracle" / "packed_encoders.csv"
+ROWS = list(csv.DictReader(PATH.read_text(encoding="utf-8").splitlines()))
+TOLERANCE = 0.005
+# a matrix is told as if it were unpacked at the very peak, and of 8 bits as if all of its columns were outliers
+OVER = {"nf4": 0.02, "int8": 0.075}
+# its peak is the logits of a long template, beside which nothing is unpacked
+LOGITS = ("Qwen2_5_VLForConditionalGeneration",)
+FLUX = "black-forest-labs/FLUX.1-dev"
+
+ASKED = """
+    SELECT asked.place, told.weights_bytes, told.activations_bytes, told.unknown_reason
+    FROM (SELECT unnest($1::INTEGER[]) AS place, unnest($2::VARCHAR[]) AS model_id, unnest($3::VARCHAR[]) AS part,
+        unnest($4::VARCHAR[]) AS dtype_id, unnest($5::INTEGER[]) AS text_tokens) AS row,
+        LATERAL (SELECT row.*) AS asked,
+        pipeline_stages(asked.model_id, text_tokens := asked.text_tokens, text_dtype_id := asked.dtype_id) AS told
+    WHERE told.pipeline_part = asked.part ORDER BY asked.place
+"""
+
+
+def test_packed_encoders_hold_what_their_classes_hold(book):
+    columns = [[row[name] for row in ROWS] for name in ("model_id", "part", "dtype_id")]
+    texts = [int(row["text_tokens"]) for row in ROWS]
+    told = book.execute(ASKED, [list(range(len(ROWS))), *columns, texts]).fetchall()
+    assert len(told) == len(ROWS) >= 14
+    wrong = {}
+    for row, (_place, weights, activations, reason) in zip(ROWS, told, strict=True):
+        assert reason is None, (row, reason)
+        weighed = int(row["weights_bytes"])
+        held = (weights + activations) / (weighed + int(row["peak_bytes"])) - 1
+        if abs(weights / weighed - 1) > TOLERANCE or not -TOLERANCE <= held <= OVER[row["dtype_id"]] + 0.05 * (
+            row["class"] in LOGITS
+        ):
+            wrong[tuple(row.values())[:4]] = (weights / weighed - 1, held)
+    assert not wrong
+
+
+def test_parts_that_are_not_meant_stay_as_they_are(book):
+    """CLIP and the autoencoder in 16 bits, the denoiser in its own format."""
+    query = "SELECT pipeline_part, weights_bytes FROM pipeline_stages($1, text_dtype_id := $2, denoiser_dtype_id := $3)"
+    told = {
+        asked: dict(book.execute(query, [FLUX, *asked]).fetchall())
+        for asked in ((None, None), ("nf4", None), ("int8", "nf4"))
+    }
+    plain, text, both = told.values()
+    changed = {part for part in plain if plain[part] != text[part]}
+    assert changed == {"text_encoder_2"} and {p for p in plain if plain[p] != both[p]} == {"denoiser", "text_encoder_2"}
+    assert text["text_encoder_2"] < both["text_encoder_2"] < plain["text_encoder_2"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("text_dtype_id := 'fp8'", "how T5EncoderModel is held in fp8 is not known"),
+        ("text_dtype_id := 'gguf-q8_0'", "is not known"),
+        ("text_dtype_id := 'nothing'", "is not known"),
+        ("text_dtype_id := 'nf4', dtype_id := 'fp16'", "packed text encoders are counted beside bf16"),
+        ("text_dtype_id := 'nf4', dtype_id := 'fp32'", "packed text encoders are counted beside bf16"),
+    ],
+)
+def test_what_is_not_known_is_null_with_its_reason(book, asked, reason):
+    for total, told in book.execute(
+        f"SELECT total_bytes, unknown_reason FROM pipeline_of('{FLUX}', {asked})"
+    ).fetchall():
+        assert total is None and reason in told
