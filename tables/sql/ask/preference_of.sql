@@ -16,7 +16,8 @@
 -- Not covered: sharded references (ZeRO, FSDP), a reference worked out before the training, pictures, Liger's loss.
 
 CREATE OR REPLACE MACRO own_bytes_per_logit(model) AS
-    kept_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_logits': false})
+    kept_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_logits': false,
+        'loss_chunk_tokens': NULL::INTEGER})
     + gradients_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2});
 
 CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprint) AS CASE

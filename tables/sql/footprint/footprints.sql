@@ -25,7 +25,7 @@ part AS (
         iif(scenario.phase_id = 'inference', sharded_weights(weight, scenario) + kernel_weights_bytes(model, scenario,
             constants), NULL) AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
-            1)) AS whole_weights,
+            1) + untied_head_bytes(model, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,
         adapter_elements(model, scenario) * adapter_bytes_each(scenario) + saved_bytes(model, scenario)
@@ -55,7 +55,7 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, prepares_base, keeps_alternate_products, engine_norm_form,
+        has_fused_kernels, repeats_keys, joins_projections, prepares_base, keeps_alternate_products, engine_norm_form,
         dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
@@ -98,6 +98,7 @@ step AS (
         AND recipe.sequences = least(scenario.sequences, 2) AND recipe.tensor_parallel = scenario.tensor_parallel
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
+        AND recipe.joins_projections = scenario.joins_projections
         AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
         AND recipe.keeps_alternate_products = scenario.keeps_alternate_products
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form

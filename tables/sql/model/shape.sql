@@ -40,6 +40,7 @@ WITH code AS (
 SELECT
     model.model_id, model.parameter_count, model.hidden_size, model.layer_count, coalesce(model.vocab_size, 0)
         AS vocab_size,
+    model.model_type,
     model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention,
     model.max_context_tokens, model.hidden_dropout, model.attention_dropout,
     iif(model.is_head_tied, coalesce(model.vocab_size, 0), least(coalesce(model.vocab_size, 0), census.head_outputs))

@@ -174,6 +174,23 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.sharding_reason IS NOT NULL THEN scenario.sharding_reason
 END;
 
+-- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
+CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
+    WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
+    WHEN scenario.phase_id <> 'lora' OR scenario.adapter <> 'lora' OR coalesce(scenario.trains_embeddings, false)
+        OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear')
+        THEN scenario.engine_id || ' is answered for with LoRA alone, of queries and values, attention or all linear '
+            || 'layers: phase_id := lora'
+    WHEN scenario.precision <> 'pure' OR scenario.compute_bytes <> 2 OR scenario.checkpointing <> 'none'
+        OR scenario.loss <> 'chunked' OR scenario.attention <> 'flash'
+        THEN scenario.engine_id || ' is answered for in pure 16 bits: precision := pure, checkpointing := none, '
+            || 'loss := chunked, attention := flash'
+    WHEN NOT list_contains(string_split(scenario.trained_model_types, ' '), model.model_type)
+        OR coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)), false)
+        THEN 'what ' || scenario.engine_id || ' holds was counted for models of type '
+            || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
+END;
+
 -- Combinations whose formula is not established.
 CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
     WHEN model.recurrences IS NOT NULL AND scenario.phase_id <> 'inference' AND (scenario.checkpointing = 'selective'
@@ -204,7 +221,7 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
-    unestablished_reason(model, scenario));
+    counted_reason(model, scenario), unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
 -- (run: what the table engine_memory says of the engine)

@@ -50,3 +50,7 @@ CREATE OR REPLACE MACRO gather_bytes_each(weight, model, scenario) AS CASE
     WHEN scenario.precision = 'amp' AND NOT scenario.is_adapter THEN 4
     ELSE scenario.compute_bytes
 END;
+
+-- A head of its own where an engine does not tie it to the embedding.
+CREATE OR REPLACE MACRO untied_head_bytes(model, scenario) AS
+    iif(scenario.unties_head AND model.is_head_tied, scenario.compute_bytes * model.embedding_elements, 0);

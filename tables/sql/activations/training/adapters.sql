@@ -8,6 +8,16 @@
 -- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy,
 -- but where the input has that precision already: then layers that read the same norm share it. Dropout gives each
 -- layer an input of its own in any precision, and a mask of a byte an element.
+-- Adapters of queries, keys and values that are one matrix read one input, with one mask; where the keys have none,
+-- what the others give is kept for its place in the matrix.
+CREATE OR REPLACE MACRO kept_by_joined_adapters(model, scenario) AS CASE
+    WHEN NOT scenario.joins_projections THEN 0
+    ELSE iif(scenario.has_adapter_dropout, -(adapter_compute_bytes(scenario) + 1) * model.layer_count
+        * model.hidden_size * iif(scenario.lora_targets = 'query-value', 1, 2), 0)
+        + iif(scenario.lora_targets = 'query-value', adapter_compute_bytes(scenario)
+            * (adapted_elements(model, scenario) - adapted_inputs(model, scenario)), 0)
+END;
+
 CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
     WHEN NOT scenario.is_adapter THEN 0
     ELSE adapter_compute_bytes(scenario) * (adapted_inputs(model, scenario) + scenario.lora_rank
@@ -23,6 +33,7 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
             ELSE model.hidden_input_sum - model.norm_output_sum
         END)
         + iif(scenario.has_adapter_dropout, adapted_inputs(model, scenario), 0)
+        + kept_by_joined_adapters(model, scenario)
         -- dora: what the base layer and the adapter give, for the magnitude's gradient
         + iif(scenario.adapter = 'dora', (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
             * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)

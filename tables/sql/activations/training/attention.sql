@@ -72,15 +72,15 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
         WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens ELSE 4 END
     + iif(model.rotary_form = 'concatenated' AND layer.kernel = 'fused' AND scenario.compute_bytes = 2
         AND NOT scenario.is_adapter, 2 * layer.context_width, 0)
-    + iif(model.rotary_form <> 'none' AND model.has_fused_qkv AND (layer.kernel = 'fused' OR layer.kernel = 'masked'
-        AND layer.value_width = layer.expanded_value_width),
+    + iif(model.rotary_form <> 'none' AND (model.has_fused_qkv OR scenario.joins_projections)
+        AND (layer.kernel = 'fused' OR layer.kernel = 'masked' AND layer.value_width = layer.expanded_value_width),
         scenario.compute_bytes * (layer.query_width + layer.key_width), 0)
     -- an output gate's sigmoid, and its product with the context
     + scenario.compute_bytes * iif(scenario.is_adapter, 1, 2) * layer.gate_width
     -- (an adapter in the same precision reads the kernel's own output, not a copy)
     - iif(layer.kernel IN ('fused', 'repeated', 'masked', 'wide') AND layer.gate_width = 0
-        AND model.rotary_form <> 'concatenated' AND scenario.precision = 'pure' AND scenario.is_adapter
-        AND NOT scenario.has_adapter_dropout
+        AND model.rotary_form <> 'concatenated' AND NOT scenario.joins_projections AND scenario.precision = 'pure'
+        AND scenario.is_adapter AND NOT scenario.has_adapter_dropout
         AND scenario.lora_targets IN ('attention', 'attention-experts', 'all-linear'),
         scenario.compute_bytes * layer.context_width, 0)
     + model.value_norm_bytes * layer.value_width

@@ -4,6 +4,8 @@
 --   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept,
 --            the gradients are those of a chunk. Engines with chunks_logits project all tokens first and let the logits
 --                go after the loss
+--            Engines with loss_chunk_tokens take so many tokens of each sequence at a time, and hold the logits of all
+--                in fp32 until the next step's are there
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
 --       no logits
 --   score    one number for a sequence, as reward models are trained: no logits, and no head but a vector, which is
@@ -38,7 +40,7 @@ CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
 
 CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
     WHEN 'fused' THEN 0
-    WHEN 'chunked' THEN 4
+    WHEN 'chunked' THEN iif(scenario.loss_chunk_tokens IS NULL, 4, 8)
     ELSE loss_bytes(model, scenario) + iif(scenario.keeps_logits, scenario.compute_bytes, 0)
         + iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 2, 0)
             + iif(model.has_logit_cap, scenario.compute_bytes, 0)
@@ -50,7 +52,9 @@ CREATE OR REPLACE MACRO gradients_per_logit(model, scenario) AS
 -- logits that a loop holds beyond the loss
 CREATE OR REPLACE MACRO held_logits(model, scenario) AS
     iif(scenario.keeps_logits AND scenario.loss = 'full', scenario.compute_bytes * logit_width(model, scenario)
-        * step_tokens(scenario), 0);
+        * step_tokens(scenario), 0)
+    + iif(scenario.loss_chunk_tokens IS NOT NULL AND scenario.loss = 'chunked',
+        4 * logit_width(model, scenario) * step_tokens(scenario), 0);
 
 -- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk; Unsloth takes
 -- the one below, but as many as make a number of logits, and neither too few nor too many
@@ -81,6 +85,10 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))
+    -- (the log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this)
+    WHEN scenario.loss = 'chunked' AND scenario.loss_chunk_tokens IS NOT NULL THEN logit_width(model, scenario)
+        * step_tokens(scenario) * greatest(scenario.compute_bytes,
+            8 * least(scenario.loss_chunk_tokens / scenario.context_tokens, 1))
     WHEN scenario.loss = 'chunked' THEN logit_width(model, scenario) * step_tokens(scenario)
         * greatest(gradients_per_logit(model, scenario) / scenario.loss_chunks,
         -- (and before: the logits of all chunks beside the fp32 copy of the last)
