@@ -216,8 +216,19 @@ def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[
         query = f"FROM pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := $dtype) WHERE placement = 'model'"
         told = almanac.rows(query, asked | {"dtype": one})
         packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
+    packed += _all_packed(almanac, asked, size, packed)
     at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
     return [*rows[:at], *packed, *rows[at:]]
+
+
+def _all_packed(almanac: Almanac, asked: Row, size: str, before: list[Row]) -> list[Row]:
+    """The denoiser in the fewest bits and the text encoders too, where that takes less: a large one may be what needs most."""
+    names = {"denoiser_dtype_id": PACKED[-1], "text_dtype_id": PACKED[-1]}
+    given = "".join(f", {name} := ${name}" for name in names)
+    query = f"FROM pipeline_fits_on($gpu, $model{size}{given}) WHERE placement = 'model'"
+    told = almanac.rows(query, asked | names)
+    least = min((row["total_bytes"] for row in before), default=0)
+    return [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
 
 
 def _first(rows: list[Row], verdict: str | None) -> Row | None:

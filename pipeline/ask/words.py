@@ -41,10 +41,11 @@ _PLACEMENTS = {
 
 
 def placed(row: dict[str, Any]) -> str:
-    """How a pipeline's parts are placed, and what its denoiser is packed in."""
+    """How a pipeline's parts are placed, and what its denoiser and its text encoders are packed in."""
     packed = row.get("denoiser_dtype_id")
     told = _PLACEMENTS.get(row["placement"], row["placement"])
-    return f"{told}, denoiser in {format_name(packed)}" if packed else told
+    parts = "denoiser and text encoders" if row.get("text_dtype_id") else "denoiser"
+    return f"{told}, {parts} in {format_name(packed)}" if packed else told
 
 
 class Page:

@@ -89,9 +89,12 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
     asked = "width := $2, height := $2)"
     with released(folder) as connection:
         for column, cell in zip(made.wishes()[0].columns, page.locator(FRONT_CELLS).all(), strict=True):
-            placement, _, packed = column.partition(made.PACKED)
+            placement, *formats = column.split(made.PACKED)
             side = int(re.sub(r"\D", "", cell.inner_text()))
-            more = f"denoiser_dtype_id := '{packed}', " if packed else ""
+            more = "".join(
+                f"{name} := '{packed}', "
+                for name, packed in zip(("denoiser_dtype_id", "text_dtype_id"), formats, strict=False)
+            )
             query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {more}{asked} WHERE placement = $3"
             verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchone()[0]  # noqa: B023, E731
             # what is read off between two sides is never too large, and no less than the sides that were asked
@@ -353,12 +356,14 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
         wanted = [verdict for (verdict,) in connection.execute(query, [MODELS[4]]).fetchall()]
     assert page.locator("#calculated tbody tr td:nth-child(3)").all_inner_texts() == wanted and len(set(wanted)) > 1
     # one of video opens with what its page speaks of
-    page = open_page(f"calculator/?model={MODELS[5]}&gpu=rtx-4090&is_tiled=true&denoiser_dtype_id=nf4")
+    page = open_page(
+        f"calculator/?model={MODELS[5]}&gpu=rtx-4090&is_tiled=true&denoiser_dtype_id=nf4&text_dtype_id=nf4"
+    )
     assert page.locator("input[name=frames]").input_value() == "81"
     answer = page.locator("#calc .answer")
     expect(answer).to_contain_text("Fits on RTX 4090")
     query = page.locator("#calculated code").inner_text()
-    assert "frames := 81" in query and "is_tiled := true, denoiser_dtype_id := 'nf4'" in query
+    assert "frames := 81" in query and "is_tiled := true, denoiser_dtype_id := 'nf4', text_dtype_id := 'nf4'" in query
     with released(folder) as connection:
         wanted = [row[4] for row in connection.execute(query).fetchall()]
     cells = page.locator("#calculated tbody tr td:nth-child(2)").all_inner_texts()
@@ -387,7 +392,15 @@ def test_lora_of_a_pipeline_is_asked_as_its_macro_answers(open_page, folder):
         for column, wanted in ((2, [words.gib(total) for total, _ in told]), (3, verdicts)):
             assert page.locator(f"#calculated tbody tr td:nth-child({column})").all_inner_texts() == wanted
     page.locator("select[name=denoiser_dtype_id]").select_option("nf4")
-    expect(answer).to_contain_text("over a base in nf4 is not known yet")
+    expect(answer).to_contain_text("over a base in nf4 that keeps all activations is not known yet")
+    # of a video by its frames, where the other parts stay away
+    page = open_page(f"calculator/?model={MODELS[5]}&pipeline_task=lora")
+    expect(page.locator("#calc .answer")).to_contain_text("1 video of 81 frames of 832 × 480 pixels at a time")
+    query = page.locator("#calculated code").inner_text()
+    with released(folder) as connection:
+        told = connection.execute(query.replace("FROM", "SELECT total_bytes FROM")).fetchall()
+    wanted = [words.gib(total) for (total,) in told if total is not None]
+    assert page.locator("#calculated tbody tr td:nth-child(2)").all_inner_texts() == wanted and len(wanted) == 1
     # the page of the model says it of rank 16
     with released(folder) as connection:
         query = "SELECT total_bytes FROM pipeline_training_of($1, checkpointing := 'full') ORDER BY 1"

@@ -36,7 +36,7 @@ PLACEMENTS = {
     "sequential-tiled": "one module, in tiles",
 }
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
-PACKED = "+"  # after that: the same with the denoiser in the format that follows
+PACKED = "+"  # after that: the same with the denoiser in the format that follows, and behind another the text encoders
 SPEAKS = "speak"  # the wish of those that make speech
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
 
@@ -234,7 +234,8 @@ class MadeFiles:
 def _said(column: str) -> str:
     placement, _, packed = column.partition(PACKED)
     said = PLACEMENTS.get(placement, placement)
-    return f"{said.removesuffix(' at a time')}, {packed}" if packed else said
+    denoiser, _, text = packed.partition(PACKED)
+    return f"{said.removesuffix(' at a time')}, {denoiser}{', text too' if text else ''}" if packed else said
 
 
 def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Rows]]:
@@ -247,10 +248,10 @@ def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Row
     several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
     found: dict[str, dict[int, Rows]] = {}
     for end in sorted(ends):
-        packed = end.partition(PACKED)[2]
-        more = (", is_tiled := true" if end.startswith(TILED) else "") + (
-            f", denoiser_dtype_id := '{packed}'" if packed else ""
-        )
+        denoiser, _, text = end.partition(PACKED)[2].partition(PACKED)
+        formats = {"denoiser_dtype_id": denoiser, "text_dtype_id": text}
+        more = ", is_tiled := true" if end.startswith(TILED) else ""
+        more += "".join(f", {name} := '{packed}'" for name, packed in formats.items() if packed)
         query = f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}{more}) AS told"
         result = connection.execute(query, [names, list(wish.sizes)])
         columns = [column[0] for column in result.description][2:]
