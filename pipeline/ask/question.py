@@ -160,6 +160,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
         raise Unknown(
             f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{_beside(almanac, row['base_model_id'])}"
+            f"{_files(almanac, row['model_id'])}"
         )
     by = "name"
     if not named["dtype_named"] and _is_packed_copy(almanac, row):
@@ -177,6 +178,28 @@ def _beside(almanac: Almanac, bases: str | None) -> str:
         if known and (known[0]["anatomy_grade"] != "unknown" or _is_pipeline(almanac, known[0]["model_id"])):
             return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
     return ""
+
+
+def _size(file_bytes: int) -> str:
+    """As the Hub lists files: 14.3 GB, 955 MB."""
+    return f"{file_bytes / 1e9:.3g} GB" if file_bytes >= 1e9 else f"{file_bytes / 1e6:.3g} MB"
+
+
+def _files(almanac: Almanac, model_id: str) -> str:
+    """The single files of a repository that holds no one model: what each takes, the largest first."""
+    rows = almanac.rows(
+        "FROM repository_file WHERE model_id = $id ORDER BY file_bytes DESC NULLS LAST, file_name", {"id": model_id}
+    )
+    if not rows:
+        return ""
+    told = []
+    for row in rows[:SHOWN]:
+        size = _size(row["file_bytes"]) if row["file_bytes"] else "size not known"
+        part = "" if row["file_part"] == "whole" else f"{row['file_part'].replace('_', ' ')} of "
+        of = f", {part}{row['of_model_id']}" if row["of_model_id"] else ""
+        told.append(f"{visible(row['file_name'].rpartition('/')[2])} ({size}{visible(of)})")
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return f". By file, each loaded by itself: {', '.join(told)}{more}"
 
 
 def _is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from pipeline import ROOT
 from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Model, Use, _beside
+from pipeline.ask.question import Model, Use, _beside, _files
 from pipeline.book.commands import kind
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
@@ -125,6 +125,23 @@ class _Base:
 def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
     assert _beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
     assert _beside(_Base(), "b/unknown") == _beside(_Base(), None) == ""
+
+
+class _Files:
+    def rows(self, _query, _values):
+        row = {"file_part": "whole", "of_model_id": None, "file_bytes": None}
+        denoiser = {
+            "file_name": "split/a.safetensors",
+            "file_part": "denoiser",
+            "of_model_id": "a/b",
+            "file_bytes": 14_300_000_000,
+        }
+        return [row | denoiser, *(row | {"file_name": f"{n}.pt"} for n in range(7))]
+
+
+def test_a_repository_of_several_models_is_told_file_by_file():
+    told = _files(_Files(), "a/files")
+    assert "a.safetensors (14.3 GB, denoiser of a/b), 0.pt (size not known)" in told and told.endswith("and 2 more")
 
 
 def test_a_repository_of_mlx_community_holds_what_its_name_says_and_is_not_converted_again():
