@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.base.bounds import visible
-from pipeline.book.commands import GGUF_OF
 
 from .almanac import Almanac
 from .problems import Unknown, Wrong
+from .repositories import by_file, is_packed_copy, is_pipeline, known_beside
 
 _UNITS = {
     "b": 1,
@@ -157,60 +157,18 @@ def model_of(almanac: Almanac, asked: str) -> Model:
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
-    if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
+    if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
         raise Unknown(
-            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{_beside(almanac, row['base_model_id'])}"
-            f"{_files(almanac, row['model_id'])}"
+            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{known_beside(almanac, row['base_model_id'])}"
+            f"{by_file(almanac, row['model_id'])}"
         )
     by = "name"
-    if not named["dtype_named"] and _is_packed_copy(almanac, row):
+    if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], is_itself=row["model_id"].lower() == asked.strip().lower(),
     )  # fmt: skip
-
-
-def _beside(almanac: Almanac, bases: str | None) -> str:
-    """The model that an adapter, a draft or another copy was made for, where that is known: it can be asked."""
-    for base in (bases or "").split(","):
-        known = almanac.rows("FROM model WHERE model_id = known_model($base)", {"base": base.strip()})
-        if known and (known[0]["anatomy_grade"] != "unknown" or _is_pipeline(almanac, known[0]["model_id"])):
-            return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
-    return ""
-
-
-def _size(file_bytes: int) -> str:
-    """As the Hub lists files: 14.3 GB, 955 MB."""
-    return f"{file_bytes / 1e9:.3g} GB" if file_bytes >= 1e9 else f"{file_bytes / 1e6:.3g} MB"
-
-
-def _files(almanac: Almanac, model_id: str) -> str:
-    """The single files of a repository that holds no one model: what each takes, the largest first."""
-    rows = almanac.rows(
-        "FROM repository_file WHERE model_id = $id ORDER BY file_bytes DESC NULLS LAST, file_name", {"id": model_id}
-    )
-    if not rows:
-        return ""
-    told = []
-    for row in rows[:SHOWN]:
-        size = _size(row["file_bytes"]) if row["file_bytes"] else "size not known"
-        part = "" if row["file_part"] == "whole" else f"{row['file_part'].replace('_', ' ')} of "
-        of = f", {part}{row['of_model_id']}" if row["of_model_id"] else ""
-        told.append(f"{visible(row['file_name'].rpartition('/')[2])} ({size}{visible(of)})")
-    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-    return f". By file, each loaded by itself: {', '.join(told)}{more}"
-
-
-def _is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:
-    """Whether the files are a quantisation of somebody else's work: who asks for it wants no other format."""
-    query = """
-        SELECT count(*) > 0 FROM work JOIN dtype ON dtype.dtype_id = $stored AND dtype.bits_per_weight < 16
-        WHERE work.model_id = $id AND work.lead_model_id <> $id
-    """
-    stored = row["stored_format"]
-    # (what llama.cpp holds in the same values is told beside it)
-    return stored not in (None, *GGUF_OF) and almanac.value(query, {"id": row["model_id"], "stored": stored})
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
@@ -221,10 +179,6 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
     elif named["dtype_named"]:
         parts.append(f"{visible(named['dtype_named'])}, which its name speaks of, is no format of this almanac")
     return "; ".join(parts) + "." if parts else ""
-
-
-def _is_pipeline(almanac: Almanac, model_id: str) -> bool:
-    return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model_id})
 
 
 def card_of(almanac: Almanac, asked: str) -> Card:

@@ -8,7 +8,8 @@ import pytest
 from pipeline import ROOT
 from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Model, Use, _beside, _files
+from pipeline.ask.question import Model, Use
+from pipeline.ask.repositories import by_file, known_beside
 from pipeline.book.commands import kind
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
@@ -123,8 +124,8 @@ class _Base:
 
 
 def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
-    assert _beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
-    assert _beside(_Base(), "b/unknown") == _beside(_Base(), None) == ""
+    assert known_beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
+    assert known_beside(_Base(), "b/unknown") == known_beside(_Base(), None) == ""
 
 
 class _Files:
@@ -140,7 +141,7 @@ class _Files:
 
 
 def test_a_repository_of_several_models_is_told_file_by_file():
-    told = _files(_Files(), "a/files")
+    told = by_file(_Files(), "a/files")
     assert "a.safetensors (14.3 GB, denoiser of a/b), 0.pt (size not known)" in told and told.endswith("and 2 more")
 
 
