@@ -108,6 +108,7 @@ class Model:
     dtype_id: str | None = None  # the format that its name speaks of
     note: str = ""  # what its name was taken for
     dtype_named: str | None = None  # what its name says of a format, whether that is one of the almanac or not
+    format_note: str = ""  # and what is to know of that
     is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
@@ -167,7 +168,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
-        named["dtype_named"], is_itself=row["model_id"].lower() == asked.strip().lower(),
+        named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
     )  # fmt: skip
 
 

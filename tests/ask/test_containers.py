@@ -110,9 +110,18 @@ class _Almanac:
 
 
 def test_files_in_a_format_that_no_formula_describes_are_not_told_in_another():
-    model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit")
-    with pytest.raises(Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac \(.*a/b\)"):
+    model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit", is_itself=True)
+    with pytest.raises(
+        Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac\..* fits a/b$"
+    ):
         in_its_files(_Almanac(), "a/b-mlx-1bit", model, Use())
+
+
+def test_four_bits_with_layers_in_sixteen_are_not_told_as_what_the_original_takes(ask):
+    status, out, err = ask("fits", "unsloth/Qwen3-8B-unsloth-bnb-4bit", *CARD)
+    assert status == 3 and not out and "layers that Unsloth chose to keep in 16" in " ".join(err.split())
+    assert f"vram-almanac fits {TEXT}" in " ".join(err.split())
+    assert ask("fits", "unsloth/Qwen3-8B-unsloth-bnb-4bit", *CARD, "--phase", "qlora")[0] in (0, 1)
 
 
 class _Base:
