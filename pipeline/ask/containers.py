@@ -16,6 +16,7 @@ from .almanac import Almanac
 from .helps import has_stages
 from .problems import Unknown
 from .question import Model, Use
+from .repositories import known_beside
 from .words import ENGINES, gib_of
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)
@@ -24,17 +25,20 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)
 def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
     """The model as the files of the repository that was asked for are loaded. Raises Unknown for a format that no formula describes."""
     held = next(iter(almanac.rows("FROM container_of($asked)", {"asked": asked})), None)
+    if _is_of_no_format(asked, model, use):
+        original = (held["original_id"] if held else None) or (None if model.is_itself else model.model_id)
+        of = f". What it was made from is known: vram-almanac fits {visible(original)}" if original else ""
+        of = of or known_beside(almanac, model.row.get("base_model_id"))
+        note = f" ({visible(model.format_note)})" if model.format_note else ""
+        raise Unknown(
+            f"Not known: {visible(model.dtype_named or '')}, which its name speaks of, is no format of this almanac{note}{of}"
+        )
     if held is None or has_stages(almanac, model):  # (the denoiser of a pipeline is told in GGUF by itself)
         return model
     is_itself = held["model_id"] == model.model_id
     original = held["original_id"] if is_itself else model.model_id
     program = visible(held["program_name"])
     engine = None if use.is_training else held["engine_id"]
-    if is_itself and engine and model.dtype_named and not (model.dtype_id or use.dtype_id or use.program):
-        of = f" (of what it was made of: {visible(original)})" if original else ""
-        raise Unknown(
-            f"Not known: {visible(model.dtype_named)}, which its name speaks of, is no format of this almanac{of}"
-        )
     is_replaced = is_itself and original and (engine is None or (held["second_file_bytes"] and held["is_whole"]))
     if is_replaced:
         (row,) = almanac.rows("FROM model WHERE model_id = $id", {"id": original})
@@ -54,6 +58,12 @@ def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
         notes += _second(held, is_counted=bool(is_replaced or not is_itself))
     own = asked if _REPOSITORY.fullmatch(asked) else ""
     return replace(model, note=" ".join(notes), repository=own, files_engine=engine)
+
+
+def _is_of_no_format(asked: str, model: Model, use: Use) -> bool:
+    """Whether a repository says that its files are in a format which no formula describes, and nobody asked for another."""
+    is_silent = not (model.dtype_id or use.dtype_id or use.program or use.is_training)
+    return bool(is_silent and model.dtype_named and _REPOSITORY.fullmatch(asked))
 
 
 def _named(original: str | None, model: Model) -> str:

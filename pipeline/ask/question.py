@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.base.bounds import visible
-from pipeline.book.commands import GGUF_OF
 
 from .almanac import Almanac
 from .problems import Unknown, Wrong
+from .repositories import by_file, is_packed_copy, is_pipeline, known_beside
 
 _UNITS = {
     "b": 1,
@@ -108,6 +108,7 @@ class Model:
     dtype_id: str | None = None  # the format that its name speaks of
     note: str = ""  # what its name was taken for
     dtype_named: str | None = None  # what its name says of a format, whether that is one of the almanac or not
+    format_note: str = ""  # and what is to know of that
     is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
@@ -157,37 +158,18 @@ def model_of(almanac: Almanac, asked: str) -> Model:
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
-    if row["anatomy_grade"] == "unknown" and not _is_pipeline(almanac, row["model_id"]):
+    if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
         raise Unknown(
-            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{_beside(almanac, row['base_model_id'])}"
+            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{known_beside(almanac, row['base_model_id'])}"
+            f"{by_file(almanac, row['model_id'])}"
         )
     by = "name"
-    if not named["dtype_named"] and _is_packed_copy(almanac, row):
+    if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
-        named["dtype_named"], is_itself=row["model_id"].lower() == asked.strip().lower(),
+        named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
     )  # fmt: skip
-
-
-def _beside(almanac: Almanac, bases: str | None) -> str:
-    """The model that an adapter, a draft or another copy was made for, where that is known: it can be asked."""
-    for base in (bases or "").split(","):
-        known = almanac.rows("FROM model WHERE model_id = known_model($base)", {"base": base.strip()})
-        if known and (known[0]["anatomy_grade"] != "unknown" or _is_pipeline(almanac, known[0]["model_id"])):
-            return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
-    return ""
-
-
-def _is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:
-    """Whether the files are a quantisation of somebody else's work: who asks for it wants no other format."""
-    query = """
-        SELECT count(*) > 0 FROM work JOIN dtype ON dtype.dtype_id = $stored AND dtype.bits_per_weight < 16
-        WHERE work.model_id = $id AND work.lead_model_id <> $id
-    """
-    stored = row["stored_format"]
-    # (what llama.cpp holds in the same values is told beside it)
-    return stored not in (None, *GGUF_OF) and almanac.value(query, {"id": row["model_id"], "stored": stored})
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
@@ -198,10 +180,6 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
     elif named["dtype_named"]:
         parts.append(f"{visible(named['dtype_named'])}, which its name speaks of, is no format of this almanac")
     return "; ".join(parts) + "." if parts else ""
-
-
-def _is_pipeline(almanac: Almanac, model_id: str) -> bool:
-    return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model_id})
 
 
 def card_of(almanac: Almanac, asked: str) -> Card:

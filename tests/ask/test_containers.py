@@ -8,7 +8,8 @@ import pytest
 from pipeline import ROOT
 from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Model, Use, _beside
+from pipeline.ask.question import Model, Use
+from pipeline.ask.repositories import by_file, known_beside
 from pipeline.book.commands import kind
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
@@ -109,9 +110,18 @@ class _Almanac:
 
 
 def test_files_in_a_format_that_no_formula_describes_are_not_told_in_another():
-    model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit")
-    with pytest.raises(Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac \(.*a/b\)"):
+    model = Model("a/b-mlx-1bit", "a/b-mlx-1bit", {"pipeline_tag": None}, None, "", "mlx-1bit", is_itself=True)
+    with pytest.raises(
+        Unknown, match=r"mlx-1bit, which its name speaks of, is no format of this almanac\..* fits a/b$"
+    ):
         in_its_files(_Almanac(), "a/b-mlx-1bit", model, Use())
+
+
+def test_four_bits_with_layers_in_sixteen_are_not_told_as_what_the_original_takes(ask):
+    status, out, err = ask("fits", "unsloth/Qwen3-8B-unsloth-bnb-4bit", *CARD)
+    assert status == 3 and not out and "layers that Unsloth chose to keep in 16" in " ".join(err.split())
+    assert f"vram-almanac fits {TEXT}" in " ".join(err.split())
+    assert ask("fits", "unsloth/Qwen3-8B-unsloth-bnb-4bit", *CARD, "--phase", "qlora")[0] in (0, 1)
 
 
 class _Base:
@@ -123,8 +133,25 @@ class _Base:
 
 
 def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
-    assert _beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
-    assert _beside(_Base(), "b/unknown") == _beside(_Base(), None) == ""
+    assert known_beside(_Base(), "b/unknown, a/base").endswith("vram-almanac fits a/base")
+    assert known_beside(_Base(), "b/unknown") == known_beside(_Base(), None) == ""
+
+
+class _Files:
+    def rows(self, _query, _values):
+        row = {"file_part": "whole", "of_model_id": None, "file_bytes": None}
+        denoiser = {
+            "file_name": "split/a.safetensors",
+            "file_part": "denoiser",
+            "of_model_id": "a/b",
+            "file_bytes": 14_300_000_000,
+        }
+        return [row | denoiser, *(row | {"file_name": f"{n}.pt"} for n in range(7))]
+
+
+def test_a_repository_of_several_models_is_told_file_by_file():
+    told = by_file(_Files(), "a/files")
+    assert "a.safetensors (14.3 GB, denoiser of a/b), 0.pt (size not known)" in told and told.endswith("and 2 more")
 
 
 def test_a_repository_of_mlx_community_holds_what_its_name_says_and_is_not_converted_again():

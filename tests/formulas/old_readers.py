@@ -29,6 +29,7 @@ QUERIES = {
     "fits_in": "SELECT verdict = 'fits' AND max_context_tokens > 0 FROM fits_in('one_scenario', 'rtx-4090')",
     "with_program": "SELECT program_reason IS NULL FROM internal.with_program('one_scenario')",
     "with_program_in": "SELECT program_reason IS NULL FROM internal.with_program_in('one_scenario', true)",
+    "container_of": "SELECT container_id = 'gguf' AND program_name = 'llama.cpp' FROM container_of('someone/Qwen3-8B-GGUF')",
     "repository_of": f"SELECT model_id = '{TEXT}' AND dtype_id = 'awq-int4' FROM repository_of('someone/Qwen3-8B-AWQ')",
     "gpus_called": "SELECT count(*) = 1 FROM gpus_called('4090')",
     "program_called": "SELECT engine_id = 'vllm' AND is_known FROM program_called('vLLM')",

@@ -121,7 +121,7 @@ def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(bo
     ask = "SELECT total_bytes, unknown_reason FROM footprint_of($1, phase_id := $2)"
     for phase in ("inference", "lora"):
         total, reason = book.execute(ask, ["z-lab/Qwen3-8B-DFlash-b16", phase]).fetchall()[0]
-        assert total is None and "runs beside that, and never alone" in reason
+        assert total is None and "runs beside the model that it was made for, and never alone" in reason
     for model in ("google/vit-base-patch16-224", "openai/clip-vit-large-patch14", "openai/whisper-tiny", DRAFT):
         assert book.execute(ask, [model, "inference"]).fetchall()[0][0] > 0
 

@@ -3,8 +3,9 @@
 -- Units: none. Source: as the components' own files. Not covered: numbers that are none (arguments.sql), degrees that
 -- do not go together (sharding/reason.sql).
 
--- What caches keys and values and embeds no token of its own reads the layers of the model that it drafts for (DFlash).
-CREATE OR REPLACE MACRO is_head_of_another(model) AS
+-- What caches keys and values and embeds no token reads what another model made of them: a draft (DFlash), an encoder
+-- that was cut out.
+CREATE OR REPLACE MACRO runs_beside_another(model) AS
     coalesce(model.embedding_elements, 0) = 0 AND coalesce(len(model.caches), 0) > 0;
 
 -- Ids that nobody knows, and engines that do not run the architecture.
@@ -18,8 +19,8 @@ CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id NOT IN (SELECT phase_id FROM phase) THEN 'no such phase: ' || scenario.phase_id
     WHEN scenario.engine_id NOT IN (SELECT engine_id FROM engine) THEN 'no such engine: ' || scenario.engine_id
     WHEN scenario.engine_reason IS NOT NULL THEN scenario.engine_reason
-    WHEN is_head_of_another(model) THEN 'it drafts for another model, whose embedding and layers it reads: it runs '
-        || 'beside that, and never alone'
+    WHEN runs_beside_another(model) THEN 'it has no embedding and no head of its own: it runs beside the model that it '
+        || 'was made for, and never alone'
     WHEN scenario.phase_id = 'inference' AND cannot_load(model, scenario.engine_id)
         THEN scenario.engine_id || ' cannot load this architecture (table engine_gap)'
     WHEN scenario.phase_id = 'inference' AND is_unread(model, scenario.engine_id)

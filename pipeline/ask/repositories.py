@@ -1,0 +1,58 @@
+"""What a repository is, beside its model: a pipeline, a quantisation of another's work, an adapter, files of several models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.base.bounds import visible
+from pipeline.book.commands import GGUF_OF
+
+from .almanac import Almanac
+
+FILES = 6  # that are told of a repository of single files
+
+
+def is_pipeline(almanac: Almanac, model_id: str) -> bool:
+    return almanac.value("SELECT count(*) > 0 FROM component WHERE model_id = $id", {"id": model_id})
+
+
+def is_packed_copy(almanac: Almanac, row: dict[str, Any]) -> bool:
+    """Whether the files are a quantisation of somebody else's work: who asks for it wants no other format."""
+    query = """
+        SELECT count(*) > 0 FROM work JOIN dtype ON dtype.dtype_id = $stored AND dtype.bits_per_weight < 16
+        WHERE work.model_id = $id AND work.lead_model_id <> $id
+    """
+    stored = row["stored_format"]
+    # (what llama.cpp holds in the same values is told beside it)
+    return stored not in (None, *GGUF_OF) and almanac.value(query, {"id": row["model_id"], "stored": stored})
+
+
+def known_beside(almanac: Almanac, bases: str | None) -> str:
+    """The model that an adapter, a draft or another copy was made for, where that is known: it can be asked."""
+    for base in (bases or "").split(","):
+        known = almanac.rows("FROM model WHERE model_id = known_model($base)", {"base": base.strip()})
+        if known and (known[0]["anatomy_grade"] != "unknown" or is_pipeline(almanac, known[0]["model_id"])):
+            return f". What it was made for or from is known: vram-almanac fits {visible(known[0]['model_id'])}"
+    return ""
+
+
+def by_file(almanac: Almanac, model_id: str) -> str:
+    """The single files of a repository that holds no one model: what each takes, the largest first."""
+    rows = almanac.rows(
+        "FROM repository_file WHERE model_id = $id ORDER BY file_bytes DESC NULLS LAST, file_name", {"id": model_id}
+    )
+    if not rows:
+        return ""
+    told = []
+    for row in rows[:FILES]:
+        size = _size(row["file_bytes"]) if row["file_bytes"] else "size not known"
+        part = "" if row["file_part"] == "whole" else f"{row['file_part'].replace('_', ' ')} of "
+        of = f", {part}{row['of_model_id']}" if row["of_model_id"] else ""
+        told.append(f"{visible(row['file_name'].rpartition('/')[2])} ({size}{visible(of)})")
+    more = f" and {len(rows) - FILES} more" if len(rows) > FILES else ""
+    return f". By file, each loaded by itself: {', '.join(told)}{more}"
+
+
+def _size(file_bytes: int) -> str:
+    """As the Hub lists files: 14.3 GB, 955 MB."""
+    return f"{file_bytes / 1e9:.3g} GB" if file_bytes >= 1e9 else f"{file_bytes / 1e6:.3g} MB"
