@@ -27,6 +27,7 @@ OVER = {
     # its convolutions are cut into parts where a tensor is above 2 GB, and small videos hold none of these parts
     ("AutoencoderKLMochi", "decode"): 0.12,
 }
+FLUX = "black-forest-labs/FLUX.1-dev"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0"
 NOT_RECORDED = "Qwen/Qwen-Image-Edit-2511"
 # what the snapshot has no pipeline of, by the widths of its config
@@ -190,6 +191,33 @@ def test_verdicts_keep_the_error_band_free(pipelines):
         expected = "no" if needed > capacity else "tight" if banded > capacity else "fits"
         assert verdict == expected and headroom == capacity - needed, gpu
     assert {verdict for _gpu, _capacity, verdict, _headroom in told} == {"no", "tight", "fits"}
+
+
+def test_the_band_reaches_where_any_part_ends(pipelines):
+    """The part of the largest total is not always the one that may take most: activations spread wider than weights."""
+    (constants,) = pipelines.execute("SELECT constants FROM constants_row").fetchone()
+    ends_elsewhere = 0
+    for side in (1024, 1408):
+        given = {"width": side, "height": side, "denoiser_dtype_id": "nf4", "text_dtype_id": "nf4"}
+        parts = asked(pipelines, "pipeline_stages", FLUX, **given)
+        for told in asked(pipelines, "pipeline_of", FLUX, **given):
+            ends = {}
+            for part in parts:
+                held = {
+                    "resident": sum(one["weights_bytes"] for one in parts),
+                    "model": part["weights_bytes"],
+                    "group": 2 * part["leaf_bytes"],
+                    "sequential": part["leaf_bytes"],
+                }[told["placement"]]
+                activations = part["activations_bytes"]
+                fixed = constants["process_context_bytes"] + constants["cublas_workspace_bytes"]
+                total = held + activations * (1 + constants["unused_blocks_inference"]) + fixed
+                ends[part["pipeline_part"]] = (
+                    total * (1 + constants["error_band_pipeline"]) + constants["unused_blocks_spread"] * activations
+                )
+            assert told["total_bytes"] * (1 + told["error_band"]) == pytest.approx(max(ends.values()), abs=8)
+            ends_elsewhere += max(ends, key=ends.get) != told["peak_part"]
+    assert ends_elsewhere
 
 
 def asked_on(book, gpu_id, model_id=SDXL):

@@ -87,7 +87,9 @@ scenario_asked AS (
 worked AS (
     SELECT asked.model_id AS asked_id, asked.seconds, asked.codec, asked.class.sound_type IS NOT NULL AS is_whole,
         pipeline_sum(asked.model.parameter_count * asked.class.element_bytes + asked.class.beside_bytes,
-            sound_class_bytes(asked.class, asked.seconds), NULL, constants) AS whole,
+            sound_class_bytes(asked.class, asked.seconds),
+            pipeline_end(asked.model.parameter_count * asked.class.element_bytes + asked.class.beside_bytes,
+                sound_class_bytes(asked.class, asked.seconds), constants), NULL, constants) AS whole,
         footprint.* REPLACE (with_nearest(footprint.unknown_reason, footprint.model_id) AS unknown_reason),
         greatest(0, decoding_bytes(asked.codec, asked.dtype_id, asked.seconds) - footprint.activations_bytes)
             AS beyond_bytes,

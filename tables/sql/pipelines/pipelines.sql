@@ -24,8 +24,8 @@
 --   layerwise casting), the rest in dtype_id. text_dtype_id: the text encoders but CLIP in one of bitsandbytes'
 --   formats, as Transformers packs their classes (denoiser_part). What lies beside while a matrix is multiplied is
 --   part of the activations.
--- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: error_band_pipeline, and the
---   spread of unused blocks.
+-- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: from the total to where the
+--   highest of all parts ends, each with error_band_pipeline of its total and the spread of its unused blocks.
 -- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models
 --   as text encoders but those with a row; pictures and videos as inputs; text encoders in GGUF files and fp8.
 
@@ -183,23 +183,32 @@ CREATE OR REPLACE MACRO stage_needs(stage, placement, constants) AS stays(stage,
 CREATE OR REPLACE MACRO peak_of(stages, placement, constants) AS list_filter(stages, lambda stage:
     stage_needs(stage, placement, constants)
         = list_max(list_transform(stages, lambda other: stage_needs(other, placement, constants))))[1];
-CREATE OR REPLACE MACRO pipeline_sum(weights, activations, peak_part, constants) AS {
+-- all that lies there, and the end of its band
+CREATE OR REPLACE MACRO pipeline_total(weights, activations, constants) AS weights + activations
+    + constants.process_context_bytes + constants.cublas_workspace_bytes
+    + ceil(constants.unused_blocks_inference * activations);
+CREATE OR REPLACE MACRO pipeline_end(weights, activations, constants) AS
+    pipeline_total(weights, activations, constants) * (1 + constants.error_band_pipeline)
+        + constants.unused_blocks_spread * activations;
+CREATE OR REPLACE MACRO pipeline_sum(weights, activations, ends_at, peak_part, constants) AS {
     'weights_bytes': weights::BIGINT, 'activations_bytes': activations::BIGINT,
     'overhead_bytes': (constants.process_context_bytes + constants.cublas_workspace_bytes
         + ceil(constants.unused_blocks_inference * activations))::BIGINT,
-    'total_bytes': (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
-        + ceil(constants.unused_blocks_inference * activations))::BIGINT,
-    'error_band': constants.error_band_pipeline + constants.unused_blocks_spread * activations
-        / (weights + activations + constants.process_context_bytes + constants.cublas_workspace_bytes
-            + ceil(constants.unused_blocks_inference * activations)),
+    'total_bytes': pipeline_total(weights, activations, constants)::BIGINT,
+    'error_band': ends_at / pipeline_total(weights, activations, constants) - 1,
     'peak_part': peak_part
 };
-CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, constants) AS pipeline_sum(
-    iif(placement = 'resident', list_sum(list_transform(stages, lambda stage: stage.weights_bytes)),
-        stays(peak, placement)),
-    peak.activations_bytes, peak.pipeline_part, constants);
+-- (another part than that of the largest total may end higher, where more of it are activations)
+CREATE OR REPLACE MACRO lies_there(stage, placement, all_weights) AS
+    iif(placement = 'resident', all_weights, stays(stage, placement));
+CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, all_weights, constants) AS pipeline_sum(
+    lies_there(peak, placement, all_weights), peak.activations_bytes,
+    list_max(list_transform(stages, lambda stage:
+        pipeline_end(lies_there(stage, placement, all_weights), stage.activations_bytes, constants))),
+    peak.pipeline_part, constants);
 CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS
-    pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants), constants);
+    pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants),
+        list_sum(list_transform(stages, lambda stage: stage.weights_bytes)), constants);
 
 CREATE OR REPLACE MACRO pipeline_number(value, most) AS
     iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);
