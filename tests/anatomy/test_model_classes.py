@@ -286,7 +286,7 @@ def test_who_trains_without_a_class_of_the_library_is_said_to_bring_its_own_code
     """Steps are counted on the library's classes: of others the band is wider."""
     rows = csv.DictReader(FILE.read_text(encoding="utf-8").splitlines())
     counted = {row["model_type"] for row in rows if row["held_by"] == "counted"}
-    asked = "SELECT model_type, any_value(model_id ORDER BY model_id) FROM model JOIN shape USING (model_id) GROUP BY model_type"
+    asked = "SELECT model.model_type, any_value(model_id ORDER BY model_id) FROM model JOIN shape USING (model_id) GROUP BY model.model_type"
     one = {kind: model for kind, model in book.execute(asked).fetchall() if kind not in counted}
     told = footprints([{"model_id": model, "phase_id": "full-finetune"} for model in one.values()])
     training = {kind for kind, row in zip(one, told, strict=True) if row["total_bytes"] is not None}

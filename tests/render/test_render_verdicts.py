@@ -55,6 +55,7 @@ def with_view(connection, tables):
         "sharding_rule",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
+    connection.execute("create view constants_row as select constants from constants")
     connection.execute("create table program_known as select distinct program_id from almanac.program")
     for name in FILES:
         connection.execute(written_out((SQL / f"{name}.sql").read_text(encoding="utf-8")))
