@@ -166,3 +166,16 @@ def test_the_published_plans_are_what_the_macro_answers(book):
         assert cursor.execute("SELECT count(DISTINCT model_id) FROM plan_serving").fetchall()[0][0] == 14
     finally:
         cursor.execute("ROLLBACK")
+
+
+def test_thousands_of_questions_at_once_stay_within_little_memory(book):
+    """What is beside a question (the ids that its words may mean, the model's row) is looked up, and not carried along by every row."""
+    book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip
+    limits = book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
+    [(used,)] = book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+    book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
+    try:
+        [(told,)] = book.execute("SELECT count(*) FROM serving_plans_in('asked_plan')").fetchall()
+    finally:
+        book.execute(f"SET memory_limit = '{limits[0]}'; SET temp_directory = '{limits[1]}'")
+    assert told == 2000 * 7

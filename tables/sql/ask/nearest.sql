@@ -10,8 +10,8 @@
 
 CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
 
--- All ids by kind, those first that are meant where several contain what was asked. (One row: each subquery of a macro
--- is planned as a join of its own.)
+-- All ids by kind, those first that are meant where several contain what was asked. (Looked up by kind, so that rows
+-- whose reason names no id carry no list along.)
 CREATE OR REPLACE TABLE known_ids AS
 WITH id_of AS (
     SELECT 'model' AS kind, model_id AS id, -coalesce(downloads_30d, -1) AS place FROM model
@@ -23,11 +23,7 @@ WITH id_of AS (
     UNION ALL SELECT 'KV dtype', kv_dtype_id, len(kv_dtype_id) FROM kv_dtype
     UNION ALL SELECT 'program', program_id, len(program_id) FROM program_known
 )
-SELECT list({'kind': kind, 'ids': ids} ORDER BY kind) AS kinds
-FROM (SELECT kind, list(id ORDER BY place, id) AS ids FROM id_of GROUP BY kind);
-
-CREATE OR REPLACE MACRO ids_of(asked_kind) AS
-    list_filter((SELECT kinds FROM known_ids), lambda one: one.kind = asked_kind)[1].ids;
+SELECT kind, list(id ORDER BY place, id) AS ids FROM id_of GROUP BY kind ORDER BY kind;
 
 CREATE OR REPLACE MACRO likeness(id, asked, place) AS {
     'is_other': NOT contains(lower(id), asked),
@@ -36,7 +32,8 @@ CREATE OR REPLACE MACRO likeness(id, asked, place) AS {
 CREATE OR REPLACE MACRO nearest_of(ids, asked) AS array_to_string(list_transform(
     list_sort(list_transform(ids, lambda id, place: likeness(id, asked, place)))[1:3], lambda one: one.id), ', ');
 
-CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS nearest_of(ids_of(asked_kind), asked_id(asked));
+CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS
+    (SELECT nearest_of(known.ids, asked_id(asked)) FROM known_ids AS known WHERE known.kind = asked_kind);
 CREATE OR REPLACE MACRO nearest_models(asked) AS nearest_ids('model', asked);
 CREATE OR REPLACE MACRO nearest_gpus(asked) AS nearest_ids('GPU', asked);
 
@@ -44,8 +41,8 @@ CREATE OR REPLACE MACRO no_such_kind(reason) AS iif(reason = 'no such model in t
     regexp_extract(reason, '^no such ([A-Za-z ]+): .', 1));
 CREATE OR REPLACE MACRO no_such_id(reason, model_asked) AS iif(reason = 'no such model in this snapshot', model_asked,
     regexp_extract(reason, '^no such [A-Za-z ]+: (.*)', 1));
-CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || iif(starts_with(reason, 'no such '),
-    coalesce(' (nearest: ' || nearest_ids(no_such_kind(reason), no_such_id(reason, model_asked)) || ')', ''), '');
+CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason
+    || coalesce(' (nearest: ' || nearest_ids(no_such_kind(reason), no_such_id(reason, model_asked)) || ')', '');
 
 CREATE OR REPLACE MACRO no_gpu_reason(asked) AS 'no such GPU: ' || asked;
 CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS with_nearest(no_gpu_reason(asked), NULL);
