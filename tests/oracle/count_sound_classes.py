@@ -24,6 +24,7 @@ CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 FRAMES = 100  # of features in a second
 PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+VOXTRAL_BEGUN = 39  # tokens before the sound: 32 of silence, 6 of delay, one that begins
 TEXT = 512  # tokens of text, where a class reads as many as it is given
 # descript/dac_44khz, the codec of Dia's processor
 DAC = {
@@ -317,6 +318,45 @@ def musicgen(seconds: float, dtype):
     return model, run
 
 
+def voxtral_realtime(seconds: float, dtype):
+    """Features of all of the sound at once, then a step of 39 tokens as it begins and its last step, with what its windows hold by then."""
+    import torch
+    import transformers
+
+    settings = transformers.VoxtralRealtimeConfig()
+    model = _empty(transformers.VoxtralRealtimeForConditionalGeneration, settings, dtype)
+    each, begun = settings.downsample_factor, VOXTRAL_BEGUN
+    tokens = begun + math.ceil(seconds * FRAMES / settings.audio_length_per_tok)
+
+    def run() -> None:
+        features = torch.zeros(
+            1, settings.audio_config.num_mel_bins, tokens * settings.audio_length_per_tok, dtype=dtype
+        )
+        heard = model.model.audio_tower.embedder(features)
+        del features
+        told = {"use_cache": True, "logits_to_keep": 1, "num_delay_tokens": settings.default_num_delay_tokens}
+        first = model(torch.zeros(1, begun, dtype=torch.long), encoder_inputs_embeds=heard[:, : begun * each], **told)
+        caches = first.past_key_values, first.encoder_past_key_values
+        del first
+        for held, length, part in zip(
+            caches, (tokens - 1, (tokens - 1) * each), (settings.text_config, settings.audio_config), strict=True
+        ):
+            _lengthen(held, min(length, part.sliding_window - 1))
+            for layer in held.layers:
+                layer.cumulative_length = length
+        last = model(
+            torch.zeros(1, 1, dtype=torch.long),
+            encoder_inputs_embeds=heard[:, (tokens - 1) * each : tokens * each],
+            past_key_values=caches[0],
+            encoder_past_key_values=caches[1],
+            position_ids=torch.tensor([[tokens - 1]]),
+            **told,
+        )
+        last.logits[:, -1].float()
+
+    return model, run
+
+
 CLASSES = {
     "parakeet_tdt": parakeet,
     "kokoro": kokoro,
@@ -326,6 +366,7 @@ CLASSES = {
     "csm": csm,
     "dia": dia,
     "musicgen": musicgen,
+    "voxtral_realtime": voxtral_realtime,
 }
 
 
