@@ -55,7 +55,10 @@ def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
             notes.append(
                 f"Its files are for {told}{_mixes(held)}. Other programs run the original{_named(original, model)}."
             )
-        notes += _second(held, is_counted=bool(is_replaced or not is_itself))
+        is_counted = bool(is_replaced or not is_itself)
+        second = _second(held, is_counted=is_counted)
+        notes += second
+        model = replace(model, is_text_alone=bool(second) and not is_counted)
     own = asked if _REPOSITORY.fullmatch(asked) else ""
     return replace(model, note=" ".join(notes), repository=own, files_engine=engine)
 
@@ -97,10 +100,10 @@ def _second(held: dict[str, Any], *, is_counted: bool) -> list[str]:
         ]
     if size:
         return [
-            f"A second file (mmproj) is what it sees or hears with: {told}, {gib_of(size)} GiB on top of these figures."
+            f"A second file (mmproj) is what it sees or hears with: {told}, {gib_of(size)} GiB on top of these figures (--no-mmproj leaves it out)."
         ]
     if held["is_sensing"]:
         return [
-            f"A second file (mmproj) is what it sees or hears with: {told}. How large it is, is not known; it comes on top of these figures."
+            f"A second file (mmproj) is what it sees or hears with: {told}. How large it is, is not known; it comes on top of these figures (--no-mmproj leaves it out)."
         ]
     return []

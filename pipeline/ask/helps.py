@@ -110,6 +110,7 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
         share, flags = _settings(row["engine_setting"])
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
+        asked |= pasted.TEXT_ALONE if model.is_text_alone else {}
         if count > 1:
             asked |= {
                 "tensor_parallel_size": f" --tensor-parallel-size {count}",

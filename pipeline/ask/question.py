@@ -112,6 +112,9 @@ class Model:
     is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
+    is_text_alone: bool = (
+        False  # whether the figures leave out what it sees or hears with, which its repository may hold
+    )
 
 
 SHOWN = 6  # names that may be meant, in a sentence

@@ -21,6 +21,8 @@ SAFE = re.compile(r"[\w./-]+", re.ASCII)  # an id that a shell takes as it is
 TALKING = ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation")  # tasks that the commands run
 ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of them
 SHARE = "0.90"  # of a card, which vLLM takes by default
+# what is loaded, or left out, where the figures are of the text alone and a repository of GGUF may hold what the model sees with
+TEXT_ALONE = {"sight": " --no-mmproj", "beside": " It loads what the model sees with (mmproj) too, which comes on top."}
 _MLX = re.compile(r"(?i)mlx.*?(?<!\d)([468])-?bit")
 
 
@@ -71,5 +73,6 @@ def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str,
         "tensor_parallel_size": "",
         "tp": "",
         "devices": "0",
+        **dict.fromkeys(TEXT_ALONE, ""),
     } | dict(asked)
     return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

@@ -9,6 +9,7 @@ export class Run {
   constructor(page, section) {
     Object.assign(this, { page, section });
     this.held = JSON.parse(section.dataset.held);
+    this.gaps = JSON.parse(section.dataset.gaps ?? "{}");
     this.items = [...section.querySelectorAll("[data-line]")].map((item) => ({ item, formats: item.dataset.formats.split(" "), line: +item.dataset.line, asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
   }
 
@@ -30,7 +31,7 @@ export class Run {
         continue;
       }
       code.closest("pre").hidden = Boolean(found.never);
-      const gaps = { held: this.held, model: this.page.model }, [command, said] = this.lines[each.line];
+      const gaps = { held: this.held, model: this.page.model, own: this.gaps }, [command, said] = this.lines[each.line];
       code.textContent = fill(command, found, gaps);
       note.textContent = [found.told, fill(said, found, gaps)].filter(Boolean).join(" ");
     }
@@ -80,10 +81,11 @@ function share(world, { along: { at, totals, band } }, context, bytes) {
   return allowed(world, Math.ceil((100 * Math.min(need, bytes)) / bytes));
 }
 const allowed = (world, percent) => Math.max(world.server_share, Math.min(0.99, percent / 100));
-function fill(template, { dtype, context, cards, flags, share: part }, { held, model }) {
+function fill(template, { dtype, context, cards, flags, share: part }, { held, model, own }) {
   const given = {
     model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),
     tensor_parallel_size: cards > 1 ? ` --tensor-parallel-size ${cards}` : "", tp: cards > 1 ? ` --tp ${cards}` : "", devices: cards > 1 ? "'auto'" : "0",
+    sight: "", beside: "", ...own,
   };
   const command = template.replace(/\{(\w+)\}/g, (_, key) => given[key]);
   return flags ? command.replace("-ngl 99", flags) : command;

@@ -10,7 +10,7 @@ from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
 from pipeline.ask.question import Model, Use
 from pipeline.ask.repositories import by_file, known_beside
-from pipeline.book.commands import kind
+from pipeline.book.commands import TEXT_ALONE, fill, kind, lines
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
 
@@ -169,4 +169,11 @@ def test_a_page_says_what_the_files_are_for_and_how_large_the_second_one_is(fold
     # where the figures of the page have its towers, nothing comes on top
     assert containers.told(held[GGUF], [*text, {"tensor_class": "vision-tower"}], {}, True)["second_file_bytes"] is None
     assert containers.told(held[PACKED], text, {}, True)["second_file_bytes"] is None
+    # what is pasted loads what the figures have
+    assert of_text["is_text_alone"] and not containers.told(held[PACKED], text, {}, True)["is_text_alone"]
+    (line,) = (line for line in lines() if line["engine"] == "llama.cpp" and line["held"])
+    asked = {"context": "8192"}
+    alone = fill(line["command"], "gguf-q4_k_m", {"gguf": GGUF}, asked | TEXT_ALONE)
+    assert alone.startswith(f"llama-server -hf {GGUF}:Q4_K_M --no-mmproj -c 8192")
+    assert "mmproj" not in fill(line["command"], "gguf-q4_k_m", {"gguf": GGUF}, asked)
     assert containers.told(None, text, {}, True) is None

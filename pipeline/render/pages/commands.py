@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from pipeline.book.commands import SAFE, SHARE, TALKING, fill, formats_of, lines, repositories
+from pipeline.book.commands import SAFE, SHARE, TALKING, TEXT_ALONE, fill, formats_of, lines, repositories
 from pipeline.render.data.relatives import Relatives
 
 FOUR_BIT = (
@@ -32,8 +32,9 @@ class Commands:
     def __init__(self, models: list[dict], relatives: Relatives) -> None:
         self.models, self.relatives = models, relatives
 
-    def of(self, number: int, context: int) -> list[dict]:
-        """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take."""
+    def of(self, number: int, context: int, is_text_alone: bool = False) -> list[dict]:
+        """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take.
+        `is_text_alone` says that the figures leave out what it sees with, and so the commands do."""
         model = self.models[number]
         if model["pipeline_tag"] not in TALKING or not SAFE.fullmatch(model["model_id"]):
             return []
@@ -46,6 +47,7 @@ class Commands:
             held = {name: held_by[name] for name in row["held"].split() if name in held_by}
             dtype = next((f for f in FOUR_BIT if f in formats), formats[0])
             asked = {"model": model["model_id"], "context": str(context), "share": SHARE}
+            asked |= TEXT_ALONE if is_text_alone else {}
             found[row["engine"]] = {
                 "engine": row["engine"],
                 "name": row["name"],

@@ -35,4 +35,5 @@ def told(
         "is_known": is_known,
         "second_file_bytes": held["second_file_bytes"] if has_second else None,
         "is_second_unknown": bool(has_second and held["is_sensing"] and not held["second_file_bytes"]),
+        "is_text_alone": bool(has_second and (held["second_file_bytes"] or held["is_sensing"])),
     }

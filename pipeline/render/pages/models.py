@@ -11,7 +11,7 @@ from functools import cached_property
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from pipeline.book.commands import GGUF_OF
+from pipeline.book.commands import GGUF_OF, TEXT_ALONE
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, works
@@ -159,6 +159,9 @@ class ModelPages:
         )
         caption = f"{words.tokens(context)} tokens, one user" if context else ""
         asked = _recipe(book, training)
+        tensors = self.held["tensors"].get(model["model_id"], ())
+        container = containers.told(self.held["containers"].get(model["model_id"]), tensors, self.paths, known)
+        is_text_alone = bool(container and container["is_text_alone"])
         return self.page.render(
             model=model,
             root="../../../",
@@ -167,12 +170,8 @@ class ModelPages:
             name=name,
             answer=self._answer(number) if known else ("", ""),
             made_of=self._made_of(number),
-            container=containers.told(
-                self.held["containers"].get(model["model_id"]),
-                self.held["tensors"].get(model["model_id"], ()),
-                self.paths,
-                known,
-            ),
+            container=container,
+            gaps=htmlsafe_json_dumps(TEXT_ALONE) if is_text_alone else "",
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
             smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),
@@ -180,7 +179,7 @@ class ModelPages:
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
-            commands=self.commands.of(number, context or self.wanted[0]) if known and inference else [],
+            commands=self.commands.of(number, context or self.wanted[0], is_text_alone) if known and inference else [],
             reason=self.reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
