@@ -32,8 +32,9 @@ CREATE OR REPLACE MACRO likeness(id, asked, place) AS {
 CREATE OR REPLACE MACRO nearest_of(ids, asked) AS array_to_string(list_transform(
     list_sort(list_transform(ids, lambda id, place: likeness(id, asked, place)))[1:3], lambda one: one.id), ', ');
 
-CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS
-    (SELECT nearest_of(known.ids, asked_id(asked)) FROM known_ids AS known WHERE known.kind = asked_kind);
+-- (the lambdas stand outside of the subquery: DuckDB 1 binds none in it)
+CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS nearest_of(
+    (SELECT known.ids FROM known_ids AS known WHERE known.kind = asked_kind), asked_id(asked));
 CREATE OR REPLACE MACRO nearest_models(asked) AS nearest_ids('model', asked);
 CREATE OR REPLACE MACRO nearest_gpus(asked) AS nearest_ids('GPU', asked);
 
