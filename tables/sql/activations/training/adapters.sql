@@ -5,9 +5,6 @@
 -- Units: bytes per GPU, or per token of one layer. Source: transformers-step-oracle, read as kept.sql says.
 -- Not covered: kernels that multiply packed experts without unpacking all of a layer (Unsloth's, scattermoe): less.
 
--- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy,
--- but where the input has that precision already: then layers that read the same norm share it. Dropout gives each
--- layer an input of its own in any precision, and a mask of a byte an element.
 -- Adapters of queries, keys and values that are one matrix read one input, with one mask; where the keys have none,
 -- what the others give is kept for its place in the matrix.
 CREATE OR REPLACE MACRO kept_by_joined_adapters(model, scenario) AS CASE
@@ -18,6 +15,9 @@ CREATE OR REPLACE MACRO kept_by_joined_adapters(model, scenario) AS CASE
             * (adapted_elements(model, scenario) - adapted_inputs(model, scenario)), 0)
 END;
 
+-- Inputs of the adapted layers in the adapter's precision, and the rank-wide products. Each layer makes its own copy,
+-- but where the input has that precision already: then layers that read the same norm share it. Dropout gives each
+-- layer an input of its own in any precision, and a mask of a byte an element.
 CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
     WHEN NOT scenario.is_adapter THEN 0
     ELSE adapter_compute_bytes(scenario) * (adapted_inputs(model, scenario) + scenario.lora_rank
