@@ -67,7 +67,8 @@ def possible(scenario, model, dice):
         scenario["sharding"] = dice.choice([None, "tp"])
         scenario["checkpointing"] = None
     else:
-        scenario["loss"] = dice.choice([None, None, "full", "chunked"])
+        alone = (scenario["gpu_count"] or 1) == 1 and not scenario.get("offload")
+        scenario["loss"] = dice.choice([None, None, "full", "chunked", *(["score"] if alone else [])])
     if scenario["pipeline_parallel"] == 3:
         scenario["pipeline_parallel"] = 2
     if scenario["trains_embeddings"]:
@@ -111,7 +112,7 @@ def scenarios(book, count, seed=20, model=None):
             "lora_dropout": maybe([0.0, 0.05]) if dice.random() < 0.3 else None,
             "trains_embeddings": maybe([True, False]) if phase in ("lora", "qlora") and dice.random() < 0.5 else None,
             "adapter": maybe(["lora", "rslora", "dora"]) if phase in ("lora", "qlora") else None,
-            "loss": maybe(["full", "chunked", "fused"]),
+            "loss": maybe(["full", "chunked", "fused", "score"]),
             "gradient_accumulation": maybe([1, 4]),
             "ema": maybe([True, False]),
             "optimizer_rank": maybe([64]),
