@@ -44,7 +44,7 @@ export const GROUPS = [
     precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },
     checkpointing: { label: "Checkpointing", choices: (_shared, world) => Object.entries(world.kept), when: trains, isSaid: true },
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
-    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["score", "one score (reward model)"]], when: trains },
+    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["score", "one score, for rewards"]], when: trains },
     expandable_segments: { label: "Expandable segments", choices: YES, when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
     adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },

@@ -103,6 +103,7 @@ RULES = (
     ),
     (r"with checkpointing none and full", "with all layers recomputed or none"),
     (r"\bautoencoder: autoencoder '(\w+)' is not described yet", "its autoencoder ($1) is not described yet"),
+    (r"its class \w+ is there", "its class is there"),
     (r"expert_parallel (\d+) does not divide", "$1 expert-parallel GPUs do not divide"),
     (
         r"(\d+) (attention heads|experts) do not divide by (?:tensor|expert)_parallel (\d+)",
