@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from pipeline.book.schema import DUCKDB_TYPES, MACROS, PUBLISHED, Table
+from pipeline.press.flat import grid
 from pipeline.press.lookup import ORDER
 
 DATABASE = "almanac.duckdb"
@@ -24,8 +25,8 @@ STORAGE_VERSION = "v1.2.0"
 # A fourth of the usual: who reads over a network reads whole blocks, and most of our tables are small
 BLOCK_BYTES = 65_536
 INTERNAL = "internal"
-# facts as they were read: the published tables of the same things hold them
-_NOT_KEPT = frozenset(["gpu_fact", "training_run_fact", "serving_run_fact"])
+# facts as they were read: the published tables of the same things hold them; and what the build alone asks
+_NOT_KEPT = frozenset(["gpu_fact", "training_run_fact", "serving_run_fact", grid.TABLE])
 _ORDERS = {f"twin_{table}": ORDER for table in ("footprint", "ladder")}
 _HEADER = re.compile(r"CREATE (?:OR REPLACE )?MACRO \w+\s*\(")
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?VIEW \S+ AS ", re.IGNORECASE)

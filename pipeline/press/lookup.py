@@ -19,6 +19,7 @@ from pipeline.book.content import SHAPE, WEIGHT, row_text
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
+from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
 
 _PAIRS_PER_STEP = 4_000
@@ -29,7 +30,7 @@ ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, check
 # the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
 _COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
-_PURPOSES = (("lookup", "footprint"), ("ladder", "ladder"))
+_PURPOSES = tuple(zip(grid.PURPOSES, ("footprint", "ladder"), strict=True))
 # what limits are read off, and what pages draw of a total
 LADDER = (
     *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
@@ -128,11 +129,10 @@ def work_out(
         connection.execute("CREATE OR REPLACE TABLE twin AS FROM twin_rows")
         connection.unregister("twin_rows")
     find_keys(connection, packs)
-    for purpose, table in _PURPOSES:
-        grid = scenario_grid(scenario_sets.filter(purpose=purpose))
-        connection.register("grid_rows", grid.to_arrow())
-        connection.execute(f"CREATE OR REPLACE TABLE {purpose}_grid AS FROM grid_rows")
-        connection.unregister("grid_rows")
+    _put_grid(connection, scenario_sets)
+    for statement in grid.statements(connection, "models"):
+        connection.execute(statement)
+    for _purpose, table in _PURPOSES:
         connection.execute(
             f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
         )
@@ -147,8 +147,20 @@ def work_out(
             connection.unregister("found_rows")
         if packs:
             _keep(connection, packs, step)
-    for name in ("bend", "pair_key", *(f"{purpose}_grid" for purpose, _ in _PURPOSES)):
+    for name in ("bend", "pair_key", "scenario_grid", grid.DERIVED):
         connection.execute(f"DROP TABLE {name}")
+
+
+def _put_grid(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame) -> None:
+    """`scenario_grid`: what is asked of each model, for which purpose; ways to share the same scenario have one `place`."""
+    asked = pl.concat(
+        scenario_grid(scenario_sets.filter(purpose=purpose)).with_columns(purpose=pl.lit(purpose))
+        for purpose, _table in _PURPOSES
+    )
+    same = pl.struct(pl.exclude("sharding", "context_tokens")).rank("dense").cast(pl.Int32)
+    connection.register("grid_rows", asked.with_columns(place=same).to_arrow())
+    connection.execute("CREATE OR REPLACE TABLE scenario_grid AS FROM grid_rows")
+    connection.unregister("grid_rows")
 
 
 def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
@@ -265,63 +277,54 @@ def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
 
 def _worked_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> dict[str, pa.Table]:
     """The rows of some models by table. Both purposes in one question: that is planned anew each time it is asked, and planning takes as
-    long as hundreds of answers."""
-    for purpose, _ in _PURPOSES:
-        # a model's own bends are points of its ladder, besides those that all models share
-        own = """
-            UNION SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (bend.context_tokens AS context_tokens)
-            FROM wanted JOIN ladder_grid AS grid USING (dtype_id) JOIN bend USING (model_id)
-        """
+    long as thousands of answers."""
+    # a tier works out what the formulas ask only where it can be divided
+    connection.execute("SET SESSION error_on_division_by_zero = false")
+    _ask(connection, models)
+    for side in grid.SIDES:
+        *tiers, answers = grid.statements(connection, side)
+        for statement in tiers:
+            connection.execute(statement)
+        # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
         connection.execute(
             f"""
-            CREATE OR REPLACE TEMP TABLE {purpose}_step AS
-            WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND list_contains($models, model_id))
-            -- a model that reads less than the shortest context is answered for all that it reads
-            SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
-                iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
-                AS context_tokens)
-            FROM wanted JOIN {purpose}_grid AS grid USING (dtype_id) JOIN shape USING (model_id),
-                (SELECT min(context_tokens) AS tokens FROM {purpose}_grid) AS shortest
-            WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
-                AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
-            {own if purpose == "ladder" else ""}
-            """,
-            {"models": models},
+            CREATE OR REPLACE TEMP TABLE answer_{side} AS SELECT {_COLUMNS}, purpose FROM ({answers}) QUALIFY row_number() OVER (
+                PARTITION BY model_id, place, context_tokens ORDER BY needed(total_bytes, error_band) NULLS LAST, sharding DESC
+            ) = 1
+            """
         )
-    connection.execute("CREATE OR REPLACE TEMP TABLE scenario_step AS FROM lookup_step UNION FROM ladder_step")
-    # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
-    answers = """
-        SELECT {columns} FROM footprints_in('scenario_step', '{phase}', is_plain := {plain})
-        QUALIFY row_number() OVER (
-            PARTITION BY model_id, dtype_id, phase_id, engine_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count
-            ORDER BY needed(total_bytes, error_band) NULLS LAST, sharding DESC
-        ) = 1
-    """
-    # serving and training in turn, and serving by the short text (training says how it is shared): a third less than of all phases at once
-    serving, training = (
-        answers.format(columns=_COLUMNS, phase=phase, plain=plain)
-        for phase, plain in (("inference", "true"), ("lora", "false"))
-    )
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE answer_step AS {serving}")
-    connection.execute(f"INSERT INTO answer_step {training}")
-    # what a scenario leaves open is settled in its answer
-    settled = " AND ".join(
-        f"coalesce(asked.{name} = answer.{name}, asked.{name} IS NULL)"
-        for name in ("engine_id", "optimizer_id", "checkpointing")
-    )
+    every = " UNION ALL ".join(f"FROM answer_{side}" for side in grid.SIDES)
     return {
         table: connection.sql(
-            f"""
-            SELECT {", ".join(_HELD[table])} FROM answer_step AS answer SEMI JOIN {purpose}_step AS asked ON {
-                settled
-            } AND {
-                " AND ".join(
-                    f"asked.{name} = answer.{name}"
-                    for name in ("model_id", "dtype_id", "phase_id", "context_tokens", "sequences", "gpu_count")
-                )
-            }
-            ORDER BY {ORDER}
-            """
+            f"SELECT {', '.join(_HELD[table])} FROM ({every}) WHERE purpose = '{purpose}' ORDER BY {ORDER}"
         ).to_arrow_table()
         for purpose, table in _PURPOSES
     }
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> None:
+    """`asked_serving` and `asked_training`: the scenarios of some models, for each purpose."""
+    connection.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE asked_step AS
+        WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND list_contains($models, model_id)),
+        shortest AS (SELECT purpose, min(context_tokens) AS tokens FROM scenario_grid GROUP BY purpose)
+        -- a model that reads less than the shortest context is answered for all that it reads
+        SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
+            iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
+            AS context_tokens)
+        FROM wanted JOIN scenario_grid AS grid USING (dtype_id) JOIN shortest USING (purpose) JOIN shape USING (model_id)
+        WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
+            AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
+        -- a model's own bends are points of its ladder, besides those that all models share
+        UNION
+        SELECT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (bend.context_tokens AS context_tokens)
+        FROM wanted JOIN scenario_grid AS grid USING (dtype_id) JOIN bend USING (model_id)
+        WHERE grid.purpose = 'ladder'
+        """,
+        {"models": models},
+    )
+    for side, sign in zip(grid.SIDES, ("=", "<>"), strict=True):
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE asked_{side} AS FROM asked_step WHERE phase_id {sign} 'inference'"
+        )

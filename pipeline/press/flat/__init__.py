@@ -13,11 +13,14 @@ is a table. The numbers are the same to the bit; a test asks both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import duckdb
 import polars as pl
 
 from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.book.schema import COLUMNS, DUCKDB_TYPES
+from pipeline.press.flat import grid
 from pipeline.press.flat.reading import ASKED, Lookup, Reading
 from pipeline.press.flat.steps import Steps
 from pipeline.press.flat.values import Node
@@ -66,6 +69,7 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> str:
         f"|| CASE WHEN coalesce(lower(phase_id::VARCHAR), {SERVING}) = {SERVING} THEN 'inference' ELSE 'training' END "
         "|| '(''' || relation || ''')')"
     )
+    grid.keep(connection, formulas, WORTH)
     return derived
 
 
@@ -87,17 +91,32 @@ class Formulas:
         self.phase_asked = forest.node("call", "lower", [text])
         self.serving = forest.node("constant", SERVING)
         self.phase = forest.node("coalesce", None, [self.phase_asked, self.serving])
+        self.arguments = tuple(TYPES)
+        self.argument_reason = reading.steps["checked"][0][1].fields["argument_reason"]
 
     def _lookups(self) -> list[tuple[str, Lookup]]:
         return [(lookup.name, lookup) for lookup in self.reading.lookups.values()]
 
     def relation(self, is_serving: bool, is_plain: bool) -> tuple[Steps, Node]:
         """The steps of one side, and which rows of what is asked it answers."""
+        forest = self.forest
+        asked = {name: forest.null for name in TYPES.keys() - PLAIN} if is_plain else {}
+        lookups, outputs = self.side(is_serving, {forest.node("column", (ASKED, name)): of for name, of in asked.items()})
+        steps = Steps(lookups, outputs, WORTH)
+        self.read_of_model(steps.order)
+        return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])
+
+    def side(
+        self, is_serving: bool, asked: Mapping[Node, Node], derived: str = DERIVED
+    ) -> tuple[dict[str, Lookup], dict[str, Node]]:
+        """The rows that one side joins, and its columns, where some nodes are known to be others."""
         forest, seen, again, absent = self.forest, {}, {}, set()
 
         def told(node: Node) -> Node | None:
+            if node in asked:
+                return asked[node]
             is_absent = node.kind == "column" and node.about[0] in absent
-            return forest.null if is_absent else self._known(node, is_serving, is_plain)
+            return forest.null if is_absent else self._known(node, is_serving)
 
         def known(node: Node) -> Node:
             return forest.replaced(forest.replaced(node, told, seen), self._derive, again)
@@ -105,7 +124,7 @@ class Formulas:
         lookups = {}
         for name, lookup in self._lookups():  # each asks for no rows but those before it
             condition = None if lookup.condition is None else known(lookup.condition)
-            lookups[name] = Lookup(name, DERIVED if lookup.table == OF_MODEL else lookup.table, condition)
+            lookups[name] = Lookup(name, derived if lookup.table == OF_MODEL else lookup.table, condition)
             # no row is found where a part of the condition is null
             parts = condition.parts if condition is not None and condition.kind == "and" else (condition,)
             if forest.false in parts or forest.null in parts:
@@ -118,11 +137,13 @@ class Formulas:
             *before, last = [(guard, known(forest.whole(record.fields[name]))) for guard, record in sides]
             value = forest.case(before, last[1])
             outputs[name] = forest.node("cast", (_declared(name), False), [forest.whole(value)])
-        steps = Steps(lookups, outputs, WORTH)
-        for node in steps.order:
+        return lookups, outputs
+
+    def read_of_model(self, nodes: Iterable[Node]) -> None:
+        """Notes the columns of a model's shape that some nodes read as they are."""
+        for node in nodes:
             if node.kind == "column" and node.about[0] == self.shape and node.about[1] not in self.derived.values():
                 self.read[node.about[1]] = None
-        return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])
 
     def text(self, relation: tuple[Steps, Node]) -> str:
         steps, rows = relation
@@ -135,14 +156,12 @@ class Formulas:
         made = {name: node for node, name in self.derived.items()}
         return Steps({self.shape: Lookup(self.shape, OF_MODEL, None)}, columns | made, WORTH).text_of("(SELECT 1)")
 
-    def _known(self, node: Node, is_serving: bool, is_plain: bool) -> Node | None:
-        """What a node is once the side and the arguments are known."""
+    def _known(self, node: Node, is_serving: bool) -> Node | None:
+        """What a node is once the side is known."""
         forest = self.forest
         if node.kind == "column":
             source, name = node.about
-            if source in self.of_constants:
-                return forest.node("constant", _number(self.constants[name]))
-            return forest.null if is_plain and source == ASKED and name not in PLAIN else None
+            return forest.node("constant", _number(self.constants[name])) if source in self.of_constants else None
         if node in (self.phase, self.phase_asked):
             return self.serving if is_serving else self.phase_asked
         if is_serving or (self.phase_asked not in node.parts and self.phase not in node.parts):

@@ -188,20 +188,28 @@ class Forest:
             return self.node("compare", sign, [left, right])
         if self.null in (left, right):
             return self.null
-        is_text = left.kind == right.kind == "constant" and left.about[0] == right.about[0] == "'"
-        if is_text and sign in ("=", "<>"):
+        if _is_word(left) and _is_word(right) and sign in ("=", "<>"):
             return self.true if (left is right) == (sign == "=") else self.false
         numbers = _whole_number(left), _whole_number(right)
         if None not in numbers:
             return self.true if _SIGNS[sign](*numbers) else self.false
-        return self.node("compare", sign, [left, right])
+        alike = self._of_each_word(left, lambda word: self.compared(sign, word, right)) if _is_word(right) else None
+        return alike or self.node("compare", sign, [left, right])
+
+    def _of_each_word(self, node: Node, of: Callable[[Node], Node]) -> Node | None:
+        """What is said of a word, where it is the same for each of those among which a CASE chooses."""
+        if node.kind != "case" or not all(map(_is_word, _results(node))):
+            return None
+        said = {of(word) for word in _results(node)}
+        return said.pop() if len(said) == 1 else None
 
     def among(self, parts: list[Node]) -> Node:
         if parts[0] is self.null:
             return self.null
-        if all(p.kind == "constant" and p.about[0] == "'" for p in parts):
+        if all(map(_is_word, parts)):
             return self.true if parts[0] in parts[1:] else self.false
-        return self.node("in", None, parts)
+        alike = all(map(_is_word, parts[1:])) and self._of_each_word(parts[0], lambda w: self.among([w, *parts[1:]]))
+        return alike or self.node("in", None, parts)
 
     def called(self, kind: str, name: str, parts: list[Node]) -> Node:
         """A function or an operator: null where a part is null, if it is one of those that say so."""
@@ -244,7 +252,7 @@ class Forest:
             if part is self.null:
                 continue
             left.append(part)
-            if isinstance(part, Record) or (isinstance(part, Node) and part.kind == "constant"):
+            if isinstance(part, Record) or (isinstance(part, Node) and _is_never_null(part)):
                 break
         if not left:
             return self.null
@@ -290,6 +298,21 @@ class Forest:
         if node.kind == "field" and parts[0].kind == "struct":
             return parts[0].parts[parts[0].about.index(node.about)]
         return self.node(node.kind, node.about, parts)
+
+
+def _is_word(node: Node) -> bool:
+    return node.kind == "constant" and node.about[0] == "'"
+
+
+def _results(node: Node) -> tuple[Node, ...]:
+    """What a CASE chooses among."""
+    return (*node.parts[1:-1:2], node.parts[-1])
+
+
+def _is_never_null(node: Node) -> bool:
+    return (node.kind == "constant" and node.about != "NULL") or (
+        node.kind == "case" and all(map(_is_never_null, _results(node)))
+    )
 
 
 def _whole_number(node: Node) -> int | None:

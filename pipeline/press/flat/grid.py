@@ -1,0 +1,111 @@
+"""The statements that work out the published scenarios: `footprints` in tiers, for what scenario_set.csv asks and no more.
+
+They are kept as rows of `grid_statement` until the lookup is filled, each side its own: those that make temporary tables, in their order,
+and last the query of the answers. What they read is a relation `asked_serving` or `asked_training`, of the columns that the sets name and those that
+are handed on; and `grid_derived`, what depends on the model alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+import polars as pl
+
+from pipeline.book.facts import read_facts
+from pipeline.book.scenario import scenario_grid
+from pipeline.book.schema import PUBLISHED
+from pipeline.press.flat.reading import ASKED
+from pipeline.press.flat.tiers import Tier, Tiers
+from pipeline.press.flat.values import Node
+
+if TYPE_CHECKING:
+    from pipeline.press.flat import Formulas
+
+TABLE = "grid_statement"
+DERIVED = "grid_derived"
+PURPOSES = ("lookup", "ladder")  # of the scenario sets that are worked out for every model
+SIDES = ("serving", "training")
+# beside the answers: which scenario it is of its model, whatever the way to share, and for which purpose it was asked
+HANDED_ON = ("place", "purpose")
+# from few rows to many, as the sets have them; what is not named here is told apart by the last tier alone
+_SIZES, _CARDS = ("context_tokens", "sequences"), ("gpu_count", "sharding")
+_RUN = ("model_id", "dtype_id", "engine_id")
+_RECIPE = ("model_id", "dtype_id", "phase_id", "engine_id")
+_TIERS = {
+    "serving": (
+        ("sizes", ("model_id", *_SIZES)),
+        ("run", _RUN),
+        ("sized_run", (*_RUN, *_SIZES)),
+        ("shared_run", (*_RUN, *_CARDS)),
+    ),
+    "training": (
+        ("recipe", _RECIPE),
+        ("sized", (*_RECIPE, *_SIZES)),
+        ("shared", (*_RECIPE, *_CARDS)),
+        ("stepped", (*_RECIPE, *_CARDS, "optimizer_id")),
+        ("sized_shared", (*_RECIPE, *_CARDS, *_SIZES)),
+    ),
+}
+
+
+def keep(connection: duckdb.DuckDBPyConnection, formulas: Formulas, worth: int) -> None:
+    """Makes the table of the statements."""
+    grid = scenario_grid(read_facts()["scenario_set"].filter(pl.col("purpose").is_in(PURPOSES)))
+    rows = []
+    for side in SIDES:
+        is_serving = side == "serving"
+        rows_of_side = grid.filter((pl.col("phase_id") == "inference") == is_serving)
+        tiers = _tiers(formulas, side, rows_of_side, worth)
+        rows += [(side, place, text) for place, text in enumerate(tiers.statements(f"asked_{side}"))]
+    # (last: what both sides read of a model is known then)
+    rows.append(("models", 0, f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}"))
+    connection.execute(f"CREATE OR REPLACE TABLE {TABLE} (side VARCHAR, place INTEGER, statement VARCHAR)")
+    connection.executemany(f"INSERT INTO {TABLE} VALUES (?, ?, ?)", rows)
+
+
+def statements(connection: duckdb.DuckDBPyConnection, side: str) -> list[str]:
+    query = f"SELECT statement FROM {TABLE} WHERE side = ? ORDER BY place"
+    return [text for (text,) in connection.execute(query, [side]).fetchall()]
+
+
+def _tiers(formulas: Formulas, side: str, grid: pl.DataFrame, worth: int) -> Tiers:
+    forest = formulas.forest
+    told = dict(_told(formulas, grid))
+    named = [name for name in ("model_id", *grid.columns) if told.get(_column(formulas, name)) is not forest.null]
+    lookups, outputs = formulas.side(side == "serving", told, DERIVED)
+    outputs = {name: outputs[name] for name in PUBLISHED["footprint"].column_names}
+    outputs |= {name: _column(formulas, name) for name in HANDED_ON}
+    tiers = [Tier(f"{side}_{name}", tuple(key for key in keys if key in named)) for name, keys in _TIERS[side]]
+    made = Tiers(forest, [*tiers, Tier(side, tuple(named))], lookups, outputs, worth)
+    for steps in made.steps.values():
+        formulas.read_of_model(steps.order)
+    return made
+
+
+def _told(formulas: Formulas, grid: pl.DataFrame) -> Iterator[tuple[Node, Node]]:
+    """What is known of the columns that the sets ask for."""
+    forest = formulas.forest
+    # the sets' numbers are counts, and their columns what they are declared as
+    yield formulas.argument_reason, forest.null
+    for name in formulas.arguments:
+        values = grid[name] if name in grid.columns else None
+        if name != "model_id" and (values is None or values.null_count() == grid.height):
+            yield _column(formulas, name), forest.null
+    # of one card no way to share is asked
+    if grid.filter(pl.col("sharding").is_null() & (pl.col("gpu_count") > 1)).is_empty():
+        yield from _one_of(formulas, "sharding", grid["sharding"].drop_nulls().unique().sort().to_list())
+
+
+def _one_of(formulas: Formulas, name: str, words: Sequence[str]) -> Iterator[tuple[Node, Node]]:
+    """A column as a choice among the words that it can hold, so that what is the same for all of them is known."""
+    forest, column = formulas.forest, _column(formulas, name)
+    if len(words) > 1:
+        *before, last = map(forest.text, words)
+        checks = [(forest.node("compare", "=", [column, word]), word) for word in before]
+        yield column, forest.case(checks, last)
+
+
+def _column(formulas: Formulas, name: str) -> Node:
+    return formulas.forest.node("column", (ASKED, name))
