@@ -22,13 +22,11 @@ from pipeline.book.schema import PUBLISHED
 from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
 
-_PAIRS_PER_STEP = 4_000
+_PAIRS_PER_STEP = 6_000
 # that are put into a table: DuckDB writes groups of 122,880 as they come; fewer go through its log and are written twice
 _ROWS_AT_ONCE = 4 * 122_880
 # what stays the same from row to row stands next to itself: a third less to store than by context first
 ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
-# the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
-_COLUMNS = ", ".join(PUBLISHED["footprint"].column_names)
 # purpose of the scenarios, and the table that holds their footprints
 _PURPOSES = tuple(zip(grid.PURPOSES, ("footprint", "ladder"), strict=True))
 # what limits are read off, and what pages draw of a total
@@ -37,7 +35,9 @@ LADDER = (
     *("precision", "checkpointing", "gpu_count", "total_bytes", "error_band"),
     *(part.column for part in COMPONENTS),
 )
+# the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
 _COLUMNS_OF = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}
+_ANSWERED = ", ".join(dict.fromkeys([*_COLUMNS_OF["footprint"], *LADDER]))
 # a total is the sum of its parts, and null where one of them is: it is not kept
 _HELD = {table: tuple(name for name in names if name != "total_bytes") for table, names in _COLUMNS_OF.items()}
 # what each layer weighs, in the formats whose layers may lie beside the CPU
@@ -129,16 +129,13 @@ def work_out(
         connection.execute("CREATE OR REPLACE TABLE twin AS FROM twin_rows")
         connection.unregister("twin_rows")
     find_keys(connection, packs)
-    _put_grid(connection, scenario_sets)
-    for statement in grid.statements(connection, "models"):
-        connection.execute(statement)
     for _purpose, table in _PURPOSES:
         connection.execute(
             f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
         )
     if packs:
         _take(connection, packs)
-    _find_bends(connection)
+    prepare(connection, scenario_sets)
     left = steps(connection)
     for step, found in zip(progress(left, desc="footprints"), side_by_side(connection, _worked_out, left), strict=True):
         for table, rows in found.items():
@@ -146,21 +143,26 @@ def work_out(
             connection.execute(f"INSERT INTO twin_{table} BY NAME FROM found_rows")
             connection.unregister("found_rows")
         if packs:
-            _keep(connection, packs, step)
+            _keep(connection, packs, step, found)
     for name in ("bend", "pair_key", "scenario_grid", grid.DERIVED):
         connection.execute(f"DROP TABLE {name}")
 
 
-def _put_grid(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame) -> None:
-    """`scenario_grid`: what is asked of each model, for which purpose; ways to share the same scenario have one `place`."""
+def prepare(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame) -> None:
+    """What all steps read: what is derived of models, their bends, and `scenario_grid`: what is asked of each, for which purpose. Ways to share
+    the same scenario have one `place`."""
     asked = pl.concat(
         scenario_grid(scenario_sets.filter(purpose=purpose)).with_columns(purpose=pl.lit(purpose))
         for purpose, _table in _PURPOSES
     )
     same = pl.struct(pl.exclude("sharding", "context_tokens")).rank("dense").cast(pl.Int32)
-    connection.register("grid_rows", asked.with_columns(place=same).to_arrow())
+    rows = asked.with_columns(place=same).select(*grid.SAID, *grid.HANDED_ON, "least_parameter_count")
+    connection.register("grid_rows", rows.to_arrow())
     connection.execute("CREATE OR REPLACE TABLE scenario_grid AS FROM grid_rows")
     connection.unregister("grid_rows")
+    for statement in grid.statements(connection, "models"):
+        connection.execute(statement)
+    _find_bends(connection)
 
 
 def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
@@ -231,35 +233,27 @@ def _take(connection: duckdb.DuckDBPyConnection, packs: Packs) -> None:
 
     for found, tables in packs.taken(models):
         for table in waiting:
-            waiting[table].append(_named(tables[table], {key: models[key] for key in found}))
+            waiting[table].append(_renamed(tables[table], "key", "model_id", {key: models[key] for key in found}))
             put(table, _ROWS_AT_ONCE)
         connection.execute("DELETE FROM pair_key WHERE list_contains($found, key)", {"found": found})
     for table in waiting:
         put(table, 1)
 
 
-def _named(rows: pa.Table, models: Mapping[str, str]) -> pa.Table:
-    """The rows of some keys with the model of each in its place. (A join by keys took as long as all else.)"""
-    places = pc.index_in(rows["key"].combine_chunks(), pa.array(list(models), pa.string()))
-    names = pa.array(list(models.values()), pa.string()).take(places)
-    return rows.drop_columns("key").append_column("model_id", names).filter(pc.is_valid(places))
+def _renamed(rows: pa.Table, column: str, other: str, names: Mapping[str, str]) -> pa.Table:
+    """The rows that have one of some names in a column, with what it stands for in another one's place. (A join took as long as all else.)"""
+    places = pc.index_in(rows[column].combine_chunks(), pa.array(list(names), pa.string()))
+    meant = pa.array(list(names.values()), pa.string()).take(places)
+    return rows.drop_columns(column).append_column(other, meant).filter(pc.is_valid(places))
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, packs: Packs, step: Sequence[str]) -> None:
-    keys = connection.execute("SELECT key FROM pair_key WHERE list_contains($models, model_id)", {"models": step})
-    packs.put([key for (key,) in keys.fetchall()], rows_of(connection, step))
-
-
-def rows_of(connection: duckdb.DuckDBPyConnection, step: Sequence[str]) -> dict[str, pa.Table]:
-    """What was worked out for some models, by key."""
-    return {
-        table: connection.sql(
-            f"SELECT key, held.* EXCLUDE (model_id) FROM twin_{table} AS held JOIN pair_key USING (model_id) "
-            "WHERE list_contains($models, model_id) ORDER BY ALL",
-            params={"models": step},
-        ).to_arrow_table()
-        for _purpose, table in _PURPOSES
-    }
+def _keep(
+    connection: duckdb.DuckDBPyConnection, packs: Packs, step: Sequence[str], found: Mapping[str, pa.Table]
+) -> None:
+    """Keeps what was worked out for some models, by key."""
+    query = "SELECT model_id, key FROM pair_key WHERE list_contains($models, model_id)"
+    keys = dict(connection.execute(query, {"models": step}).fetchall())
+    packs.put(list(keys.values()), {table: _renamed(rows, "model_id", "key", keys) for table, rows in found.items()})
 
 
 def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
@@ -278,53 +272,68 @@ def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
 def _worked_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> dict[str, pa.Table]:
     """The rows of some models by table. Both purposes in one question: that is planned anew each time it is asked, and planning takes as
     long as thousands of answers."""
-    # a tier works out what the formulas ask only where it can be divided
-    connection.execute("SET SESSION error_on_division_by_zero = false")
-    _ask(connection, models)
     for side in grid.SIDES:
-        *tiers, answers = grid.statements(connection, side)
-        for statement in tiers:
-            connection.execute(statement)
-        # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
-        connection.execute(
-            f"""
-            CREATE OR REPLACE TEMP TABLE answer_{side} AS SELECT {_COLUMNS}, purpose FROM ({answers}) QUALIFY row_number() OVER (
-                PARTITION BY model_id, place, context_tokens ORDER BY needed(total_bytes, error_band) NULLS LAST, sharding DESC
-            ) = 1
-            """
-        )
-    every = " UNION ALL ".join(f"FROM answer_{side}" for side in grid.SIDES)
+        worked_out_of(connection, models, side)
+    # of several ways to share the one that needs least; where they need the same, or nothing is known, ZeRO-3 before ZeRO-2
+    # (a window over the same rows took three times as long)
+    connection.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE chosen AS
+        SELECT arg_max(rowid, (total_bytes IS NOT NULL, -needed(total_bytes, error_band), sharding)) AS row
+        FROM answer_training GROUP BY model_id, place, context_tokens
+        """
+    )
+    rows = "FROM answer_serving UNION ALL (FROM answer_training WHERE rowid IN (SELECT row FROM chosen))"
     return {
         table: connection.sql(
-            f"SELECT {', '.join(_HELD[table])} FROM ({every}) WHERE purpose = '{purpose}' ORDER BY {ORDER}"
+            f"SELECT {', '.join(_HELD[table])} FROM ({rows}) WHERE purpose = '{purpose}' ORDER BY {ORDER}"
         ).to_arrow_table()
         for purpose, table in _PURPOSES
     }
 
 
-def _ask(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> None:
-    """`asked_serving` and `asked_training`: the scenarios of some models, for each purpose."""
+def worked_out_of(connection: duckdb.DuckDBPyConnection, models: Sequence[str], side: str) -> None:
+    """`answer_serving` or `answer_training`: every way to share, for each purpose."""
+    # a tier works out what the formulas ask only where it can be divided
+    connection.execute("SET SESSION error_on_division_by_zero = false")
+    _ask(connection, models, side)
+    *tiers, answers = grid.statements(connection, side)
+    for statement in tiers:
+        connection.execute(statement)
     connection.execute(
-        """
-        CREATE OR REPLACE TEMP TABLE asked_step AS
-        WITH wanted AS (SELECT model_id, dtype_id FROM twin WHERE first_id = model_id AND list_contains($models, model_id)),
-        shortest AS (SELECT purpose, min(context_tokens) AS tokens FROM scenario_grid GROUP BY purpose)
+        f"CREATE OR REPLACE TEMP TABLE answer_{side} AS SELECT {_ANSWERED}, {', '.join(grid.HANDED_ON)} FROM ({answers})"
+    )
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, models: Sequence[str], side: str) -> None:
+    """`asked_serving` or `asked_training`: the scenarios of some models, for each purpose."""
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE asked_{side} AS
+        WITH wanted AS (
+            SELECT model_id, twin.dtype_id, shape.max_context_tokens, coalesce(shape.parameter_count, 0) AS parameter_count
+            FROM twin JOIN shape USING (model_id) WHERE first_id = model_id AND list_contains($models, model_id)
+        ),
+        grid AS (FROM scenario_grid WHERE (phase_id = 'inference') = {str(side == "serving").lower()}),
+        shortest AS (SELECT purpose, min(context_tokens) AS tokens FROM scenario_grid GROUP BY purpose),
         -- a model that reads less than the shortest context is answered for all that it reads
-        SELECT DISTINCT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
-            iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, shape.max_context_tokens), grid.context_tokens)
-            AS context_tokens)
-        FROM wanted JOIN scenario_grid AS grid USING (dtype_id) JOIN shortest USING (purpose) JOIN shape USING (model_id)
-        WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= shape.max_context_tokens, true)
-            AND coalesce(shape.parameter_count, 0) >= grid.least_parameter_count
+        shared AS (
+            SELECT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (
+                iif(grid.context_tokens = shortest.tokens, least(grid.context_tokens, wanted.max_context_tokens), grid.context_tokens)
+                AS context_tokens)
+            FROM wanted JOIN grid USING (dtype_id) JOIN shortest USING (purpose)
+            WHERE coalesce(grid.context_tokens = shortest.tokens OR grid.context_tokens <= wanted.max_context_tokens, true)
+                AND wanted.parameter_count >= grid.least_parameter_count
+        )
+        FROM shared WHERE purpose = 'lookup'
         -- a model's own bends are points of its ladder, besides those that all models share
-        UNION
-        SELECT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (bend.context_tokens AS context_tokens)
-        FROM wanted JOIN scenario_grid AS grid USING (dtype_id) JOIN bend USING (model_id)
-        WHERE grid.purpose = 'ladder'
+        UNION ALL (
+            FROM shared WHERE purpose = 'ladder'
+            UNION
+            SELECT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (bend.context_tokens AS context_tokens)
+            FROM wanted JOIN grid USING (dtype_id) JOIN bend USING (model_id)
+            WHERE grid.purpose = 'ladder'
+        )
         """,
         {"models": models},
     )
-    for side, sign in zip(grid.SIDES, ("=", "<>"), strict=True):
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE asked_{side} AS FROM asked_step WHERE phase_id {sign} 'inference'"
-        )

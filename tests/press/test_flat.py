@@ -6,7 +6,8 @@ import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.scenario import PLAIN, TYPES, scenario_grid, written_out
-from pipeline.press import flat
+from pipeline.press import flat, lookup
+from pipeline.press.flat import grid
 from pipeline.press.flat.reading import Reading, Unreadable
 from tests.browser.test_formulas import scenarios
 
@@ -110,3 +111,23 @@ def test_a_construct_that_is_not_known_stops_the_build_by_its_name(body, said):
         connection.execute(f"CREATE MACRO footprints(relation) AS TABLE {body}")
         with pytest.raises(Unreadable, match=said):
             Reading(connection, tuple(TYPES)).macro("footprints")
+
+
+@pytest.mark.parametrize("side", grid.SIDES)
+def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
+    """In tiers, every row of which stands for many scenarios: short models, large ones, all formats."""
+    models = "SELECT model_id FROM shape SEMI JOIN weight USING (model_id) ORDER BY hash(model_id) LIMIT 12"
+    cursor = book.cursor()
+    lookup.find_twins(cursor, [row[0] for row in cursor.execute(models).fetchall()])
+    lookup.find_keys(cursor)
+    lookup.prepare(cursor, read_facts()["scenario_set"])
+    lookup.worked_out_of(cursor, lookup.steps(cursor)[0], side)
+    columns = ", ".join(name for name in TYPES if name in grid.SAID) + ", model_id"
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE tier_asked AS SELECT DISTINCT {columns} FROM asked_{side}")
+    answers = ", ".join(
+        name for (name, *_) in cursor.execute(f"DESCRIBE answer_{side}").fetchall() if name not in grid.HANDED_ON
+    )
+    phase = "inference" if side == "serving" else "lora"
+    told = f"SELECT {answers} FROM footprints_in('tier_asked', '{phase}')"
+    assert differences(cursor, f"SELECT DISTINCT * FROM (SELECT {answers} FROM answer_{side})", told) == 0
+    assert cursor.execute(f"SELECT count(total_bytes) FROM answer_{side}").fetchall()[0][0] > 5_000

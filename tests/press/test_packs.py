@@ -182,10 +182,10 @@ def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypa
 
 def test_kept_rows_go_to_the_model_that_has_their_content_now():
     rows = pa.table({"key": ["a", "b", "a", "gone"], "n": [1, 2, 3, 4]})
-    assert lookup._named(rows, {"b": "org/two", "a": "org/one"}).to_pylist() == [
+    assert lookup._renamed(rows, "key", "model_id", {"b": "org/two", "a": "org/one"}).to_pylist() == [
         {"n": 1, "model_id": "org/one"}, {"n": 2, "model_id": "org/two"}, {"n": 3, "model_id": "org/one"},
     ]  # fmt: skip
-    assert lookup._named(rows, {}).num_rows == 0
+    assert lookup._renamed(rows, "key", "model_id", {}).num_rows == 0
 
 
 @pytest.mark.full

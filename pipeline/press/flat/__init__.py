@@ -101,7 +101,9 @@ class Formulas:
         """The steps of one side, and which rows of what is asked it answers."""
         forest = self.forest
         asked = {name: forest.null for name in TYPES.keys() - PLAIN} if is_plain else {}
-        lookups, outputs = self.side(is_serving, {forest.node("column", (ASKED, name)): of for name, of in asked.items()})
+        lookups, outputs = self.side(
+            is_serving, {forest.node("column", (ASKED, name)): of for name, of in asked.items()}
+        )
         steps = Steps(lookups, outputs, WORTH)
         self.read_of_model(steps.order)
         return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])

@@ -27,6 +27,11 @@ TABLE = "grid_statement"
 DERIVED = "grid_derived"
 PURPOSES = ("lookup", "ladder")  # of the scenario sets that are worked out for every model
 SIDES = ("serving", "training")
+# what the sets say of a scenario; the rest is what is taken where nothing is said
+SAID = (
+    *("phase_id", "dtype_id", "engine_id", "context_tokens", "sequences"),
+    *("optimizer_id", "checkpointing", "gpu_count", "sharding"),
+)
 # beside the answers: which scenario it is of its model, whatever the way to share, and for which purpose it was asked
 HANDED_ON = ("place", "purpose")
 # from few rows to many, as the sets have them; what is not named here is told apart by the last tier alone
@@ -73,7 +78,7 @@ def statements(connection: duckdb.DuckDBPyConnection, side: str) -> list[str]:
 def _tiers(formulas: Formulas, side: str, grid: pl.DataFrame, worth: int) -> Tiers:
     forest = formulas.forest
     told = dict(_told(formulas, grid))
-    named = [name for name in ("model_id", *grid.columns) if told.get(_column(formulas, name)) is not forest.null]
+    named = [name for name in ("model_id", *SAID) if told.get(_column(formulas, name)) is not forest.null]
     lookups, outputs = formulas.side(side == "serving", told, DERIVED)
     outputs = {name: outputs[name] for name in PUBLISHED["footprint"].column_names}
     outputs |= {name: _column(formulas, name) for name in HANDED_ON}
@@ -90,8 +95,7 @@ def _told(formulas: Formulas, grid: pl.DataFrame) -> Iterator[tuple[Node, Node]]
     # the sets' numbers are counts, and their columns what they are declared as
     yield formulas.argument_reason, forest.null
     for name in formulas.arguments:
-        values = grid[name] if name in grid.columns else None
-        if name != "model_id" and (values is None or values.null_count() == grid.height):
+        if name != "model_id" and (name not in SAID or grid[name].null_count() == grid.height):
             yield _column(formulas, name), forest.null
     # of one card no way to share is asked
     if grid.filter(pl.col("sharding").is_null() & (pl.col("gpu_count") > 1)).is_empty():
