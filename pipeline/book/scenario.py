@@ -75,6 +75,23 @@ PLAIN = frozenset(
         "gpu_count",
     ]
 )
+# and what they say besides where they say more: how something is trained, and in which program. What is left costs most to plan: pictures, sound,
+# and the ways to share that few spell out
+USUAL = PLAIN | frozenset(
+    [
+        "max_context_tokens",
+        "lora_rank",
+        "lora_targets",
+        "lora_dropout",
+        "adapter",
+        "precision",
+        "loss",
+        "gradient_accumulation",
+        "sharding",
+        "program",
+        "program_version",
+    ]
+)
 # Words in braces that stand in tables/sql for all arguments of a scenario.
 _SQL_TYPES = {pl.String: "VARCHAR", pl.Int64: "BIGINT", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN"}
 _WORDS = {
@@ -83,12 +100,16 @@ _WORDS = {
         name if name == "model_id" else f"{name} := {DEFAULTS.get(name, 'NULL')}" for name in TYPES
     ),
     "arguments": ", ".join(f"{name} AS {name}" for name in TYPES),
-    "is_plain": f"coalesce({', '.join(f'{name}::VARCHAR' for name in TYPES if name not in PLAIN)}) IS NULL",
+    **{
+        word: f"coalesce({', '.join(f'{name}::VARCHAR' for name in TYPES if name not in said)}) IS NULL"
+        for word, said in (("is_plain", PLAIN), ("is_usual", USUAL))
+    },
 }
 
 
 def written_out(sql: str) -> str:
-    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}, {is_plain}), and what
+    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}), whether no more is said than PLAIN or USUAL
+    ({is_plain}, {is_usual}), and what
     the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE; {engines with cell_constant}: a list)."""
     sql = re.sub(r"\{(\w+) of (\w+)\}", lambda found: _wrapped(_branches(found[1], found[2])), sql)
     sql = re.sub(r"\{engines with (\w+)\}", lambda found: _wrapped(_listed(_engines(found[1]))), sql)

@@ -37,8 +37,11 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes it in an empty database."""
     frames = anatomise(Snapshot(ROOT, datetime.date.min, "", (), {}))
     formulas.load(connection, read_facts(), {**frames, "measured": read_measured()})
+    # (each statement by itself is written down by itself)
+    connection.execute("BEGIN")
     statements = formulas.run_sql(connection)
     derived = flatten(connection)
+    connection.execute("COMMIT")
     remade = [*_of_models(statements, frames), ("", derived)]
     connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, file VARCHAR, statement VARCHAR)")
     connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?, ?)", [(i, *one) for i, one in enumerate(remade)])

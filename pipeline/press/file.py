@@ -45,12 +45,13 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[
     texts = Texts(connection, source)
     for name in texts.tables:
         _copy(connection, source, name)
-    connection.execute("USE published")
+    # (each statement by itself is written down by itself)
+    connection.execute("USE published; BEGIN")
     for statement in texts.statements(arguments):
         connection.execute(statement)
     for statement in _comments(connection):
         connection.execute(statement)
-    connection.execute(f"USE {source}")
+    connection.execute(f"COMMIT; USE {source}")
     connection.execute("DETACH published")
 
 
@@ -150,7 +151,7 @@ class Texts:
         tree, named = json.loads(told), Named(self)
         if tree["error"]:
             raise ValueError(f"{tree.get('error_message')}: {text[:80]}")
-        named.read(tree, frozenset())
+        named.read(tree)
         written = text.encode()
         for place, name in sorted(named.places, reverse=True):
             if not written[place:].startswith(name.encode()):
@@ -168,14 +169,20 @@ class Named:
         self.names: set[str] = set()
         self.places: set[tuple[int, str]] = set()
 
-    def read(self, node: Any, hidden: frozenset[str]) -> None:
-        """`hidden` are the steps (WITH) that stand before relations of their name."""
-        if isinstance(node, list):
-            for part in node:
-                self.read(part, hidden)
-        if not isinstance(node, dict):
-            return
-        hidden |= {entry["key"] for entry in (node.get("cte_map") or {}).get("map", ())}
+    def read(self, tree: Any) -> None:
+        waiting: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
+        while waiting:
+            node, hidden = waiting.pop()
+            parts = node
+            if node.__class__ is dict:
+                parts, hidden = self._read(node, hidden)
+            waiting += [(part, hidden) for part in parts if part.__class__ in (dict, list)]
+
+    def _read(self, node: dict[str, Any], hidden: frozenset[str]) -> tuple[Collection[Any], frozenset[str]]:
+        """The parts that are left to read, and the steps (WITH) that stand before relations of their name."""
+        steps = node.get("cte_map")
+        if steps and steps["map"]:
+            hidden |= {entry["key"] for entry in steps["map"]}
         kind = node.get("type")
         if kind == "BASE_TABLE" and not node["schema_name"] and node["table_name"] not in hidden:
             self._found(node["table_name"], "", node["query_location"])
@@ -183,8 +190,7 @@ class Named:
             function = node["function"]
             if function["function_name"] in self.macros:
                 self._found(function["function_name"], "(", node["query_location"])
-            self.read(function["arguments"], hidden)
-            return
+            return function["arguments"], hidden
         elif kind == "FUNCTION" and not node["schema"] and node["function_name"] in self.macros:
             self._found(node["function_name"], "(", node["query_location"])
         elif kind == "VALUE_CONSTANT" and node["literal"]["kind"] == "STRING":
@@ -192,8 +198,7 @@ class Named:
             if begins and any(name.startswith(begins["name"]) for name in self.asked):
                 # behind the quotation mark
                 self.places.add((node["query_location"] + 1 + begins.start("name"), begins["name"]))
-        for part in node.values():
-            self.read(part, hidden)
+        return node.values(), hidden
 
     def _found(self, name: str, bracket: str, place: int) -> None:
         self.names.add(name + bracket)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
-from pipeline.book.scenario import PLAIN, TYPES, scenario_grid, written_out
+from pipeline.book.scenario import PLAIN, TYPES, USUAL, scenario_grid, written_out
 from pipeline.press import flat, lookup
 from pipeline.press.flat import grid
 from pipeline.press.flat.reading import Reading, Unreadable
@@ -47,7 +47,7 @@ def test_what_is_asked_says_what_is_written(book, asked):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("phase", ["inference", "full-finetune", "lora", "no-such-phase"])
+@pytest.mark.parametrize("phase", ["inference", "pretrain", "full-finetune", "lora", "qlora", "no-such-phase"])
 def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     book.execute(
         f"CREATE OR REPLACE TEMP TABLE flat_phase AS FROM {asked} WHERE coalesce(lower(phase_id), 'inference') = '{phase}'"
@@ -58,6 +58,10 @@ def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     book.execute(f"CREATE OR REPLACE TEMP TABLE flat_plain AS SELECT * REPLACE ({others}) FROM flat_phase")
     plain = f"FROM footprints_in('flat_plain', '{phase}', is_plain := true)"
     assert differences(book, plain, "FROM footprints('flat_plain')") == 0
+    others = ", ".join(f"NULL AS {name}" for name in sorted(TYPES.keys() - USUAL))
+    book.execute(f"CREATE OR REPLACE TEMP TABLE flat_usual AS SELECT * REPLACE ({others}) FROM flat_phase")
+    usual = f"FROM footprints_in('flat_usual', '{phase}', is_usual := true)"
+    assert differences(book, usual, "FROM footprints('flat_usual')") == 0
 
 
 def test_every_macro_takes_every_argument_of_a_scenario(book):
@@ -69,10 +73,11 @@ def test_every_macro_takes_every_argument_of_a_scenario(book):
 @pytest.mark.parametrize("argument", sorted(TYPES.keys() - PLAIN))
 def test_an_argument_that_few_ask_for_is_not_left_out(argument):
     """It would be dropped without a word: the plain text knows nothing of it."""
-    said = duckdb.sql(f"SELECT {written_out('{is_plain}')} FROM (SELECT {', '.join(f'NULL AS {n}' for n in TYPES)})")
+    none = ", ".join(f"NULL AS {n}" for n in TYPES)
     one = ", ".join(f"{1 if n == argument else 'NULL'} AS {n}" for n in TYPES)
-    assert said.fetchall() == [(True,)]
-    assert duckdb.sql(f"SELECT {written_out('{is_plain}')} FROM (SELECT {one})").fetchall() == [(False,)]
+    for word, said in (("{is_plain}", PLAIN), ("{is_usual}", USUAL)):
+        assert duckdb.sql(f"SELECT {written_out(word)} FROM (SELECT {none})").fetchall() == [(True,)]
+        assert duckdb.sql(f"SELECT {written_out(word)} FROM (SELECT {one})").fetchall() == [(argument in said,)]
 
 
 def test_columns_have_their_names_and_types(book, asked):
@@ -127,7 +132,7 @@ def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
     answers = ", ".join(
         name for (name, *_) in cursor.execute(f"DESCRIBE answer_{side}").fetchall() if name not in grid.HANDED_ON
     )
-    phase = "inference" if side == "serving" else "lora"
+    phase = "inference" if side == "serving" else "training"
     told = f"SELECT {answers} FROM footprints_in('tier_asked', '{phase}')"
     assert differences(cursor, f"SELECT DISTINCT * FROM (SELECT {answers} FROM answer_{side})", told) == 0
     assert cursor.execute(f"SELECT count(total_bytes) FROM answer_{side}").fetchall()[0][0] > 5_000

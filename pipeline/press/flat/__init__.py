@@ -7,18 +7,19 @@ is a table. The numbers are the same to the bit; a test asks both.
 
     footprints(relation)                      any scenarios
     footprints_in(relation, phase_id)         scenarios of one phase: half of the text
-    footprints_in(…, is_plain := true)        and with nothing but the arguments of PLAIN
+    footprints_in(…, is_usual := true)        and with nothing but the arguments of USUAL
+    footprints_in(…, is_plain := true)        and with nothing but those of PLAIN
     footprints_as_written(relation)           the text of tables/sql, which the calculator is translated from
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import duckdb
 import polars as pl
 
-from pipeline.book.scenario import PLAIN, TYPES
+from pipeline.book.scenario import PLAIN, TYPES, USUAL
 from pipeline.book.schema import COLUMNS, DUCKDB_TYPES
 from pipeline.press.flat import grid
 from pipeline.press.flat.reading import ASKED, Lookup, Reading
@@ -29,12 +30,15 @@ __all__ = ["ARGUMENTS", "flatten"]
 
 AS_WRITTEN = "footprints_as_written"
 # of the macros that are made here, those that may be left out
-ARGUMENTS = {"footprints_in": "relation, phase_id, is_plain := false"}
+ARGUMENTS = {"footprints_in": "relation, phase_id, is_plain := false, is_usual := false"}
 # tables whose words cannot change once the file is made, and are few
 WORDS = ("dtype", "engine", "kv_dtype", "optimizer", "phase", "sharding_rule")
 OF_MODEL = "shape"  # the one table of which formulas read more than they join
 DERIVED = "shape_derived"
 SERVING = "'inference'"
+ADAPTERS = ("lora", "qlora")
+# how much a question says, by the first word of the relation that answers it
+WIDTHS = {"plain": PLAIN, "usual": USUAL}
 # a column pays where it saves this many words of text; measured: from 6 to 20 all plan and run alike
 WORTH = 12
 
@@ -46,14 +50,14 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> str:
     definition = reading.macros["footprints"][1]
     formulas = Formulas(reading)
     relations = {
-        name: formulas.relation(is_serving, is_plain)
-        for name, is_serving, is_plain in (
-            ("footprints_of_inference", True, False),
-            ("footprints_of_training", False, False),
-            ("footprints_of_plain_inference", True, True),
-            ("footprints_of_plain_training", False, True),
-        )
+        "footprints_of_inference": formulas.relation(True),
+        "footprints_of_training": formulas.relation(False),
     }
+    kinds = _kinds_of_training(connection)
+    for width, said in WIDTHS.items():
+        relations[f"footprints_of_{width}_inference"] = formulas.relation(True, said)
+        for kind, phases in kinds.items():
+            relations[f"footprints_of_{width}_{kind}"] = formulas.relation(False, said, phases)
     connection.execute(f"CREATE OR REPLACE MACRO {AS_WRITTEN}(relation) AS TABLE {definition}")
     derived = f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}"
     connection.execute(derived)
@@ -65,12 +69,32 @@ def flatten(connection: duckdb.DuckDBPyConnection) -> str:
     )
     connection.execute(
         f"CREATE OR REPLACE MACRO footprints_in({ARGUMENTS['footprints_in']}) AS TABLE FROM query("
-        "'FROM footprints_of_' || CASE WHEN is_plain THEN 'plain_' ELSE '' END "
-        f"|| CASE WHEN coalesce(lower(phase_id::VARCHAR), {SERVING}) = {SERVING} THEN 'inference' ELSE 'training' END "
-        "|| '(''' || relation || ''')')"
+        f"'FROM footprints_of_' || {_relation_named(kinds)} || '(''' || relation || ''')')"
     )
     grid.keep(connection, formulas, WORTH)
     return derived
+
+
+def _kinds_of_training(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Phases that train the same: adapters beside a base that stands still, or the whole of it."""
+    phases = connection.execute("SELECT phase_id FROM phase WHERE phase_id <> 'inference' ORDER BY 1").fetchall()
+    kinds: dict[str, list[str]] = {"adapters": [], "whole": []}
+    for (phase,) in phases:
+        kinds["adapters" if phase in ADAPTERS else "whole"].append(phase)
+    return kinds
+
+
+def _relation_named(kinds: Mapping[str, Sequence[str]]) -> str:
+    """The end of the name of the relation that answers, as SQL: for a phase that nobody knows, and where all may be said, that of any training."""
+    phase = f"coalesce(lower(phase_id::VARCHAR), {SERVING})"
+    width = " ".join(f"WHEN is_{width} THEN '{width}_'" for width in WIDTHS)
+    of_kind = " ".join(
+        f"WHEN ({' OR '.join(f'is_{width}' for width in WIDTHS)}) AND {phase} IN ({', '.join(map(repr, phases))}) "
+        f"THEN (CASE {width} END) || '{kind}'"
+        for kind, phases in kinds.items()
+    )
+    serving = f"WHEN {phase} = {SERVING} THEN (CASE {width} ELSE '' END) || 'inference'"
+    return f"(CASE {serving} {of_kind} ELSE 'training' END)"
 
 
 class Formulas:
@@ -97,13 +121,16 @@ class Formulas:
     def _lookups(self) -> list[tuple[str, Lookup]]:
         return [(lookup.name, lookup) for lookup in self.reading.lookups.values()]
 
-    def relation(self, is_serving: bool, is_plain: bool) -> tuple[Steps, Node]:
-        """The steps of one side, and which rows of what is asked it answers."""
+    def relation(
+        self, is_serving: bool, said: Collection[str] = TYPES, phases: Sequence[str] = ()
+    ) -> tuple[Steps, Node]:
+        """The steps of one side, where nothing is `said` but these arguments, and none but some `phases` asked for; and which rows of what is
+        asked it answers."""
         forest = self.forest
-        asked = {name: forest.null for name in TYPES.keys() - PLAIN} if is_plain else {}
-        lookups, outputs = self.side(
-            is_serving, {forest.node("column", (ASKED, name)): of for name, of in asked.items()}
-        )
+        asked = {forest.node("column", (ASKED, name)): forest.null for name in TYPES if name not in said}
+        if phases:
+            asked |= dict.fromkeys((self.phase, self.phase_asked), forest.one_of(self.phase_asked, phases))
+        lookups, outputs = self.side(is_serving, asked)
         steps = Steps(lookups, outputs, WORTH)
         self.read_of_model(steps.order)
         return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])

@@ -7,7 +7,7 @@ are handed on; and `grid_derived`, what depends on the model alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -99,16 +99,9 @@ def _told(formulas: Formulas, grid: pl.DataFrame) -> Iterator[tuple[Node, Node]]
             yield _column(formulas, name), forest.null
     # of one card no way to share is asked
     if grid.filter(pl.col("sharding").is_null() & (pl.col("gpu_count") > 1)).is_empty():
-        yield from _one_of(formulas, "sharding", grid["sharding"].drop_nulls().unique().sort().to_list())
-
-
-def _one_of(formulas: Formulas, name: str, words: Sequence[str]) -> Iterator[tuple[Node, Node]]:
-    """A column as a choice among the words that it can hold, so that what is the same for all of them is known."""
-    forest, column = formulas.forest, _column(formulas, name)
-    if len(words) > 1:
-        *before, last = map(forest.text, words)
-        checks = [(forest.node("compare", "=", [column, word]), word) for word in before]
-        yield column, forest.case(checks, last)
+        ways = grid["sharding"].drop_nulls().unique().sort().to_list()
+        if ways:
+            yield _column(formulas, "sharding"), forest.one_of(_column(formulas, "sharding"), ways)
 
 
 def _column(formulas: Formulas, name: str) -> Node:

@@ -7,7 +7,7 @@ question. What is decided by the text alone (a branch whose condition is a const
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,6 +168,11 @@ class Forest:
         if any(isinstance(v, Items) for v in values):
             return self.node("case", None, [*(self.whole(p) for check in kept for p in check), self.whole(otherwise)])
         return Chosen(kept, otherwise)
+
+    def one_of(self, node: Node, words: Sequence[str]) -> Node:
+        """A node as a choice among the words that it can be, so that what is the same for all of them is known."""
+        *before, last = map(self.text, words)
+        return self.case([(self.compared("=", node, word), word) for word in before], last)
 
     def is_null(self, value: Value) -> Node:
         if isinstance(value, Record | Items):

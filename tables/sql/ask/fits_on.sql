@@ -13,7 +13,7 @@ scenario_asked AS (SELECT {arguments}),
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees
-    FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}) AS told
+    FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
 ),
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)

@@ -88,7 +88,7 @@ limit_search AS (
                     'sequences': footprint.sequences, 'gpu_count': footprint.gpu_count, 'sharding': footprint.sharding,
                     'attention': footprint.attention, 'kv_dtype_id': footprint.kv_dtype_id,
                     'total_bytes': footprint.total_bytes, 'unknown_reason': footprint.unknown_reason} AS told
-            FROM footprints_in('limit_step', phase_id, is_plain := {is_plain}) AS footprint
+            FROM footprints_in('limit_step', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS footprint
             CROSS JOIN limit_axis AS axis CROSS JOIN limit_card CROSS JOIN limit_base
         ),
         limit_end AS (

@@ -231,6 +231,8 @@ SELECT
     unknown_reason
 FROM known;
 
--- The same for scenarios of one phase, and with is_plain for those that say nothing but PLAIN of
--- pipeline/book/scenario.py: fewer words to plan. It is made anew by pipeline/press/flat, as `footprints` is.
-CREATE OR REPLACE MACRO footprints_in(relation, phase_id, is_plain := false) AS TABLE FROM footprints(relation);
+-- The same for scenarios of one phase ('training': of any but inference), and with is_plain or is_usual for those that
+-- say nothing but PLAIN or USUAL of pipeline/book/scenario.py: fewer words to plan. It is made anew by
+-- pipeline/press/flat, as `footprints` is.
+CREATE OR REPLACE MACRO footprints_in(relation, phase_id, is_plain := false, is_usual := false) AS TABLE
+FROM footprints(relation);

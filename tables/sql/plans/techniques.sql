@@ -46,7 +46,7 @@ technique_said AS (
 ),
 technique_asked AS (FROM no_scenario UNION ALL BY NAME SELECT * EXCLUDE (technique_id) FROM technique_said),
 technique_placed AS MATERIALIZED (
-    FROM footprints_in('technique_asked', 'full-finetune', is_plain := false)
+    FROM footprints_in('technique_asked', 'training')
 ),
 technique_told AS (
     SELECT technique, footprint, named_id, card, card_reason(running) AS not_there,
