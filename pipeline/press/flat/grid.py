@@ -8,7 +8,6 @@ are handed on; and `grid_derived`, what depends on the model alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import duckdb
 import polars as pl
@@ -17,11 +16,9 @@ from pipeline.book.facts import read_facts
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
 from pipeline.press.flat.reading import ASKED
+from pipeline.press.flat.sides import WORTH, Formulas
 from pipeline.press.flat.tiers import Tier, Tiers
 from pipeline.press.flat.values import Node
-
-if TYPE_CHECKING:
-    from pipeline.press.flat import Formulas
 
 TABLE = "grid_statement"
 DERIVED = "grid_derived"
@@ -55,14 +52,14 @@ _TIERS = {
 }
 
 
-def keep(connection: duckdb.DuckDBPyConnection, formulas: Formulas, worth: int) -> None:
+def keep(connection: duckdb.DuckDBPyConnection, formulas: Formulas) -> None:
     """Makes the table of the statements."""
     grid = scenario_grid(read_facts()["scenario_set"].filter(pl.col("purpose").is_in(PURPOSES)))
     rows = []
     for side in SIDES:
         is_serving = side == "serving"
         rows_of_side = grid.filter((pl.col("phase_id") == "inference") == is_serving)
-        tiers = _tiers(formulas, side, rows_of_side, worth)
+        tiers = _tiers(formulas, side, rows_of_side)
         rows += [(side, place, text) for place, text in enumerate(tiers.statements(f"asked_{side}"))]
     # (last: what both sides read of a model is known then)
     rows.append(("models", 0, f"CREATE OR REPLACE TABLE {DERIVED} AS {formulas.derived_table()}"))
@@ -75,7 +72,7 @@ def statements(connection: duckdb.DuckDBPyConnection, side: str) -> list[str]:
     return [text for (text,) in connection.execute(query, [side]).fetchall()]
 
 
-def _tiers(formulas: Formulas, side: str, grid: pl.DataFrame, worth: int) -> Tiers:
+def _tiers(formulas: Formulas, side: str, grid: pl.DataFrame) -> Tiers:
     forest = formulas.forest
     told = dict(_told(formulas, grid))
     named = [name for name in ("model_id", *SAID) if told.get(_column(formulas, name)) is not forest.null]
@@ -83,7 +80,7 @@ def _tiers(formulas: Formulas, side: str, grid: pl.DataFrame, worth: int) -> Tie
     outputs = {name: outputs[name] for name in PUBLISHED["footprint"].column_names}
     outputs |= {name: _column(formulas, name) for name in HANDED_ON}
     tiers = [Tier(f"{side}_{name}", tuple(key for key in keys if key in named)) for name, keys in _TIERS[side]]
-    made = Tiers(forest, [*tiers, Tier(side, tuple(named))], lookups, outputs, worth)
+    made = Tiers(forest, [*tiers, Tier(side, tuple(named))], lookups, outputs, WORTH)
     for steps in made.steps.values():
         formulas.read_of_model(steps.order)
     return made
