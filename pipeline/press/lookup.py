@@ -22,7 +22,7 @@ from pipeline.book.schema import PUBLISHED
 from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
 
-_PAIRS_PER_STEP = 6_000
+_PAIRS_PER_STEP = 4_000
 # that are put into a table: DuckDB writes groups of 122,880 as they come; fewer go through its log and are written twice
 _ROWS_AT_ONCE = 4 * 122_880
 # what stays the same from row to row stands next to itself: a third less to store than by context first
