@@ -143,7 +143,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
-            page.say("How many tokens it was made to read its config here does not say: longer ones fit, and may make no sense.", "dim")
+            page.say(
+                "How many tokens it was made to read its config here does not say: longer ones fit, and may make no sense.",
+                "dim",
+            )
     if answer.get("placements"):
         page.gap()
         rows = [(placed(r), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]]) for r in answer["placements"]]

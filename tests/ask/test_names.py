@@ -129,7 +129,10 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
         ("V100 32GB", ["v100-pcie-32gb", "v100-sxm2-32gb"]),
         ("A6000", ["rtx-a6000"]),
         ("nothing", []),
-        ("24GB", ["rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4090-d", "rtx-5090-d-v2", "rtx-5090-laptop", "titan-rtx"]),
+        (
+            "24GB",
+            ["rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4090-d", "rtx-5090-d-v2", "rtx-5090-laptop", "titan-rtx"],
+        ),
         ("a card with 32 GB of VRAM", ["rtx-5090", "rtx-5090-d"]),
         ("laptop 3070", ["rtx-3070-laptop"]),
         ("my 3060", ["rtx-3060-12gb", "rtx-3060-8gb"]),
@@ -172,7 +175,10 @@ def test_the_x_of_a_name_is_not_counted_by(said, name, count):
 
 def test_a_plus_in_a_name_adds_no_card():
     assert unlike("Ryzen AI Max+ 395") == ["Ryzen AI Max+ 395"]
-    assert unlike("RTX 3090 + RTX 3060 12GB") == ["RTX 3090", "RTX 3060 12GB"] and unlike("3090+3060") == ["3090", "3060"]
+    assert unlike("RTX 3090 + RTX 3060 12GB") == ["RTX 3090", "RTX 3060 12GB"] and unlike("3090+3060") == [
+        "3090",
+        "3060",
+    ]
 
 
 def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory(ask_json, ask):
