@@ -68,7 +68,7 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "--draft",
         metavar="MODEL",
-        help="a smaller model that drafts tokens for it (speculative decoding), on the same card",
+        help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
     )
     fits.add_argument(
         "--log",
@@ -354,7 +354,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
-            answer = several.drafted(almanac, model, question.model_of(almanac, asked.draft), card, use)
+            is_own = asked.draft.strip().lower() in ("mtp", "nextn")
+            draft = None if is_own else question.model_of(almanac, asked.draft)
+            answer = several.drafted(almanac, model, draft, card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
         elif is_unlike:

@@ -267,8 +267,9 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
     row = answer["drafted"]
     said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
     each = " on each" if row["gpu_count"] > 1 else ""
+    of_draft = "" if row["draft_model_id"] == "mtp" else f" in {format_name(row['draft_dtype_id'])}"
     page.say(
-        f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']} in {format_name(row['draft_dtype_id'])} drafting "
+        f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']}{of_draft} drafting "
         f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
         f"at {row['context_tokens']:,} tokens.",
         "bold",
