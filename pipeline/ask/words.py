@@ -188,7 +188,8 @@ def receipt(answer: dict[str, Any], page: Page) -> None:
     page.say(
         "For tables/measured.csv (add an id, where the log can be read, and the card; CONTRIBUTING.md says how):", "dim"
     )
-    page.verbatim(answer["csv"].rstrip())
+    for line in answer["csv"].splitlines():
+        page.verbatim(line)
 
 
 def _gib_exact(size: int) -> str:
