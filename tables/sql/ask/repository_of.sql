@@ -41,8 +41,10 @@ WITH named AS (
     SELECT regexp_matches(trim(asked::VARCHAR), '(?i)^(ollama (run|pull|show) |(https?://)?(www\.)?ollama\.com/)')
             AS is_ollamas,
         regexp_replace(regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
-        '(?i)^(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load)) +', ''),
-        '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus'), '\s+', '-', 'g') AS name
+            '(?i)^(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download'
+                || '|lms (get|load)) +', ''),
+            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus'),
+            '\s+', '-', 'g') AS name
 ),
 said AS (
     SELECT is_ollamas, lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
@@ -78,7 +80,7 @@ base AS (
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes
-    FROM base CROSS JOIN (VALUES (1, ''), (2, 'instruct'), (3, 'it'), (4, 'chat'), (5, 'hf')) AS ending(place, word)
+    FROM base CROSS JOIN (VALUES (0, ''), (1, 'instruct'), (2, 'it'), (3, 'chat'), (4, 'hf')) AS ending(place, word)
     JOIN plain_model AS plain ON plain.name = plain_name(base.name) || ending.word
     ORDER BY NOT plain.is_known, base.place, ending.place LIMIT 1
 ),

@@ -10,7 +10,7 @@
 --                    feed-forward block, a projection of three hidden states to one, the model's embedding, a head
 --                    over draft_vocab_size tokens and what they are called in the model; its cache is one layer's,
 --                    and head_widths × tokens of a pass × 2 × the model's width stand beside the model's pass
---   mtp              a model's own layers that predict further tokens (DeepSeek-V3, GLM-4.5, MiMo, Qwen3-Next, Qwen3.5),
+--   mtp              a model's own layers that predict further tokens (DeepSeek-V3, GLM-4.5, MiMo, Qwen3-Next and 3.5),
 --                    asked for as draft 'mtp': their parameters but for the embedding and the head, which are the
 --                    model's, in its fp8 where the checkpoint has them so, else in 16 bits; a cache as one layer's for
 --                    each; a state for each drafted token, and what stands beside the pass (table prediction_rule)
@@ -213,7 +213,8 @@ held AS (
     FROM paired
 )
 SELECT
-    target.model_id, iif(predicts, 'mtp', draft.model_id) AS draft_model_id, target.dtype_id, draft.dtype_id AS draft_dtype_id,
+    target.model_id, iif(predicts, 'mtp', draft.model_id) AS draft_model_id, target.dtype_id,
+    draft.dtype_id AS draft_dtype_id,
     target.engine_id, target.context_tokens, target.sequences, target.kv_dtype_id,
     draft.kv_dtype_id AS draft_kv_dtype_id, target.gpu_count,
     iif(unknown_reason IS NULL, target.weights_bytes, NULL)::BIGINT AS weights_bytes,
