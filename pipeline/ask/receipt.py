@@ -40,7 +40,11 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take)\s+{_SIZE}"),
     (VLLM, "activations", rf"PyTorch activation peak memory(?: takes)?\s+{_SIZE}"),
     (VLLM, "non_torch", rf"non_torch_memory(?: takes)?\s+{_SIZE}"),
-    (VLLM, "cache_pool", rf"(?:Available KV cache memory:|memory reserved for KV Cache is|available_kv_cache_memory)\s+{_SIZE}"),
+    (
+        VLLM,
+        "cache_pool",
+        rf"(?:Available KV cache memory:|memory reserved for KV Cache is|available_kv_cache_memory)\s+{_SIZE}",
+    ),
     (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>\d[\d,]*) tokens"),
     (VLLM, "cache_blocks", r"# (?:GPU|cuda|CUDA) blocks: (?P<value>\d+)"),
     (VLLM, "graphs", rf"Graph capturing finished in [\d.]+ secs?, took {_SIZE}"),
@@ -126,7 +130,9 @@ def read(path: Path) -> Receipt:
             f"{visible(str(path))} has no line that is known here: of vLLM, SGLang, llama.cpp or Ollama the log from the start on, of PyTorch "
             "what torch.cuda.memory_summary() prints"
         )
-    best = max(told, key=lambda one: (len(one.numbers) + len(one.cards), max(one.cards.get("weights", {"": 0}).values())))
+    best = max(
+        told, key=lambda one: (len(one.numbers) + len(one.cards), max(one.cards.get("weights", {"": 0}).values()))
+    )
     best.is_ollama = is_ollama and best.program == LLAMA
     return best
 

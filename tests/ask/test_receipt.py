@@ -142,7 +142,9 @@ def test_weights_of_a_log_that_drafts_with_prediction_layers_have_them(ask_json,
     loaded = "Model loading took 8.81 GiB memory and 12.1 seconds\n"
     plain = ask_json("fits", SEEING, *asked, log(loaded))["components"][0]["ours_bytes"]
     # vllm-project/vllm issue 46249
-    said = "[llm_base_proposer.py:1377] Detected MTP model. Sharing target model embedding weights with the draft model.\n"
+    said = (
+        "[llm_base_proposer.py:1377] Detected MTP model. Sharing target model embedding weights with the draft model.\n"
+    )
     both = ask_json("fits", SEEING, *asked, log(said + loaded))["components"][0]["ours_bytes"]
     assert 0.02 < both / plain - 1 < 0.06
 

@@ -137,6 +137,21 @@ def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_th
     assert packed["holds_for"] == "vLLM 0.33" and wide["holds_for"] == "SGLang 0.5.23"
 
 
+# "[spec] estimated memory usage of MTP context is 162.02 MiB": Qwen3.8-27B, of the shape of 3.6, 8192 tokens; the same of a 2B at 4096
+CONTEXTS = {"Qwen/Qwen3.6-27B": (8192, 162.02), "Qwen/Qwen3.5-2B": (4096, 56.02)}
+
+
+@pytest.mark.parametrize("model", CONTEXTS)
+def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pair_of, footprint_of, model):
+    tokens, told = CONTEXTS[model]
+    asked = dict(dtype_id="gguf-q4_k_m", context_tokens=tokens, kv_dtype_id="q8_0")
+    row, alone = pair_of(model, "mtp", **asked), footprint_of(model, **asked)
+    # three drafted tokens, each with a state; keys and values in 16 bits beside a cache in eight
+    own = row["draft_cache_bytes"] - 3 * alone["state_bytes"] + row["draft_buffers_bytes"]
+    assert 1 <= own / 2**20 / told < 1.1
+    assert row["engine_setting"] == "--spec-type draft-mtp" and row["activations_bytes"] == alone["activations_bytes"]
+
+
 def test_the_verdict_with_prediction_layers_is_of_both(book):
     ask = "SELECT verdict, total_bytes FROM speculative_fits_on('rtx-5090', 'Qwen/Qwen3.6-27B', 'mtp', dtype_id := $1, engine_id := 'vllm')"
     assert book.execute(ask, ["awq-int4"]).fetchall()[0][0] == "fits"
@@ -145,7 +160,7 @@ def test_the_verdict_with_prediction_layers_is_of_both(book):
 
 REFUSED = {
     "nothing that predicts": (dict(model="Qwen/Qwen3-8B", draft="mtp", engine_id="vllm"), "has no layers that predict"),
-    "predicts elsewhere": (dict(model="Qwen/Qwen3.5-27B", draft="MTP", engine_id="llama.cpp"), "is not described; known: "),
+    "predicts elsewhere": (dict(model="Qwen/Qwen3.5-27B", draft="MTP", engine_id="sglang"), "is not described; known: "),
     "another type that predicts": (dict(model="MiniMaxAI/MiniMax-M2", draft="mtp", engine_id="vllm"), "MTP"),
     "a head of another": (dict(model="Qwen/Qwen3-0.6B", draft=HEAD, engine_id="vllm"), "is a head for Qwen/Qwen3-8B"),
     "a head elsewhere": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="sglang"), "not described; it is of vllm"),

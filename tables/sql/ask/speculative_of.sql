@@ -48,16 +48,30 @@ CREATE OR REPLACE MACRO prediction_weights_bytes(model, rule, target, weight) AS
         - 2 * model.hidden_size * model.hidden_size * model.predicting_layer_count)
         * (target.weights_bytes / weight.weights_bytes)
         * iif(rule.is_fp8 AND model.stored_format = 'fp8' AND target.dtype_id IN ('fp8', 'stored'),
-            weight.weights_bytes / model.parameter_count, greatest(2, weight.weights_bytes / model.parameter_count)));
+            weight.weights_bytes / model.parameter_count,
+            greatest(rule.packed_bits / 8, weight.weights_bytes / model.parameter_count)));
 
--- one layer's keys and values for each; of states one for each drafted token, with as many more steps of a convolution,
--- and room in the blocks of the layers of attention, which are one more
-CREATE OR REPLACE MACRO prediction_cache_bytes(model, rule, target) AS ceil(
-    (target.kv_cache_bytes + target.kv_padding_bytes) / cached_layers(model) * model.predicting_layer_count
-    + (target.state_bytes * (1 + rule.draft_tokens) + target.sequences * rule.draft_tokens * (1 + rule.draft_tokens)
+-- One layer's keys and values for each, in 16 bits where the draft has a context of its own. Of states one for each
+-- drafted token; in blocks they have as many more steps of a convolution, and the layers of attention are one more.
+CREATE OR REPLACE MACRO own_cache_bytes(model, target, constants) AS 2 * target.sequences
+    * whole_cells(target.context_tokens, constants) * model.predicting_layer_count
+    * coalesce(list_max(list_transform(model.caches, lambda layer: layer.elements_per_token)), 0);
+CREATE OR REPLACE MACRO block_states_bytes(model, rule, target) AS
+    (target.state_bytes * (1 + rule.draft_tokens) + target.sequences * rule.draft_tokens * (1 + rule.draft_tokens)
         * 2 * coalesce(list_sum(list_transform(model.caches,
             lambda layer: layer.layer_count * layer.conv_state_elements)), 0))
-        * (1 + model.predicting_layer_count / cached_layers(model)) - target.state_bytes);
+        * (1 + model.predicting_layer_count / cached_layers(model)) - target.state_bytes;
+CREATE OR REPLACE MACRO prediction_cache_bytes(model, rule, drafting, target, constants) AS ceil(
+    iif(drafting.holds_buffers_apart,
+        own_cache_bytes(model, target, constants) + target.state_bytes * rule.draft_tokens,
+        (target.kv_cache_bytes + target.kv_padding_bytes) / cached_layers(model) * model.predicting_layer_count
+            + block_states_bytes(model, rule, target)));
+
+-- The buffer of a context that holds this layer alone and gives logits of one token of each request.
+CREATE OR REPLACE MACRO own_buffer_bytes(model, target, constants) AS
+    constants.llama_cpp_micro_batch_tokens * (2 * target.sequences * whole_cells(target.context_tokens, constants)
+        + 4 * greatest(block_elements_llama_cpp(model), 2 * model.query_max + 2 * model.hidden_size))
+    + 4 * target.sequences * model.vocab_size;
 
 CREATE OR REPLACE MACRO prediction_reason(rule, drafting, target, model, known) AS CASE
     WHEN target.unknown_reason IS NOT NULL THEN target.unknown_reason
@@ -180,11 +194,12 @@ paired AS (
         END AS draft_weights_bytes,
         target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
         CASE
-            WHEN meant.predicts THEN prediction_cache_bytes(model, predicting, target)
+            WHEN meant.predicts THEN prediction_cache_bytes(model, predicting, rule, target, constants)
             WHEN head.model_id IS NULL THEN draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes
             ELSE ceil((target.kv_cache_bytes + target.kv_padding_bytes) / model.attention_layer_count)
         END AS draft_cache_bytes,
-        coalesce(own.overhead_bytes, 0) AS overhead_bytes, pass.value AS pass_tokens, constants
+        iif(meant.predicts AND rule.holds_buffers_apart, own_buffer_bytes(model, target, constants),
+            coalesce(own.overhead_bytes, 0)) AS overhead_bytes, pass.value AS pass_tokens, constants
     FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row CROSS JOIN meant
     CROSS JOIN prediction_engines AS types
     LEFT JOIN draft ON true
@@ -204,7 +219,7 @@ held AS (
                 + iif(is_head, 2 * rule.head_widths * model_width * drafted_tokens(rule, constants), 0),
             draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
             AS activations_bytes,
-        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0)
+        ceil(iif(rule.holds_buffers_apart AND NOT predicts, draft.activations_bytes, 0)
             + iif(predicts, predicting.standing_widths * pass_tokens,
                 rule.standing_widths * drafted_tokens(rule, constants)) * 2 * draft_width
             + coalesce(rule.sampler_bytes_per_logit, 0) * greatest(target.sequences, constants.vllm_default_sequences)
