@@ -65,7 +65,10 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
 def drafted(almanac: Almanac, model: Model, draft: Model | None, card: Card, use: Use) -> dict[str, Any]:
     """What a model and one that drafts for it hold on a card: the best format that fits, else the smallest. Without a draft its own
     layers that predict further tokens draft."""
-    engine = use.engine_id or model.files_engine or ("llama.cpp" if draft else "vllm")
+    of_format = almanac.value("SELECT min(engine_id) FROM dtype WHERE dtype_id = $dtype", {"dtype": use.dtype_id})
+    if draft is None and of_format != "llama.cpp":  # (no library drafts with them, but servers do)
+        of_format = None
+    engine = use.engine_id or of_format or model.files_engine or ("llama.cpp" if draft else "vllm")
     formats, of_draft = DRAFTING.get(engine, _SERVED)
     asked = {
         "card": card.gpu_id, "model": model.model_id, "draft": draft.model_id if draft else "mtp",
