@@ -222,6 +222,9 @@ class Anatomy:
     apart: tuple[Tensor, ...] = ()
     apart_note: str | None = None
     predicting: tuple[Tensor, ...] = ()  # of the prediction layers among them, where they differ from the last layer
+    # layers that predict further tokens, and what they hold beside the embedding and the head, which engines share
+    predicting_layer_count: int = 0
+    predicting_parameter_count: int = 0
 
     @property
     def parameter_count(self) -> int:

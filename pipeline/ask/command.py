@@ -68,7 +68,7 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "--draft",
         metavar="MODEL",
-        help="a smaller model that drafts tokens for it (speculative decoding), on the same card",
+        help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
     )
     fits.add_argument(
         "--log",
@@ -299,7 +299,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import answers, containers, own, plan_words, plans, question, several, words
+    from . import answers, card_names, containers, own, plan_words, plans, question, several, words
     from .almanac import opened
 
     page = words.Page(sys.stdout)
@@ -312,6 +312,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         raise Wrong("--keep is for a config.json: the almanac itself is a DuckDB file already")
     adapter = own.adapter_of(path) if path else None
     is_config = path is not None and adapter is None
+    is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
     opening = (
         own.opened(path, asked.keep if asked.command == "fits" else None)
         if is_config
@@ -319,7 +320,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
     )
     with opening as almanac:
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
-        model = None if name is None else question.model_of(almanac, name)
+        model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked))
         if is_config:
             model = own.shown_as(model, asked.model)
         use = _use(almanac, asked, adapter)
@@ -346,17 +347,19 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             status = answers.STATUS["fits" if answer["models"] else "no"]
             words.what(answer, page)
         elif getattr(asked, "draft", None):
-            if is_config or adapter or use.is_training or asked.free or "+" in (asked.gpu or ""):
+            if is_config or adapter or use.is_training or asked.free or is_unlike:
                 raise Wrong(
                     "--draft is asked of models of the almanac on cards of one kind: without --phase and --free"
                 )
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
-            answer = several.drafted(almanac, model, question.model_of(almanac, asked.draft), card, use)
+            is_own = asked.draft.strip().lower() in ("mtp", "nextn")
+            draft = None if is_own else question.model_of(almanac, asked.draft)
+            answer = several.drafted(almanac, model, draft, card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
-        elif asked.gpu and "+" in asked.gpu:
+        elif is_unlike:
             answer = several.together(almanac, model, _cards(almanac, asked, use), use)
             status = answers.STATUS[answer["verdict"]]
             words.together(answer, page)
@@ -419,13 +422,13 @@ def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
 
 def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
     """Unlike cards together: 'RTX 3090 + RTX 3060'."""
-    from . import question
+    from . import card_names, question
 
     if use.is_training or asked.free or (use.engine_id or "llama.cpp") != "llama.cpp":
         raise Wrong(
             "Unlike cards together are asked of llama.cpp, which shares a model by what each gives: without --phase, --free or another --program"
         )
-    return [question.card_of(almanac, text.strip()) for text in asked.gpu.split("+") if text.strip()]
+    return [question.card_of(almanac, text) for text in card_names.unlike(asked.gpu)]
 
 
 def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.base.bounds import visible
 
+from . import card_names
 from .almanac import Almanac
 from .problems import Unknown, Wrong
 from .repositories import by_file, is_packed_copy, is_pipeline, known_beside
@@ -24,9 +25,6 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
-# (the x of "7900 xtx" and "9070 xt" counts nothing)
-_BEFORE = re.compile(r"(?i)(\d{1,4})\s*[x×*](?!tx?\b)\s*(.+)")
-_BEHIND = re.compile(r"(?i)(.+?)\s*(?:[×*]|\sx|(?<=\d)x)\s*(\d{1,4})")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
 INFERENCE = "inference"
 
@@ -133,17 +131,10 @@ def amount(text: str) -> int:
     return size
 
 
-def counted(text: str) -> tuple[str, int | None]:
-    """The name and the number of `2x rtx-3090`, `2×rtx-3090` or `rtx-3090 ×2`."""
-    text = text.strip()
-    before, behind = _BEFORE.fullmatch(text), _BEHIND.fullmatch(text)
-    if before and behind and int(behind[2]) < int(before[1]):
-        before = None  # 3090x2: of two bare numbers the card is the larger
-    if before:
-        return before[2].strip(), int(before[1])
-    if behind:
-        return behind[1].strip(), int(behind[2])
-    return text, None
+def in_words_of(name: str, asked: Any) -> str:
+    """A name as the program that is asked for has it: of Ollama a name alone is a tag of its library."""
+    is_ollamas = re.match(r"(?i)\s*ollama\b", getattr(asked, "program", None) or "")
+    return f"ollama run {name}" if is_ollamas and re.fullmatch(r"[\w.:-]+(?<!\.gguf)", name) else name
 
 
 def model_of(almanac: Almanac, asked: str) -> Model:
@@ -187,15 +178,10 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
 
 def card_of(almanac: Almanac, asked: str) -> Card:
     """The card of that id or name, and how many. Raises Wrong with the nearest ids."""
-    name, count = counted(asked)
+    name, count = card_names.counted(asked)
     if count == 0:
         raise Wrong("0 cards hold nothing: --gpu 2xrtx-3090 means two of them")
-    called = almanac.rows("FROM gpus_called($name)", {"name": name})
-    if not called:
-        near = almanac.value("SELECT nearest_gpus($name)", {"name": name})
-        raise Wrong(
-            f"{visible(name)} is no card of this almanac. Near it: {near}. Any other card is asked by its memory: --free 10GiB"
-        )
+    called = card_names.called(almanac, name)
     least = min(called, key=lambda row: row["capacity_bytes"])
     (row,) = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": least["gpu_id"]})
     if len(called) == 1:

@@ -20,23 +20,31 @@ from .almanac import Almanac, Row
 from .problems import Unknown, Wrong
 from .question import Model, Use
 
-_MOST_BYTES, _MOST_LINE, _MOST_CARDS = 8 * 2**20, 4_000, 64
+_MOST_BYTES, _MOST_LINE, _MOST_CARDS, _MOST_LOADS = 8 * 2**20, 4_000, 64, 16
 # what a number counts, and whether the numbers of several cards add up (llama.cpp), or are those of each (a server)
 VLLM, SGLANG, LLAMA, PYTORCH = "vLLM", "SGLang", "llama.cpp", "PyTorch"
 _SIZE = r"(?P<value>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]i?B|B)\b"
+# (a latent cache has one size; since 0.5.2x the pool is sized once graphs are captured)
+_POOL = r"(?:(?<!draft )KV Cache is allocated|sizing: KV cache allocated)\."
 _CARD = r"(?P<card>(?:CUDA|ROCm|Vulkan|SYCL|MTL|Metal)\d*)"
 LINES: tuple[tuple[str, str, str], ...] = (
     # vllm/v1/worker/gpu_model_runner.py, gpu_worker.py, v1/core/kv_cache_utils.py; before 0.9 worker/worker.py
     (VLLM, "generation", r"Initializing an? (?P<text>V\d) LLM engine"),
     (VLLM, "version", r"Initializing an? (?:V\d )?LLM engine \(v(?P<text>[\w.+]+)\)"),
     (VLLM, "model", r"with config: model='(?P<text>[^']+)'"),
+    (VLLM, "model", r"non-default args: \{.{0,2000}?'model(?:_tag)?': '(?P<text>[^']+)'"),
+    (VLLM, "draft", r"(?:speculative_config=SpeculativeConfig\(method='|Detected )(?P<text>mtp|MTP)\b"),
     (VLLM, "context_tokens", r"max_seq_len=(?P<value>\d+)"),
     (VLLM, "gpu_count", r"tensor_parallel_size=(?P<value>\d+)"),
     (VLLM, "quantization", r"quantization=(?P<text>[\w-]+)"),
-    (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take) {_SIZE}"),
-    (VLLM, "activations", rf"PyTorch activation peak memory takes {_SIZE}"),
-    (VLLM, "non_torch", rf"non_torch_memory takes {_SIZE}"),
-    (VLLM, "cache_pool", rf"(?:Available KV cache memory:|memory reserved for KV Cache is) {_SIZE}"),
+    (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take)\s+{_SIZE}"),
+    (VLLM, "activations", rf"PyTorch activation peak memory(?: takes)?\s+{_SIZE}"),
+    (VLLM, "non_torch", rf"non_torch_memory(?: takes)?\s+{_SIZE}"),
+    (
+        VLLM,
+        "cache_pool",
+        rf"(?:Available KV cache memory:|memory reserved for KV Cache is|available_kv_cache_memory)\s+{_SIZE}",
+    ),
     (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>\d[\d,]*) tokens"),
     (VLLM, "cache_blocks", r"# (?:GPU|cuda|CUDA) blocks: (?P<value>\d+)"),
     (VLLM, "graphs", rf"Graph capturing finished in [\d.]+ secs?, took {_SIZE}"),
@@ -46,18 +54,20 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (SGLANG, "gpu_count", r"[(, ]tp_size=(?P<value>\d+)"),
     (SGLANG, "context_tokens", r"context_len=(?P<value>\d+)"),
     (SGLANG, "weights", rf"Load weight end\..{{0,300}}?mem usage={_SIZE}"),
-    (SGLANG, "cache_tokens", r"KV Cache is allocated\.(?: dtype: [\w.]+,)? #tokens: (?P<value>\d+)"),
-    (SGLANG, "cache_keys", rf"KV Cache is allocated\..{{0,200}}?\bK size: {_SIZE}"),
-    (SGLANG, "cache_values", rf"KV Cache is allocated\..{{0,200}}?\bV size: {_SIZE}"),
-    (SGLANG, "graphs", rf"Capture cuda graph end\..{{0,200}}?mem usage={_SIZE}"),
+    (SGLANG, "cache_tokens", rf"{_POOL}(?: dtype: [\w.]+,)? #tokens: (?P<value>\d+)"),
+    (SGLANG, "cache_keys", rf"{_POOL}.{{0,200}}?\bKV? size: {_SIZE}"),
+    (SGLANG, "cache_values", rf"{_POOL}.{{0,200}}?\bV size: {_SIZE}"),
+    (SGLANG, "graphs", rf"Capture (?:\w+ )?(?:cuda|CUDA) graph end\..{{0,200}}?mem usage={_SIZE}"),
     # llama.cpp src/llama-model.cpp, llama-kv-cache.cpp, llama-context.cpp; Ollama prints them too
     (LLAMA, "version", r"build(?::|_info: b?| =)\s*(?P<text>\d+)"),
-    (LLAMA, "model", r"general\.name\s+(?:str\s+)?=\s*(?P<text>\S.{0,200})"),
+    (LLAMA, "start", r"(?P<text>llama_model_loader: loaded meta data with)"),
+    (LLAMA, "model", r"general\.name\s+(?:str\s+)?=\s*(?!n/a\s*$)(?P<text>\S.{0,200})"),
     (LLAMA, "quantization", r"(?:file type\s+=|model ftype\s+=)\s*(?P<text>\S+(?: - \w+)?)"),
     (LLAMA, "context_tokens", r"llama_(?:context|new_context_with_model|init_from_model): n_ctx\s+=\s*(?P<value>\d+)"),
     (LLAMA, "weights", rf"{_CARD} (?:model )?buffer size =\s*{_SIZE}"),
     (LLAMA, "cache", rf"{_CARD} KV buffer size =\s*{_SIZE}"),
     (LLAMA, "activations", rf"{_CARD} compute buffer size =\s*{_SIZE}"),
+    (LLAMA, "flash", r"flash_attn\s+= (?P<text>\w+)"),
     (LLAMA, "kv_format", r"(?:K \(|type_k = ')(?P<text>\w+)"),
     (LLAMA, "weights", rf'msg="model weights" device={_CARD} size="{_SIZE}"'),
     (LLAMA, "cache", rf'msg="kv cache" device={_CARD} size="{_SIZE}"'),
@@ -70,7 +80,7 @@ _COMPILED = tuple((program, what, re.compile(pattern)) for program, what, patter
 _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 # the words that any line of interest has: most lines of a log have none
 _MARKS = re.compile(
-    r"took|take|KV|model=|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|msg=|memory  |sglang|LLM engine|type_k"
+    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k"
 )
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _MIXES = {"medium": "_m", "small": "_s", "large": "_l"}
@@ -103,21 +113,32 @@ def read(path: Path) -> Receipt:
             f"{visible(str(path))} is larger than {_MOST_BYTES // 2**20} MiB: cut it after the start of the program"
         )
     found: dict[str, Receipt] = {}
+    loads: list[Receipt] = []
     is_ollama = False
     for line in _lines(raw.decode("utf-8", "replace")):
         is_ollama = is_ollama or bool(_OLLAMA.search(line))
         for program, what, pattern in _COMPILED:
             if match := pattern.search(line):
-                _take(found.setdefault(program, Receipt(program)), what, match)
-    told = [one for one in found.values() if one.numbers or one.cards]
+                if what == "start":  # of each file that llama.cpp loads: Ollama's journal has many, a draft is another
+                    found[LLAMA] = Receipt(LLAMA, words={"version": v} if (v := _version(found)) else {})
+                    loads = [*loads[-_MOST_LOADS:], found[LLAMA]]
+                else:
+                    _take(found.setdefault(program, Receipt(program)), what, match)
+    told = [one for one in (*found.values(), *loads) if one.numbers or one.cards]
     if not told:
         raise Wrong(
             f"{visible(str(path))} has no line that is known here: of vLLM, SGLang, llama.cpp or Ollama the log from the start on, of PyTorch "
             "what torch.cuda.memory_summary() prints"
         )
-    best = max(told, key=lambda one: len(one.numbers) + len(one.cards))
+    best = max(
+        told, key=lambda one: (len(one.numbers) + len(one.cards), max(one.cards.get("weights", {"": 0}).values()))
+    )
     best.is_ollama = is_ollama and best.program == LLAMA
     return best
+
+
+def _version(found: dict[str, Receipt]) -> str | None:
+    return found[LLAMA].words.get("version") if LLAMA in found else None
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -137,7 +158,9 @@ def _take(receipt: Receipt, what: str, match: re.Match[str]) -> None:
     number = round(float(digits) * 1024 ** _POWERS[unit[0]]) if unit else int(digits)
     card = groups.get("card")
     if card is None:
-        receipt.numbers[what] = number
+        # of several ranks the one that has least for its cache decides; what a draft has is the smaller of two
+        least = what == "cache_pool"
+        receipt.numbers[what] = (min if least else max)(number, receipt.numbers.get(what, number))
     elif len(held := receipt.cards.setdefault(what, {})) < _MOST_CARDS:
         held[card] = number
 
@@ -176,15 +199,18 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
         "context": context,
         "users": use.sequences or 1,
         "kv": use.kv_dtype_id or _cache_format(receipt),
+        "attention": "eager" if receipt.words.get("flash") in ("0", "disabled", "off") else None,
         "count": max(receipt.numbers.get("gpu_count", 1), len(receipt.cards.get("weights", ())), 1),
     }
     (ours,) = almanac.rows(
         "FROM footprint_of($m, dtype_id := $dtype, phase_id := $phase, engine_id := $engine, context_tokens := $context, sequences := $users, "
-        "kv_dtype_id := $kv, gpu_count := $count)",
+        "kv_dtype_id := $kv, gpu_count := $count, attention := $attention)",
         asked,
     )
     if ours["total_bytes"] is None:
         raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
+    if receipt.words.get("draft", "").lower() == "mtp":
+        ours = _with_predictions(almanac, asked, ours)
     lines = [
         {
             "component": name,
@@ -213,6 +239,21 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
         },
         "components": lines,
         "measured": _rows(receipt, ours),
+    }
+
+
+def _with_predictions(almanac: Almanac, asked: Row, ours: Row) -> Row:
+    """With the layers that predict, where a log says that they draft and it is known what they hold."""
+    (both,) = almanac.rows(
+        "FROM speculative_of($m, 'mtp', dtype_id := $dtype, engine_id := $engine, context_tokens := $context, sequences := $users, "
+        "kv_dtype_id := $kv, gpu_count := $count)",
+        {name: value for name, value in asked.items() if name not in ("phase", "attention")},
+    )
+    if both["total_bytes"] is None:
+        return ours
+    return ours | {
+        "weights_bytes": ours["weights_bytes"] + both["draft_weights_bytes"],
+        "kv_cache_bytes": ours["kv_cache_bytes"] + both["draft_cache_bytes"],
     }
 
 

@@ -93,9 +93,12 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     stored = model.row["stored_format"]
     native = {stored, pasted.GGUF_OF.get(stored or "")} & {dtype for dtype, _engine in known} - set(_WHOLE)
     if stored in pasted.GGUF_OF:
-        return [one for one in known if one[0] in native]  # what is published in these few bits is not packed again
+        # what is published in these few bits is not packed again, but for MLX, which has no other way
+        told = [one for one in known if one[0] in native] or [one for one in known if one[0].startswith("mlx-")]
+        return told or [(str(stored), use.engine_id)]
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
-    return [one for one in known if one[0] not in left and _is_here(one, card)]
+    # (of a program that has none of them here each is told with its reason)
+    return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
 
 
 def _is_here(one: tuple[str, str | None], card: Card) -> bool:

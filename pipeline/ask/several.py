@@ -62,12 +62,17 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
     }
 
 
-def drafted(almanac: Almanac, model: Model, draft: Model, card: Card, use: Use) -> dict[str, Any]:
-    """What a model and one that drafts for it hold on a card: the best format that fits, else the smallest."""
-    engine = use.engine_id or "llama.cpp"
+def drafted(almanac: Almanac, model: Model, draft: Model | None, card: Card, use: Use) -> dict[str, Any]:
+    """What a model and one that drafts for it hold on a card: the best format that fits, else the smallest. Without a draft its own
+    layers that predict further tokens draft."""
+    of_format = almanac.value("SELECT min(engine_id) FROM dtype WHERE dtype_id = $dtype", {"dtype": use.dtype_id})
+    if draft is None and of_format != "llama.cpp":  # (no library drafts with them, but servers do)
+        of_format = None
+    engine = use.engine_id or of_format or model.files_engine or ("llama.cpp" if draft else "vllm")
     formats, of_draft = DRAFTING.get(engine, _SERVED)
     asked = {
-        "card": card.gpu_id, "model": model.model_id, "draft": draft.model_id, "of_draft": draft.dtype_id or of_draft, "engine": engine,
+        "card": card.gpu_id, "model": model.model_id, "draft": draft.model_id if draft else "mtp",
+        "of_draft": draft and (draft.dtype_id or of_draft), "engine": engine,
         "context": use.context_tokens, "sequences": use.sequences or 1, "kv": use.kv_dtype_id, "count": card.count,
     }  # fmt: skip
     said = (
@@ -85,7 +90,7 @@ def drafted(almanac: Almanac, model: Model, draft: Model, card: Card, use: Use) 
     )
     return {
         "model": model.shown,
-        "draft": draft.shown,
+        "draft": draft.shown if draft else "its own prediction layers (MTP)",
         "drafted": parts | row,
         "card": card.name,
         "verdict": "fits" if row["verdict"] == "multi-gpu" else row["verdict"],

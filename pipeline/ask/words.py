@@ -141,6 +141,12 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             )
         for row in unknown if verdict is not None else ():
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
+        reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
+        if reached and use["phase_id"] == "inference":
+            page.say(
+                "How many tokens it was made to read its config here does not say: longer ones fit, and may make no sense.",
+                "dim",
+            )
     if answer.get("placements"):
         page.gap()
         rows = [(placed(r), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]]) for r in answer["placements"]]
@@ -182,7 +188,8 @@ def receipt(answer: dict[str, Any], page: Page) -> None:
     page.say(
         "For tables/measured.csv (add an id, where the log can be read, and the card; CONTRIBUTING.md says how):", "dim"
     )
-    page.verbatim(answer["csv"].rstrip())
+    for line in answer["csv"].splitlines():
+        page.verbatim(line)
 
 
 def _gib_exact(size: int) -> str:
@@ -261,8 +268,9 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
     row = answer["drafted"]
     said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
     each = " on each" if row["gpu_count"] > 1 else ""
+    of_draft = "" if row["draft_model_id"] == "mtp" else f" in {format_name(row['draft_dtype_id'])}"
     page.say(
-        f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']} in {format_name(row['draft_dtype_id'])} drafting "
+        f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']}{of_draft} drafting "
         f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
         f"at {row['context_tokens']:,} tokens.",
         "bold",

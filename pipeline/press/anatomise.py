@@ -50,6 +50,8 @@ _OF_ANATOMY = (
     "active_parameter_count",
     "max_context_tokens",
     "trained_context_tokens",
+    "predicting_layer_count",
+    "predicting_parameter_count",
     "hidden_size",
     "layer_count",
     "vocab_size",

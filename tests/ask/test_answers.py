@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.ask import answers, several, words
 from pipeline.render.data.made import wishes
-from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SMALL, TEXT
+from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
 
 
 @pytest.fixture
@@ -380,6 +380,19 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
 
 
 @pytest.mark.full
+def test_prediction_layers_are_asked_for_as_a_draft(ask_json, ask):
+    """In the program that is named, or that has the format; else in vLLM."""
+    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--draft", "mtp", "--context", 8192)
+    for more, engine in (((), "vllm"), (("--format", "bf16"), "vllm"), (("--format", "Q4_K_M"), "llama.cpp")):
+        told = ask_json(*asked, *more)
+        assert (told["drafted"]["engine_id"], told["verdict"], told["status"]) == (engine, "fits", 0)
+        assert told["drafted"]["draft_model_id"] == "mtp" and told["drafted"]["draft_weights_bytes"] > 0
+    said = ask(*asked)[1]
+    assert "with its own prediction layers (MTP) drafting for it" in " ".join(said.split()) and "mtp" in said
+    status, said, _ = ask("fits", TEXT, "--gpu", "rtx-4090", "--draft", "nextn")
+    assert status == 3 and "has no layers that predict further tokens" in " ".join(said.split())
+
+
 def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
     told = ask_json("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--context", 8192)
     query = "FROM speculative_fits_on('rtx-4090', $m, $d, dtype_id := $f, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from pipeline.ask.question import counted
+from pipeline.ask.card_names import counted, unlike
 from tests.ask.conftest import EXPERTS, PIPELINE, TEXT
 
 NAMES = {
@@ -39,6 +39,15 @@ NAMES = {
     "qwen3 8b q4": "gguf-q4_k_m",
     "Qwen3-8B-q8": "gguf-q8_0",
     "qwen3 8b q5_k_m": "gguf-q5_k_m",
+    "Qwen3-8B-UD-Q4_K_XL.gguf": None,  # of as many bits in each layer as Unsloth chose
+    "unsloth/Qwen3-8B-GGUF:UD-Q4_K_XL": None,
+    "mradermacher/Qwen3-8B-i1-GGUF:IQ3_M": "gguf-iq3_m",
+    "turboderp/Qwen3-8B-exl3": None,
+    "someone/Qwen3-8B-4.0bpw-h6-exl2": None,
+    "nvidia/Qwen3-8B-FP4": None,
+    "amd/Qwen3-8B-FP8-KV": "fp8",
+    "RedHatAI/Qwen3-8B-quantized.w8a16": "gptq-int8",
+    "mlx-community/Qwen3-8B-qat-4bit": "mlx-4bit",
     "qwen3:8b-mlx": None,  # not the file of four bits: Ollama holds it in a format of MLX
 }
 
@@ -59,6 +68,24 @@ def test_a_tag_of_ollama_that_no_format_of_ours_comes_near_is_its_model_alone(ma
     """gpt-oss:20b is a file of 14 GB: what it keeps in 16 bits makes it larger than the mix of llama.cpp."""
     said = macro("SELECT model_id, dtype_id, dtype_named FROM repository_of('gpt-oss:20b')")
     assert said == [(EXPERTS, None, "the mix of Ollama's file of 14.0 GB")]
+
+
+@pytest.mark.parametrize(
+    ("said", "dtype"),
+    [
+        ("gpt-oss-20b-Q4_K_M.gguf", "gguf-mxfp4"), ("bartowski/openai_gpt-oss-20b-GGUF:Q6_K", "gguf-mxfp4"),
+        ("gpt-oss-20b-F16.gguf", None), ("unsloth/gpt-oss-20b-GGUF:F16", None), ("gpt-oss-20b-UD-Q4_K_XL.gguf", None),
+        ("mlx-community/gpt-oss-20b-MXFP4-Q4", None),
+    ],
+)  # fmt: skip
+def test_experts_of_gpt_oss_stay_in_mxfp4_whatever_a_file_is_called(macro, said, dtype):
+    """The file called F16 is 14 GB and not 42: told by its name it would be refused where it runs."""
+    assert macro("SELECT model_id, dtype_id FROM repository_of($1)", said) == [(EXPERTS, dtype)]
+
+
+def test_with_ollama_a_name_alone_is_its_tag(macro, ask_json):
+    assert macro("SELECT model_id, dtype_id FROM repository_of('ollama run bge-m3')") == [("BAAI/bge-m3", "fp16")]
+    assert ask_json("fits", "bge-m3", "--gpu", "rtx-4090", "--program", "ollama")["formats"][0]["dtype_id"] == "fp16"
 
 
 def test_a_model_of_that_name_goes_before_ollamas(macro):
@@ -102,8 +129,22 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
         ("V100 32GB", ["v100-pcie-32gb", "v100-sxm2-32gb"]),
         ("A6000", ["rtx-a6000"]),
         ("nothing", []),
-        ("24GB", ["rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4090-d", "rtx-5090-laptop", "titan-rtx"]),
-        ("a card with 32 GB of VRAM", ["rtx-5090"]),
+        (
+            "24GB",
+            ["rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4090-d", "rtx-5090-d-v2", "rtx-5090-laptop", "titan-rtx"],
+        ),
+        ("a card with 32 GB of VRAM", ["rtx-5090", "rtx-5090-d"]),
+        ("laptop 3070", ["rtx-3070-laptop"]),
+        ("my 3060", ["rtx-3060-12gb", "rtx-3060-8gb"]),
+        ("3090s", ["rtx-3090"]),
+        ("4070TiS", ["rtx-4070-ti-super"]),
+        ("RTX 6000 Pro", ["rtx-pro-6000"]),
+        ("H100 SXM5", ["h100-sxm"]),
+        ("NVIDIA A100-SXM4-80GB", ["a100-sxm-80gb"]),
+        ("A800 80G", ["a800-pcie-80gb", "a800-sxm-80gb"]),
+        ("b580", ["arc-b580"]),
+        ("Jetson Thor", ["jetson-agx-thor"]),
+        ("AGX Orin", ["jetson-agx-orin-32gb", "jetson-agx-orin-64gb"]),
         ("48 GB", ["quadro-rtx-8000", "rtx-5880-ada", "rtx-6000-ada", "rtx-a6000", "rtx-pro-5000-48gb"]),
         ("23GB", []),
         ("GPU", []),
@@ -124,11 +165,30 @@ def test_a_card_is_known_by_what_people_call_it(macro, called, cards):
     [
         ("7900 xtx", "7900 xtx", None), ("9070 XT", "9070 XT", None), ("7800xt", "7800xt", None),
         ("2x 7900 xtx", "7900 xtx", 2), ("7900 xtx x2", "7900 xtx", 2), ("2xt4", "t4", 2), ("t4 X2", "t4", 2),
+        ("dual 3090", "3090", 2), ("a pair of RTX 3090s", "RTX 3090s", 2), ("four H100", "H100", 4),
         ("3090x2", "3090", 2), ("2x3090", "3090", 2), ("8X H100", "H100", 8), ("titan x", "titan x", None),
     ],
 )  # fmt: skip
 def test_the_x_of_a_name_is_not_counted_by(said, name, count):
     assert counted(said) == (name, count)
+
+
+def test_a_plus_in_a_name_adds_no_card():
+    assert unlike("Ryzen AI Max+ 395") == ["Ryzen AI Max+ 395"]
+    assert unlike("RTX 3090 + RTX 3060 12GB") == ["RTX 3090", "RTX 3060 12GB"] and unlike("3090+3060") == [
+        "3090",
+        "3060",
+    ]
+
+
+def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory(ask_json, ask):
+    assert ask_json("fits", TEXT, "--gpu", "A100 80")["card"]["gpu_id"].endswith("80gb")
+    assert ask_json("fits", TEXT, "--gpu", "4050")["card"]["gpu_id"] == "rtx-4050-laptop"
+    status, _, said = ask("fits", TEXT, "--gpu", "2080 ti 22gb")
+    assert status == 2 and "has 11 GB in this almanac, not 22" in " ".join(said.split())
+    free = said.split("--free ")[1].split("GiB")[0]
+    # of 22 GB a process has no larger part than of 11
+    assert 20.5 < float(free) <= 21.2
 
 
 def test_a_name_in_several_words_needs_no_quotes(ask_json):

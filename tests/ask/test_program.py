@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ask.conftest import TEXT
+from tests.ask.conftest import EXPERTS, TEXT
 
 CARD = ("--gpu", "rtx-4090")
 
@@ -51,3 +51,13 @@ def test_a_version_that_lacks_the_models_class_says_from_which_it_is_there(ask):
     ended, out, error = ask("fits", TEXT, *CARD, "--program", "vllm 0.7.3")
     said = " ".join((out + error).split())
     assert ended == 3 and "0.7.3" in said and "from 0.8.4 on" in said and "None" not in said
+
+
+@pytest.mark.parametrize(
+    ("model", "program", "words"),
+    [(TEXT, "mlx", "MLX runs on CUDA too"), (EXPERTS, "transformers", "no source in the book says")],
+)
+def test_a_program_that_has_no_format_here_says_why(ask, model, program, words):
+    """A model published in MXFP4 is not told to need its 16 bits in Transformers, which loads what is published."""
+    status, said, _ = ask("fits", model, *CARD, "--program", program)
+    assert status == 3 and words in said

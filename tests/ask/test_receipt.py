@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ask.conftest import LARGE, SMALL, TEXT
+from tests.ask.conftest import LARGE, SEEING, SMALL, TEXT
 
 # kserve/kserve pull 4470 (engine, model) and gateway-api-inference-extension pull 550 (memory): two runs, in vLLM's words of 0.8
 VLLM_08 = """\
@@ -34,6 +34,40 @@ PYTORCH = """\
 | Allocated memory      |    1062 MB |    4877 MB |   89299 MB |   88237 MB |
 |       from large pool |    1048 MB |    4865 MB |   89263 MB |   88215 MB |
 | GPU reserved memory   |   12420 MB |   12420 MB |   16924 MB |    4504 MB |
+"""
+# vllm-project/vllm pull 10511: how 0.6.5 wrote it
+VLLM_065 = """\
+INFO 12-13 19:54:18 worker.py:243] Memory profiling results:
+INFO 12-13 19:54:18 worker.py:243] model weights take   14.96GiB
+INFO 12-13 19:54:18 worker.py:243] non_torch_memory     1.79GiB
+INFO 12-13 19:54:18 worker.py:243] PyTorch activation peak memory       1.26GiB
+INFO 12-13 19:54:18 worker.py:243] available_kv_cache_memory    53.29GiB
+"""
+# what SGLang writes of a latent cache (mem_cache/memory_pool.py) and, since pools are sized behind graphs, kv_pool_runtime.py; then of a draft
+SGLANG_LATENT = """\
+[2025-10-16 09:06:22 TP0] KV Cache is allocated. #tokens: 600000, KV size: 39.26 GB
+[2025-10-16 09:06:30 TP0] KV Cache is allocated. #tokens: 600000, KV size: 0.64 GB
+"""
+SGLANG_SIZED = """\
+Post-capture KV sizing: KV cache allocated. dtype: torch.bfloat16, #tokens: 367404, KV size: 16.46 GB, avail mem=9.10 GB
+Post-capture KV sizing: draft KV cache allocated. dtype: torch.bfloat16, #tokens: 367404, KV size: 0.46 GB
+"""
+# a journal of Ollama: two models, one after the other, and a name that the file does not give (ollama/ollama issue 8984)
+OLLAMA = """\
+llama_model_loader: loaded meta data with 33 key-value pairs and 399 tensors from /a (version GGUF V3 (latest))
+print_info: file type   = Q4_K - Medium
+print_info: general.name     = Qwen3 8B
+load_tensors:        CUDA0 model buffer size =  4455.34 MiB
+llama_context: n_ctx         = 4096
+llama_context: flash_attn    = 0
+llama_kv_cache_unified:      CUDA0 KV buffer size =   576.00 MiB
+llama_context:      CUDA0 compute buffer size =   304.75 MiB
+llama_model_loader: loaded meta data with 33 key-value pairs and 310 tensors from /b (version GGUF V3 (latest))
+print_info: file type   = Q8_0
+print_info: general.name     = n/a
+load_tensors:        CUDA0 model buffer size =   604.15 MiB
+llama_context: n_ctx         = 16384
+llama_kv_cache_unified:      CUDA0 KV buffer size =  1792.00 MiB
 """
 MIB, GIB = 2**20, 2**30
 
@@ -78,6 +112,46 @@ def test_llama_cpp_is_compared_by_the_card_that_holds_most(ask_json, log):
     assert told["kv_dtype_id"] == "q8_0" and told["gpu_count"] == 1
     ollama = ask_json("fits", LARGE, "--log", log("Sep 11 01:16:15 lena ollama[1884]: " + LLAMA), "--format", "Q4_K_M")
     assert ollama["program"] == "Ollama"
+
+
+def test_what_vllm_065_wrote_in_lines_of_their_own_is_read(ask_json, log):
+    told = ask_json("fits", TEXT, "--log", log(VLLM_065), "--format", "bf16")
+    assert held(told) == {
+        "weights": round(14.96 * GIB),
+        "activations": round(1.26 * GIB),
+        "beside PyTorch": round(1.79 * GIB),
+    }
+
+
+def test_a_pool_of_sglang_is_the_models_and_not_the_drafts(ask_json, log):
+    for text, size, tokens in ((SGLANG_LATENT, 39.26, 600_000), (SGLANG_SIZED, 16.46, 367_404)):
+        told = ask_json("fits", TEXT, "--log", log(text), "--format", "bf16")
+        assert held(told) == {"KV cache, 1,000 tokens": round(1000 * round(size * GIB) / tokens)}
+
+
+def test_of_several_loads_one_is_told_as_a_whole(ask_json, log):
+    """The name of the first stood beside the buffers of the last. Without fused attention its buffer is a larger one."""
+    told = ask_json("fits", "--log", log(OLLAMA))
+    assert (told["model"], told["context_tokens"], told["dtype_id"]) == (TEXT, 4096, "gguf-q4_k_m")
+    assert held(told) == {"weights": round(4455.34 * MIB), "KV cache": 576 * MIB, "activations": round(304.75 * MIB)}
+    assert all(abs(row["difference"]) < 0.01 for row in told["components"])
+
+
+def test_weights_of_a_log_that_drafts_with_prediction_layers_have_them(ask_json, log):
+    asked = ("--format", "bf16", "--context", "8192", "--log")
+    loaded = "Model loading took 8.81 GiB memory and 12.1 seconds\n"
+    plain = ask_json("fits", SEEING, *asked, log(loaded))["components"][0]["ours_bytes"]
+    # vllm-project/vllm issue 46249
+    said = (
+        "[llm_base_proposer.py:1377] Detected MTP model. Sharing target model embedding weights with the draft model.\n"
+    )
+    both = ask_json("fits", SEEING, *asked, log(said + loaded))["components"][0]["ours_bytes"]
+    assert 0.02 < both / plain - 1 < 0.06
+
+
+def test_rows_for_the_measurements_stand_in_lines_of_their_own(ask, log):
+    status, out, _error = ask("fits", "--log", log(VLLM_08))
+    assert status == 0 and "\\u000a" not in out and out.count(",inference,bf16,") == 4
 
 
 def test_a_memory_summary_is_compared_by_its_peaks(ask_json, log):

@@ -89,7 +89,79 @@ def test_a_head_that_reads_layers_has_one_layer_of_the_models_cache_and_stands_b
     assert both["draft_weights_bytes"] / 2 < shared["draft_weights_bytes"] < both["draft_weights_bytes"]
 
 
+# What vLLM's start-up logs say that it loaded with its own prediction layers, in GiB, and without where that is told.
+LOADED = {
+    # Qwen3.6-35B-A3B of NVFP4, whose prediction layers lie in 16 bits: "Model loading took 21.93 GiB memory"
+    "Qwen/Qwen3.6-35B-A3B": ("nvfp4", 21.93, None),
+    # Qwen3.5-9B: "Model loading took 18.12 GiB memory" with them, 17.66 without
+    "Qwen/Qwen3.5-9B": ("bf16", 18.12, 17.66),
+}
+
+
+@pytest.mark.parametrize("model", LOADED)
+def test_prediction_layers_weigh_what_logs_say(pair_of, model):
+    dtype, loaded, without = LOADED[model]
+    row = pair_of(model, "mtp", engine_id="vllm", dtype_id=dtype)
+    own, both = row["draft_weights_bytes"] / 2**30, (row["weights_bytes"] + row["draft_weights_bytes"]) / 2**30
+    assert abs(both - loaded) < 0.01 * loaded
+    assert without is None or abs(own - (loaded - without)) < 0.01
+
+
+def test_prediction_layers_hold_a_layers_cache_and_states_for_each_drafted_token(pair_of, footprint_of, book):
+    """vLLM pads 24 layers of states to 27 where nine layers of attention stand in a group, one of them the ninth that predicts: "Add 3
+    padding layers, may waste at most 12.50% KV cache memory"."""
+    asked = dict(engine_id="vllm", dtype_id="bf16", context_tokens=8192)
+    row, model = pair_of("Qwen/Qwen3.5-9B", "mtp", **asked), footprint_of("Qwen/Qwen3.5-9B", **asked)
+    layer = (model["kv_cache_bytes"] + model["kv_padding_bytes"]) / 8
+    states = row["draft_cache_bytes"] - layer + model["state_bytes"]
+    assert 2 * 27 / 24 < states / model["state_bytes"] < 2 * 27 / 24 * 1.1
+    tokens = book.execute("SELECT vllm_batched_tokens FROM constants").fetchall()[0][0]
+    assert row["draft_buffers_bytes"] > 8 * tokens * 2 * 4096 and row["activations_bytes"] == model["activations_bytes"]
+    assert (
+        '"method": "mtp"' in row["engine_setting"]
+        and row["holds_for"] == "vLLM 0.33"
+        and row["draft_model_id"] == "mtp"
+    )
+
+
+def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_the_models(pair_of, book):
+    packed = pair_of("deepseek-ai/DeepSeek-V3", "mtp", engine_id="vllm", dtype_id="fp8", gpu_count=8)
+    wide = pair_of("deepseek-ai/DeepSeek-V3", "mtp", engine_id="sglang", dtype_id="awq-int4", gpu_count=8)
+    # 14.0e9 by its README with its embedding and its head, which are 7168 by 129280 each
+    (elements,) = book.execute(
+        "SELECT predicting_parameter_count FROM model WHERE model_id = 'deepseek-ai/DeepSeek-V3'"
+    ).fetchall()[0]
+    assert 13.4e9 < elements + 2 * 7168 * 129280 < 14.1e9
+    assert elements / 8 < packed["draft_weights_bytes"] < 1.2 * elements / 8
+    assert 1.95 * elements / 8 < wide["draft_weights_bytes"] < 2.2 * elements / 8
+    assert packed["holds_for"] == "vLLM 0.33" and wide["holds_for"] == "SGLang 0.5.23"
+
+
+# "[spec] estimated memory usage of MTP context is 162.02 MiB": Qwen3.8-27B, of the shape of 3.6, 8192 tokens; the same of a 2B at 4096
+CONTEXTS = {"Qwen/Qwen3.6-27B": (8192, 162.02), "Qwen/Qwen3.5-2B": (4096, 56.02)}
+
+
+@pytest.mark.parametrize("model", CONTEXTS)
+def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pair_of, footprint_of, model):
+    tokens, told = CONTEXTS[model]
+    asked = dict(dtype_id="gguf-q4_k_m", context_tokens=tokens, kv_dtype_id="q8_0")
+    row, alone = pair_of(model, "mtp", **asked), footprint_of(model, **asked)
+    # three drafted tokens, each with a state; keys and values in 16 bits beside a cache in eight
+    own = row["draft_cache_bytes"] - 3 * alone["state_bytes"] + row["draft_buffers_bytes"]
+    assert 1 <= own / 2**20 / told < 1.1
+    assert row["engine_setting"] == "--spec-type draft-mtp" and row["activations_bytes"] == alone["activations_bytes"]
+
+
+def test_the_verdict_with_prediction_layers_is_of_both(book):
+    ask = "SELECT verdict, total_bytes FROM speculative_fits_on('rtx-5090', 'Qwen/Qwen3.6-27B', 'mtp', dtype_id := $1, engine_id := 'vllm')"
+    assert book.execute(ask, ["awq-int4"]).fetchall()[0][0] == "fits"
+    assert book.execute(ask, ["bf16"]).fetchall()[0][0] == "no"
+
+
 REFUSED = {
+    "nothing that predicts": (dict(model="Qwen/Qwen3-8B", draft="mtp", engine_id="vllm"), "has no layers that predict"),
+    "predicts elsewhere": (dict(model="Qwen/Qwen3.5-27B", draft="MTP", engine_id="sglang"), "is not described; known: "),
+    "another type that predicts": (dict(model="MiniMaxAI/MiniMax-M2", draft="mtp", engine_id="vllm"), "MTP"),
     "a head of another": (dict(model="Qwen/Qwen3-0.6B", draft=HEAD, engine_id="vllm"), "is a head for Qwen/Qwen3-8B"),
     "a head elsewhere": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="sglang"), "not described; it is of vllm"),
     "a head in 8 bits": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="vllm", draft_dtype_id="fp8"), "in bf16"),
@@ -145,6 +217,8 @@ def test_the_verdict_is_of_both(book):
 
 def test_each_rule_names_constants_that_there_are():
     facts = read_facts()
+    assert set(facts["prediction_rule"]["tokens_constant"]) <= set(facts["constant"]["constant_id"])
+    assert set(facts["prediction_rule"]["engine_id"]) <= set(facts["draft_rule"]["engine_id"])
     named = {name for each in facts["draft_rule"]["overhead_constants"].drop_nulls() for name in each.split()}
     known = set(facts["constant"]["constant_id"])
     assert named and named <= known

@@ -35,6 +35,7 @@ class Decoder(Builder):
         self.is_head_tied = False
         self.stored_extra: dict[str, int] = {}
         self.predicting: list[Tensor] = []
+        self.predicting_layers, self.predicting_elements = 0, 0
 
     # single tensors
 
@@ -286,6 +287,9 @@ class Decoder(Builder):
             ahead.linear("other", "mtp_projection", steps, self.hidden, 2 * self.hidden)
         elements = ahead.element_count + ahead.stored_extra.get("router bias buffers", 0)
         self.store(cause, times * elements)
+        if cause == PREDICTION:
+            self.predicting_layers += times * ahead.layers
+            self.predicting_elements += times * elements
         if listed:
             self.predicting = [replace(t, layer_count=times * t.layer_count) for t in ahead.tensors if times]
         if repeats_ends:
@@ -310,6 +314,8 @@ class Decoder(Builder):
             feed_forward=merge_kinds(self.feed_forward),
             stored_extra=self.stored_extra,
             predicting=tuple(self.predicting),
+            predicting_layer_count=self.predicting_layers,
+            predicting_parameter_count=self.predicting_elements,
             **facts,
         )
         return within_reason(self.fields, anatomy)

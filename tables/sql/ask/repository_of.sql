@@ -3,9 +3,10 @@
 --   a repository of a quantisation (…-AWQ, …-bnb-4bit, mlx-community/…-4bit, …-GGUF:Q4_K_M), a file of GGUF, a tag of
 --   Ollama (deepseek-r1:32b, llama3.1:8b-instruct-q4_K_M, mistral), or a model's name without its organisation; one
 --   row, and no model where nothing is found. A model is found by the letters and digits of its name, also with
---   -Instruct, -it or -Chat behind it, or with its organisation and a _ before it; of several the one that is known,
---   and most downloaded. A tag of Ollama goes before; a name without a tag is one where no model has that name. That of
---   a family (flux, sdxl, sd 1.5) is the model that people mean by it, where nothing else has that name.
+--   -Instruct, -it, -Chat or -hf behind it, or with its organisation and a _ before it; of several the one that is
+--   known, and most downloaded. A tag of Ollama goes before; a name without a tag is one where no known model has that
+--   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b)
+--   is the model that people mean by it, where nothing else has that name.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
@@ -30,23 +31,29 @@ WITH named AS (
         AND contains(split_part(model_id, '/', 1), '-')
 )
 SELECT name, arg_max(model_id,
-        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT) * 1e12 + coalesce(downloads_30d, 0)) AS model_id
+        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT) * 1e12 + coalesce(downloads_30d, 0)) AS model_id,
+    bool_or(anatomy_grade <> 'unknown') AS is_known
 FROM named GROUP BY name;
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
     -- (also with the command before it, and with blanks for hyphens)
-    SELECT regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
-        '(?i)^(ollama (run|pull)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load)) +', ''),
-        '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\s+', '-', 'g') AS name
+    SELECT regexp_matches(trim(asked::VARCHAR), '(?i)^(ollama (run|pull|show) |(https?://)?(www\.)?ollama\.com/)')
+            AS is_ollamas,
+        regexp_replace(regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
+            '(?i)^(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download'
+                || '|lms (get|load)) +', ''),
+            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus'),
+            '\s+', '-', 'g') AS name
 ),
 said AS (
-    SELECT lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
+    SELECT is_ollamas, lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
         split_part(tag, '-', 1) AS ollama_size
     FROM named
 ),
 tagged AS (
-    SELECT known.base_name, known.file_bytes, tag = '' AS is_bare, tag IN ('', 'latest', said.ollama_size) AS is_plain,
+    SELECT known.base_name, known.file_bytes, tag = '' AND NOT is_ollamas AS is_bare,
+        tag IN ('', 'latest', said.ollama_size) AS is_plain,
         iif(is_plain, coalesce(known.dtype_id, ''), NULL) AS dtype
     FROM said JOIN ollama_tag AS known ON known.ollama_name = said.ollama_name
         AND iif(tag IN ('', 'latest'), known.is_latest, lower(known.ollama_size) = said.ollama_size)
@@ -73,9 +80,9 @@ base AS (
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes
-    FROM base CROSS JOIN (VALUES (1, ''), (2, 'instruct'), (3, 'it'), (4, 'chat')) AS ending(place, word)
+    FROM base CROSS JOIN (VALUES (0, ''), (1, 'instruct'), (2, 'it'), (3, 'chat'), (4, 'hf')) AS ending(place, word)
     JOIN plain_model AS plain ON plain.name = plain_name(base.name) || ending.word
-    ORDER BY base.place, ending.place LIMIT 1
+    ORDER BY NOT plain.is_known, base.place, ending.place LIMIT 1
 ),
 answered AS (
     SELECT found.model_id, coalesce(found.dtype, first_match.dtype, '') AS dtype, first_match.note,
@@ -92,12 +99,17 @@ FROM answered;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
-CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(regexp_replace(
+-- (3090s are several, a 4070 TiS is a Ti SUPER, a 6000 Pro a Pro 6000, and a laptop is one wherever that is said)
+CREATE OR REPLACE MACRO plain_series(name) AS regexp_replace(regexp_replace(regexp_replace(regexp_replace(
     regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
-    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|a|gpus?|cards?|of|with|v?ram|memory'
-        || '|kaggle|colab)\b', ' ', 'g'),
-    '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|rtx|gtx|rx|\d+ ?gi?b?\b|sxm\d|[^a-z0-9 ])', ' ',
-    'g'), ' ', '', 'g');
+    '^(.*)\blaptop\b(.*)$', '\1 \2 laptop'), '\b(\d\d90)s\b', '\1'), '\b(\d0\d0) ?tis\b', '\1 ti super'),
+    '\b([2456][05]00) pro\b', 'pro \1');
+CREATE OR REPLACE MACRO plain_card(name) AS regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    plain_series(name),
+    '\b(apple|silicon|imac|macbooks?( pro| air)?|macs?( mini| studio| pro)?|an?|my|one|single|gpus?|cards?|of|with'
+        || '|v?ram|memory|kaggle|colab|dgx|hgx|jetson|ryzen|blackwell)\b', ' ', 'g'),
+    '(nvidia|geforce|tesla|quadro|amd|radeon|instinct|intel|graphics|\barc( pro)?\b|rtx|gtx|rx|tpu|\d+ ?gi?b?\b'
+        || '|[^a-z0-9 ])', ' ', 'g'), 'sxm\d', 'sxm'), ' |agx +(thor)', '\1', 'g');
 
 CREATE OR REPLACE MACRO gpus_called(asked) AS TABLE
 WITH said AS (

@@ -10,6 +10,10 @@
 --                    feed-forward block, a projection of three hidden states to one, the model's embedding, a head
 --                    over draft_vocab_size tokens and what they are called in the model; its cache is one layer's,
 --                    and head_widths × tokens of a pass × 2 × the model's width stand beside the model's pass
+--   mtp              a model's own layers that predict further tokens (DeepSeek-V3, GLM-4.5, MiMo, Qwen3-Next and 3.5),
+--                    asked for as draft 'mtp': their parameters but for the embedding and the head, which are the
+--                    model's, in its fp8 where the checkpoint has them so, else in 16 bits; a cache as one layer's for
+--                    each; a state for each drafted token, and what stands beside the pass (table prediction_rule)
 --
 -- speculative_of('Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B', ...) says what both hold; speculative_fits_on('rtx-4090', ...)
 -- whether a card takes it. What the question leaves out of the draft is what the engine takes (table draft_rule): its
@@ -17,8 +21,9 @@
 --
 -- Units: bytes per GPU. Source: draft_rule, each engine with its version; the two footprints.
 -- A name that is not there has its reason, without the nearest ones (fits_on tells them).
--- Not covered: other heads (EAGLE 1 and 2, DFlash) and layers that predict (MTP), models that draft for themselves by
--- n-grams, layers of a draft on the host. An embedding that is the model's own is shared, and counted all the same.
+-- Not covered: other heads (EAGLE 1 and 2, DFlash), models that draft for themselves by n-grams, layers of a draft on
+-- the host, prediction layers that a repository left out. An embedding that is the model's own is shared, and counted
+-- all the same but for 'mtp'.
 
 -- what the engine reads at a time
 CREATE OR REPLACE MACRO drafted_tokens(rule, constants) AS
@@ -31,6 +36,57 @@ CREATE OR REPLACE MACRO has_whole_caches(model, footprint) AS footprint.state_by
 
 CREATE OR REPLACE MACRO cache_kinds(model, draft) AS len(list_distinct(list_transform(list_concat(model.caches,
     draft.caches), lambda layer: layer.mechanism = 'mla')));
+
+-- layers that keep keys and values
+CREATE OR REPLACE MACRO cached_layers(model) AS greatest(1, coalesce(list_sum(list_transform(model.caches,
+    lambda layer: iif(layer.elements_per_token > 0, layer.layer_count, 0))), 0));
+
+-- Of all that predicts a GPU has as large a part as of the model, but for the projection, which is whole on each.
+CREATE OR REPLACE MACRO prediction_weights_bytes(model, rule, target, weight) AS ceil(
+    4 * model.hidden_size * model.hidden_size * model.predicting_layer_count
+    + (model.predicting_parameter_count
+        - 2 * model.hidden_size * model.hidden_size * model.predicting_layer_count)
+        * (target.weights_bytes / weight.weights_bytes)
+        * iif(rule.is_fp8 AND model.stored_format = 'fp8' AND target.dtype_id IN ('fp8', 'stored'),
+            weight.weights_bytes / model.parameter_count,
+            greatest(rule.packed_bits / 8, weight.weights_bytes / model.parameter_count)));
+
+-- One layer's keys and values for each, in 16 bits where the draft has a context of its own. Of states one for each
+-- drafted token; in blocks they have as many more steps of a convolution, and the layers of attention are one more.
+CREATE OR REPLACE MACRO own_cache_bytes(model, target, constants) AS 2 * target.sequences
+    * whole_cells(target.context_tokens, constants) * model.predicting_layer_count
+    * coalesce(list_max(list_transform(model.caches, lambda layer: layer.elements_per_token)), 0);
+CREATE OR REPLACE MACRO block_states_bytes(model, rule, target) AS
+    (target.state_bytes * (1 + rule.draft_tokens) + target.sequences * rule.draft_tokens * (1 + rule.draft_tokens)
+        * 2 * coalesce(list_sum(list_transform(model.caches,
+            lambda layer: layer.layer_count * layer.conv_state_elements)), 0))
+        * (1 + model.predicting_layer_count / cached_layers(model)) - target.state_bytes;
+CREATE OR REPLACE MACRO prediction_cache_bytes(model, rule, drafting, target, constants) AS ceil(
+    iif(drafting.holds_buffers_apart,
+        own_cache_bytes(model, target, constants) + target.state_bytes * rule.draft_tokens,
+        (target.kv_cache_bytes + target.kv_padding_bytes) / cached_layers(model) * model.predicting_layer_count
+            + block_states_bytes(model, rule, target)));
+
+-- The buffer of a context that holds this layer alone and gives logits of one token of each request.
+CREATE OR REPLACE MACRO own_buffer_bytes(model, target, constants) AS
+    constants.llama_cpp_micro_batch_tokens * (2 * target.sequences * whole_cells(target.context_tokens, constants)
+        + 4 * greatest(block_elements_llama_cpp(model), 2 * model.query_max + 2 * model.hidden_size))
+    + 4 * target.sequences * model.vocab_size;
+
+CREATE OR REPLACE MACRO prediction_reason(rule, drafting, target, model, known) AS CASE
+    WHEN target.unknown_reason IS NOT NULL THEN target.unknown_reason
+    WHEN model.predicting_layer_count = 0 THEN target.model_id || ' has no layers that predict further tokens (MTP)'
+    WHEN rule.engine_id IS NULL OR drafting.engine_id IS NULL THEN 'what ' || target.engine_id
+        || ' holds for layers that predict further tokens of a ' || model.model_type || ' is not described; known: '
+        || known
+    WHEN NOT rule.has_states AND NOT has_whole_caches(model, target) THEN 'what ' || rule.engine_id
+        || ' does with layers that predict where others keep a window or a state is not described'
+END;
+
+CREATE OR REPLACE VIEW prediction_engines AS
+SELECT string_agg(rule.engine_id || ' (' || rule.model_types || ')', ', ' ORDER BY rule.engine_id, rule.model_types)
+    AS engine_types
+FROM prediction_rule AS rule;
 
 -- The projection of three hidden states and the norms are whole on every GPU.
 CREATE OR REPLACE MACRO head_weights_bytes(model, head, gpu_count) AS ceil(2 * model.hidden_size * (
@@ -82,14 +138,14 @@ CREATE OR REPLACE MACRO speculative_of(
 WITH named AS (
     SELECT known_model(model_id::VARCHAR) AS model_id, known_model(draft_model_id::VARCHAR) AS draft_model_id,
         usual_dtype(lower(dtype_id::VARCHAR), 'inference') AS dtype_id, lower(draft_dtype_id::VARCHAR)
-            AS draft_dtype_id,
+            AS draft_dtype_id, coalesce(lower(trim(draft_model_id::VARCHAR)) = 'mtp', false) AS predicts,
         lower(engine_id::VARCHAR) AS engine_id, context_tokens AS context_tokens, sequences AS sequences,
         lower(kv_dtype_id::VARCHAR) AS kv_dtype_id, lower(draft_kv_dtype_id::VARCHAR) AS draft_kv_dtype_id,
         gpu_count AS gpu_count
 ),
 meant AS (
     SELECT named.model_id, named.draft_model_id, named.dtype_id, named.draft_dtype_id, named.sequences,
-        named.kv_dtype_id, named.draft_kv_dtype_id, named.gpu_count,
+        named.kv_dtype_id, named.draft_kv_dtype_id, named.gpu_count, named.predicts,
         coalesce(named.engine_id, dtype.engine_id) AS engine_id,
         coalesce(named.context_tokens::VARCHAR, default_context_tokens(shape, 'inference')::VARCHAR)
             AS context_tokens
@@ -103,9 +159,11 @@ pair_wish AS (
     FROM meant
     UNION ALL
     -- a draft is read as far as its model, whatever it was trained for
-    SELECT meant.draft_model_id, coalesce(meant.draft_dtype_id, rule.dtype_id, meant.dtype_id), 'inference',
+    SELECT iif(meant.predicts, meant.model_id, meant.draft_model_id),
+        iif(meant.predicts, meant.dtype_id, coalesce(meant.draft_dtype_id, rule.dtype_id, meant.dtype_id)), 'inference',
         meant.engine_id, meant.context_tokens, meant.sequences,
-        coalesce(meant.draft_kv_dtype_id, rule.kv_dtype_id, meant.kv_dtype_id), meant.gpu_count,
+        iif(meant.predicts, meant.kv_dtype_id, coalesce(meant.draft_kv_dtype_id, rule.kv_dtype_id, meant.kv_dtype_id)),
+        meant.gpu_count,
         greatest(coalesce(try_cast(meant.context_tokens AS BIGINT), 1), 1)
     FROM meant LEFT JOIN draft_rule AS rule ON rule.engine_id = meant.engine_id
 ),
@@ -124,39 +182,54 @@ drafter_overhead AS (
     GROUP BY rule.engine_id
 ),
 paired AS (
-    SELECT target, draft, rule, head.model_id IS NOT NULL AS is_head, model.hidden_size AS model_width,
+    SELECT target, draft, rule, predicting, meant.predicts, head.model_id IS NOT NULL AS is_head,
+        model.hidden_size AS model_width,
         coalesce(drafter.hidden_size, model.hidden_size) AS draft_width, model.vocab_size,
-        pair_reason(rule, head, target, draft, model, drafter, weight.embedding_bytes, known) AS unknown_reason,
-        iif(head.model_id IS NULL, draft.weights_bytes, head_weights_bytes(model, head, target.gpu_count))
-            AS draft_weights_bytes,
+        iif(meant.predicts, prediction_reason(predicting, rule, target, model, types.engine_types),
+            pair_reason(rule, head, target, draft, model, drafter, weight.embedding_bytes, known)) AS unknown_reason,
+        CASE
+            WHEN meant.predicts THEN prediction_weights_bytes(model, predicting, target, weight)
+            WHEN head.model_id IS NULL THEN draft.weights_bytes
+            ELSE head_weights_bytes(model, head, target.gpu_count)
+        END AS draft_weights_bytes,
         target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
-        iif(head.model_id IS NULL, draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes,
-            ceil((target.kv_cache_bytes + target.kv_padding_bytes) / model.attention_layer_count)) AS draft_cache_bytes,
-        coalesce(own.overhead_bytes, 0) AS overhead_bytes, constants
-    FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row
+        CASE
+            WHEN meant.predicts THEN prediction_cache_bytes(model, predicting, rule, target, constants)
+            WHEN head.model_id IS NULL THEN draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes
+            ELSE ceil((target.kv_cache_bytes + target.kv_padding_bytes) / model.attention_layer_count)
+        END AS draft_cache_bytes,
+        iif(meant.predicts AND rule.holds_buffers_apart, own_buffer_bytes(model, target, constants),
+            coalesce(own.overhead_bytes, 0)) AS overhead_bytes, pass.value AS pass_tokens, constants
+    FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row CROSS JOIN meant
+    CROSS JOIN prediction_engines AS types
     LEFT JOIN draft ON true
     LEFT JOIN draft_rule AS rule ON rule.engine_id = target.engine_id
     LEFT JOIN drafter_overhead AS own ON own.engine_id = target.engine_id
     LEFT JOIN shape AS model ON model.model_id = target.model_id
     LEFT JOIN shape AS drafter ON drafter.model_id = draft.model_id
-    LEFT JOIN draft_head AS head ON head.model_id = draft.model_id
+    LEFT JOIN draft_head AS head ON head.model_id = draft.model_id AND NOT meant.predicts
+    LEFT JOIN prediction_rule AS predicting ON predicting.engine_id = target.engine_id
+        AND list_contains(string_split(predicting.model_types, ' '), model.model_type)
+    LEFT JOIN constant AS pass ON pass.constant_id = predicting.tokens_constant
     LEFT JOIN weight ON weight.model_id = draft.model_id AND weight.dtype_id = draft.dtype_id
 ),
 held AS (
     SELECT *,
-        iif(rule.holds_buffers_apart, target.activations_bytes, greatest(target.activations_bytes
+        iif(rule.holds_buffers_apart OR predicts, target.activations_bytes, greatest(target.activations_bytes
                 + iif(is_head, 2 * rule.head_widths * model_width * drafted_tokens(rule, constants), 0),
             draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
             AS activations_bytes,
-        ceil(iif(rule.holds_buffers_apart, draft.activations_bytes, 0)
-            + rule.standing_widths * drafted_tokens(rule, constants) * 2 * draft_width
+        ceil(iif(rule.holds_buffers_apart AND NOT predicts, draft.activations_bytes, 0)
+            + iif(predicts, predicting.standing_widths * pass_tokens,
+                rule.standing_widths * drafted_tokens(rule, constants)) * 2 * draft_width
             + coalesce(rule.sampler_bytes_per_logit, 0) * greatest(target.sequences, constants.vllm_default_sequences)
                 * vocab_size + paired.overhead_bytes)::BIGINT AS draft_buffers_bytes,
         greatest(target.overhead_bytes, iif(rule.holds_buffers_apart, 0, draft.overhead_bytes)) AS process_bytes
     FROM paired
 )
 SELECT
-    target.model_id, draft.model_id AS draft_model_id, target.dtype_id, draft.dtype_id AS draft_dtype_id,
+    target.model_id, iif(predicts, 'mtp', draft.model_id) AS draft_model_id, target.dtype_id,
+    draft.dtype_id AS draft_dtype_id,
     target.engine_id, target.context_tokens, target.sequences, target.kv_dtype_id,
     draft.kv_dtype_id AS draft_kv_dtype_id, target.gpu_count,
     iif(unknown_reason IS NULL, target.weights_bytes, NULL)::BIGINT AS weights_bytes,
@@ -169,9 +242,16 @@ SELECT
     iif(unknown_reason IS NULL, target.weights_bytes + draft_weights_bytes + cache_bytes + draft_cache_bytes
         + activations_bytes + draft_buffers_bytes + process_bytes, NULL)::BIGINT AS total_bytes,
     iif(unknown_reason IS NULL, greatest(target.error_band, draft.error_band), NULL)::DOUBLE AS error_band,
-    iif(unknown_reason IS NULL, replace(iif(is_head, rule.head_setting, rule.setting), '{draft}', draft.model_id),
-        NULL)::VARCHAR AS engine_setting,
-    iif(unknown_reason IS NULL, iif(is_head, rule.head_holds_for, rule.holds_for), NULL)::VARCHAR AS holds_for,
+    CASE
+        WHEN unknown_reason IS NOT NULL THEN NULL
+        WHEN predicts THEN predicting.setting
+        ELSE replace(iif(is_head, rule.head_setting, rule.setting), '{draft}', draft.model_id)
+    END::VARCHAR AS engine_setting,
+    CASE
+        WHEN unknown_reason IS NOT NULL THEN NULL
+        WHEN predicts THEN predicting.holds_for
+        ELSE iif(is_head, rule.head_holds_for, rule.holds_for)
+    END::VARCHAR AS holds_for,
     unknown_reason
 FROM held;
 
@@ -191,7 +271,8 @@ judged AS (
         draft_kv_dtype_id := draft_kv_dtype_id, gpu_count := gpu_count) AS pair
     LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
     LEFT JOIN model ON model.model_id = pair.model_id
-    LEFT JOIN model AS drafter ON drafter.model_id = pair.draft_model_id
+    LEFT JOIN model AS drafter
+        ON drafter.model_id = iif(pair.draft_model_id = 'mtp', pair.model_id, pair.draft_model_id)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = pair.kv_dtype_id
     LEFT JOIN runs_on AS running ON running.engine_id = pair.engine_id AND running.phase_id = 'inference'
         AND running.dtype_id = running_format(model, pair.dtype_id) AND running.attention = 'flash'

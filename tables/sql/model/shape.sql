@@ -42,7 +42,8 @@ SELECT
         AS vocab_size,
     model.model_type,
     model.stored_format, model.is_head_tied, model.norm_kind, model.is_block_parallel, model.has_flash_attention,
-    model.max_context_tokens, model.hidden_dropout, model.attention_dropout,
+    model.predicting_layer_count, model.predicting_parameter_count, model.max_context_tokens, model.hidden_dropout,
+    model.attention_dropout,
     iif(model.is_head_tied, coalesce(model.vocab_size, 0), least(coalesce(model.vocab_size, 0), census.head_outputs))
         AS logit_columns,
     code.* EXCLUDE (model_id), mixer_shape.* EXCLUDE (model_id), block_list.blocks, block_shape.* EXCLUDE (model_id),
