@@ -10,17 +10,21 @@
 --   0.21.2, with twice the rank where gate and up are one matrix, and so has the router; shared experts and dense
 --   layers then stay as they are. `experts` adapts the routed experts alone, as peft's
 --   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both they
---   and attention's projections.
+--   and attention's projections. `all-linear-head` adapts the head too, in engines of which that was counted.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
 -- trains_embeddings: copies of embedding and head are trained beside them (modules_to_save), in the precision that the
 --   base has.
 -- Not covered: adapters of embeddings and biases.
 
+CREATE OR REPLACE MACRO adapts_head(scenario) AS coalesce(scenario.lora_targets = 'all-linear-head', false);
+CREATE OR REPLACE MACRO adapts_all_linear(scenario) AS
+    coalesce(scenario.lora_targets = 'all-linear', false) OR adapts_head(scenario);
+
 CREATE OR REPLACE MACRO adapts_routed(scenario) AS
     coalesce(scenario.lora_targets IN ('experts', 'attention-experts'), false);
 
 CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS model.expert_elements > 0
-    AND (scenario.phase_id = 'lora' AND scenario.lora_targets = 'all-linear' AND model.are_experts_adapted
+    AND (scenario.phase_id = 'lora' AND adapts_all_linear(scenario) AND model.are_experts_adapted
         OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
 
 -- of the adapted linear layers that are not routed experts: elements per rank, inputs, and how many layers
@@ -46,7 +50,7 @@ CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_
         WHEN NOT scenario.has_adapted_experts THEN 0
         WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements
-    END)
+    END + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0),
     0)::BIGINT;
 

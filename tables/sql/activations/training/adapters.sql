@@ -39,6 +39,11 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
             * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)
 END;
 
+-- An adapter of the head, per token: what it reads, and the product of its rank.
+CREATE OR REPLACE MACRO kept_by_head_adapter(model, scenario) AS iif(adapts_head(scenario),
+    adapter_compute_bytes(scenario) * (model.hidden_size + scenario.lora_rank)
+        + iif(scenario.has_adapter_dropout, model.hidden_size, 0), 0);
+
 CREATE OR REPLACE MACRO adapter_compute_bytes(scenario) AS
     iif(scenario.precision IN ('amp', 'pure'), scenario.compute_bytes, 4);
 

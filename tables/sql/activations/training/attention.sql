@@ -81,7 +81,7 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
     - iif(layer.kernel IN ('fused', 'repeated', 'masked', 'wide') AND layer.gate_width = 0
         AND model.rotary_form <> 'concatenated' AND NOT scenario.joins_projections AND scenario.precision = 'pure'
         AND scenario.is_adapter AND NOT scenario.has_adapter_dropout
-        AND scenario.lora_targets IN ('attention', 'attention-experts', 'all-linear'),
+        AND (scenario.lora_targets IN ('attention', 'attention-experts') OR adapts_all_linear(scenario)),
         scenario.compute_bytes * layer.context_width, 0)
     + model.value_norm_bytes * layer.value_width
     + CASE
@@ -134,7 +134,7 @@ CREATE OR REPLACE MACRO freed_before_scores(model, scenario) AS
         + scenario.residual_bytes * model.layer_count * model.hidden_size
         + iif(scenario.is_adapter, adapter_compute_bytes(scenario) * CASE
             WHEN scenario.lora_targets = 'attention' THEN model.context_sum
-            WHEN scenario.lora_targets = 'all-linear' AND NOT scenario.has_adapted_experts THEN
+            WHEN adapts_all_linear(scenario) AND NOT scenario.has_adapted_experts THEN
                 adapted_inputs(model, scenario) - model.lora_attention_input_sum + model.context_sum
             ELSE 0 END, 0)
         ) / greatest(model.layer_count, 1));

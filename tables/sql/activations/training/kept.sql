@@ -134,7 +134,7 @@ END;
 CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
     kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
         + iif(scenario.is_autocast, 2 * model.hidden_size, 0)
-    + logit_width(model, scenario) * kept_per_logit(model, scenario)
+    + logit_width(model, scenario) * kept_per_logit(model, scenario) + kept_by_head_adapter(model, scenario)
     -- a dense layer, its activation and a norm before the head
     + iif(model.has_head_transform, 3 * scenario.compute_bytes * model.hidden_size, 0);
 
@@ -156,4 +156,5 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',
         scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens
             * scenario.context_tokens / scenario.tensor_parallel, 0)
+    + step_tokens(scenario) * (kept_packed_inputs(model, scenario) + kept_by_embedding_norm(model, scenario))
     + merged_experts_kept(model, scenario, sums);
