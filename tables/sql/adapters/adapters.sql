@@ -35,15 +35,26 @@ CREATE OR REPLACE MACRO of_targets(scenario, attention, query_value, linear) AS 
     ELSE linear
 END;
 
+-- An engine with a matrix of its own for queries, keys and values gives each of them an adapter, and gate and up one
+-- each, also where the model's class has one matrix: so many more in a layer.
+CREATE OR REPLACE MACRO split_adapters(model, scenario) AS iif(scenario.joins_projections, model.layer_count * (
+    iif(model.has_fused_qkv, iif(scenario.lora_targets = 'query-value', 1, 2), 0)
+    + iif(model.has_fused_gate AND adapts_all_linear(scenario), 1, 0)), 0);
+CREATE OR REPLACE MACRO has_joined_query(model, scenario) AS model.has_fused_qkv AND NOT scenario.joins_projections;
+
 CREATE OR REPLACE MACRO adapted_elements(model, scenario) AS
-    of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements);
+    of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements)
+    + split_adapters(model, scenario) * model.hidden_size
+    - iif(scenario.joins_projections AND model.has_fused_qkv AND scenario.lora_targets = 'query-value',
+        model.layer_count * model.key_max, 0);
 
 CREATE OR REPLACE MACRO adapted_inputs(model, scenario) AS
-    of_targets(scenario, model.lora_attention_input_sum, model.lora_query_value_input_sum, model.lora_linear_input_sum);
+    of_targets(scenario, model.lora_attention_input_sum, model.lora_query_value_input_sum, model.lora_linear_input_sum)
+    + split_adapters(model, scenario) * model.hidden_size;
 
 CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
     of_targets(scenario, model.lora_attention_module_count, model.lora_query_value_module_count,
-        model.lora_linear_module_count);
+        model.lora_linear_module_count) + split_adapters(model, scenario);
 
 CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_id IN ('lora', 'qlora'),
     scenario.lora_rank * (adapted_elements(model, scenario) + CASE

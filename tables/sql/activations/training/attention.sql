@@ -20,7 +20,9 @@ CREATE OR REPLACE MACRO is_window_masked(layer, scenario) AS
 CREATE OR REPLACE MACRO attention_kernel(layer, model, scenario) AS CASE
     WHEN scenario.attention = 'eager' OR NOT model.has_flash_attention AND model.attention_form <> 'biased' THEN 'eager'
     WHEN model.attention_form = 'biased' THEN 'biased'
-    WHEN model.attention_form = 'broadcast' AND layer.kv_head_count = 1 AND layer.head_count > 1 THEN 'broadcast'
+    -- (an engine with model code of its own writes that key out for all heads)
+    WHEN model.attention_form = 'broadcast' AND layer.kv_head_count = 1 AND layer.head_count > 1
+        AND NOT scenario.joins_projections THEN 'broadcast'
     WHEN is_window_masked(layer, scenario) OR scenario.attention = 'masked' THEN 'masked'
     -- (the flash kernel takes heads of up to 256)
     WHEN layer.query_width > 256 * layer.head_count THEN 'wide'

@@ -9,6 +9,8 @@
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its
 -- input and the result feeds the next projection; formulas in Python keep their steps (activation.csv).
 CREATE OR REPLACE MACRO activation_tensors(block, scenario) AS CASE
+    -- (an engine with model code of its own runs kernels of PyTorch)
+    WHEN scenario.joins_projections THEN least(block.kept_tensors, 2)
     WHEN scenario.precision = 'amp' THEN block.kept_tensors_amp
     WHEN scenario.is_adapter THEN block.kept_tensors_adapter
     ELSE block.kept_tensors

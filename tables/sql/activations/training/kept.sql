@@ -118,7 +118,8 @@ CREATE OR REPLACE MACRO kept_by_layers(model, scenario, sums) AS CASE scenario.c
     WHEN 'selective' THEN sums.selective + sums.mask + sums.window_mask / scenario.sequences
     ELSE sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
-        - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value'), sums.block, 0)
+        - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value')
+            AND NOT norms_embedding(scenario), sums.block, 0)
         - iif(is_first_untrained(scenario), sums.before_experts - scenario.norm_bytes * model.hidden_size, 0)
 END;
 

@@ -13,8 +13,9 @@
 -- (queries, keys and values that are one matrix are unpacked as one)
 CREATE OR REPLACE MACRO unpacked_bytes_each(scenario) AS iif(scenario.casts_unpacked, 4.0, 2.0);
 CREATE OR REPLACE MACRO unpacked_bytes(model, scenario) AS unpacked_bytes_each(scenario)
-    * greatest(model.largest_linear_elements, iif(scenario.joins_projections, model.hidden_size
-        * (model.query_max + 2 * model.key_max), 0)) / scenario.tensor_parallel;
+    * greatest(model.largest_linear_elements, iif(scenario.joins_projections, model.hidden_size * greatest(
+        model.query_max + 2 * model.key_max, iif(has_own_linear(model), block_width_sum(model) / model.layer_count, 0)),
+            0)) / scenario.tensor_parallel;
 CREATE OR REPLACE MACRO unpacked_head_bytes(model, scenario) AS iif(packs_head(scenario),
     unpacked_bytes_each(scenario) * head_matrix_elements(model, scenario), 0);
 
