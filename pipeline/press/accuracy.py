@@ -59,10 +59,15 @@ _OLD_CACHE = "iif(f.engine_id = 'transformers-4.44', f.kv_cache_bytes, 0)"
 _FUSED_ROTATIONS = (
     "8 * m.head_dim_max / 2 * f.context_tokens * list_sum(list_transform(m.caches, lambda layer: layer.layer_count))"
 )
-_ALLOCATED = f"f.total_bytes - f.overhead_bytes + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
+# (the driver holds paged states, and PyTorch's allocator knows nothing of them)
+_PAGED = "iif(starts_with(f.optimizer_id, 'paged-'), f.optimizer_bytes, 0)"
+_ALLOCATED = f"f.total_bytes - f.overhead_bytes - {_PAGED} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
     "allocated": _ALLOCATED,
+    # of a first step, whose packed layers' inputs of the step before are not there yet
+    "allocated_first": f"{_ALLOCATED} - (f.context_tokens * f.sequences * packed_inputs(m, {{'keeps_packed_inputs': run.keeps_packed_inputs, "
+    "'phase_id': f.phase_id, 'compute_bytes': 2}))::BIGINT",
     # summed over two and three cards, each of which has the activations of a layer at some time
     "allocated_on_two": f"{_ALLOCATED} + f.activations_bytes",
     "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",
@@ -77,6 +82,9 @@ COMPARED = {
     "device_weights": "f.weights_bytes",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
+    # of a stage of a pipeline that has neither embedding nor head: the first stage's without its embedding
+    "states_of_middle": "((f.weights_bytes + f.gradients_bytes + f.optimizer_bytes) * (m.layer_elements / f.pipeline_parallel) "
+    "/ (m.layer_elements / f.pipeline_parallel + m.input_elements))::BIGINT",
     "context": "k.process_context_bytes::BIGINT",
     "parameter_count": "m.parameter_count",
     # of a file, of which an engine may leave a part in the computer's memory

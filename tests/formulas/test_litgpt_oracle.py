@@ -1,4 +1,4 @@
-"""LitGPT's engine against its own LoRA steps that were really run (tests/oracle/litgpt_peaks.csv)."""
+"""LitGPT's engines against their own LoRA and QLoRA steps that were really run (tests/oracle/litgpt_peaks.csv)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.formulas import step_account
 
-UNDER, OVER = -0.001, 0.001
+UNDER, OVER = -0.002, 0.004
 ASKED = {
     "model_id": "meta-llama/Llama-3.1-8B", "phase_id": "lora", "engine_id": "litgpt", "precision": "pure",
     "checkpointing": "none", "loss": "chunked", "lora_targets": "query-value", "context_tokens": 512, "dtype_id": "bf16", "gpu_count": 1,
@@ -19,7 +19,7 @@ def judged():
 
 
 def test_peaks_are_those_of_its_steps(judged):
-    assert len(judged) >= 17
+    assert len(judged) >= 45
     assert not [(step_account.said(row), row["reason"]) for row in judged if row["error"] is None]
     outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in judged if not UNDER <= row["error"] <= OVER]
     assert not outside
@@ -34,8 +34,8 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     """Other models, recipes and phases than those of litgpt_peaks.csv; the first is one of them."""
     others = [
         {}, {"precision": "mixed"}, {"loss": "full"}, {"checkpointing": "full"},
-        {"phase_id": "qlora", "dtype_id": "nf4"}, {"gpu_count": 2},
-        {"model_id": "tiiuae/falcon-7b"}, {"model_id": "mistralai/Mistral-7B-v0.1"},
+        {"phase_id": "qlora", "dtype_id": "int8"}, {"gpu_count": 2},
+        {"model_id": "bigscience/bloom-560m"}, {"model_id": "mistralai/Mistral-7B-v0.1"},
     ]  # fmt: skip
     known, *unknown = footprints([ASKED | other for other in others])
     assert known["total_bytes"] > 0 and known["unknown_reason"] is None

@@ -1,10 +1,15 @@
-"""Counts what LoRA steps of LitGPT hold at their peak: the truth that its engine's formulas are held to.
+"""Counts what LoRA and QLoRA steps of LitGPT hold at their peak: the truth that its engines' formulas are held to.
 
     pip install --no-deps litgpt==0.5.13 lightning lightning-utilities torchmetrics jsonargparse docstring_parser
     python tests/oracle/count_litgpt.py              # rows of litgpt_peaks.csv that have no peak yet
 
 As count_training.py, with LitGPT's own model, adapters and loss, under bf16-true on one GPU: the loop of finetune/lora.py, which holds the
 logits and the loss of a step until the next has made its own, and Lightning's wrapper, which hands the logits over in fp32.
+
+A base in 4 bits is packed as Lightning's BitsandbytesPrecision does it: every linear layer, the head too, from fp16, so that a matrix is
+unpacked in fp16 and cast. The product is MatMul4Bit of bitsandbytes 0.45 (engine litgpt) or of 0.42 (litgpt-0.4), which holds on to
+its input as an attribute of its context. Since 0.5 a StableEmbedding takes the embedding's place after the optimizer was made. The states
+of bitsandbytes' PagedAdamW are counted, though PyTorch does not count them.
 """
 
 from __future__ import annotations
@@ -22,9 +27,12 @@ TARGETS = {
     "query-value": ("query", "value"),
     "attention": ("query", "key", "value", "projection"),
     "all-linear": ("query", "key", "value", "projection", "mlp"),
+    "all-linear-head": ("query", "key", "value", "projection", "mlp", "head"),
 }
 # finetune/lora.py: model(input_ids, lm_head_chunk_size=128)
 CHUNK_TOKENS = 128
+# bits of a weight with its scales: an fp32 for 64 elements; 8 bits for 64, and an fp32 for 256 of those
+PACKED_BITS = {"nf4": 4 + 32 / 64, "nf4-double": 4 + 8 / 64 + 32 / 64 / 256}
 
 
 def build(row: rows.Row):
@@ -47,6 +55,71 @@ def build(row: rows.Row):
     return model.train()
 
 
+def quantise(model, packed_bits: float, keeps_inputs: bool) -> None:
+    import torch
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, value, packed, bias, shape):
+            weight = torch.empty(shape, dtype=torch.float16, device=value.device).to(value.dtype)
+            ctx.shape, ctx.tensors = shape, (None, None)
+            if any(ctx.needs_input_grad[:2]):
+                ctx.tensors = (value if keeps_inputs else None, packed)
+            return torch.nn.functional.linear(value, weight, bias)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            if not ctx.needs_input_grad[0]:
+                return None, None, None, None
+            weight = torch.empty(ctx.shape, dtype=torch.float16, device=gradient.device).to(gradient.dtype)
+            return torch.matmul(gradient, weight), None, None, None
+
+    class Packed(torch.nn.Linear):
+        def forward(self, value):
+            return Product.apply(value, self.weight, self.bias, (self.out_features, self.in_features))
+
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is torch.nn.Linear:
+                with torch.device("meta"):
+                    packed = Packed(child.in_features, child.out_features, bias=False)
+                    values = torch.empty(int(child.weight.numel() * packed_bits / 8), dtype=torch.uint8)
+                packed.weight, packed.bias = torch.nn.Parameter(values, requires_grad=False), child.bias
+                setattr(module, name, packed)
+
+
+def norm_embedding(model) -> None:
+    """bitsandbytes' StableEmbedding, in the dtype of the embedding; its parameters are trained by none."""
+    import torch
+
+    class StableEmbedding(torch.nn.Embedding):
+        def forward(self, ids):
+            value = torch.nn.functional.embedding(ids, self.weight).to(torch.bfloat16)
+            return self.norm(value).to(self.weight.dtype)
+
+    old = model.transformer.wte
+    new = StableEmbedding(old.num_embeddings, old.embedding_dim, dtype=old.weight.dtype, device="cuda")
+    new.norm = torch.nn.LayerNorm(old.embedding_dim, dtype=old.weight.dtype, device="cuda")
+    model.transformer.wte = new
+
+
+class PagedAdamW:
+    """Two fp32 moments of each parameter, and a step in one kernel."""
+
+    def __init__(self, trained) -> None:
+        import torch
+
+        self.trained = trained
+        self.states = [torch.empty(2 * p.numel(), dtype=torch.float32, device="cuda") for p in trained]
+
+    def step(self) -> None:
+        pass
+
+    def zero_grad(self, set_to_none: bool) -> None:
+        for parameter in self.trained:
+            parameter.grad = None
+
+
 def wrapped(model):
     """The model as Fabric calls it on one device."""
     import torch
@@ -59,11 +132,10 @@ def wrapped(model):
     return module
 
 
-def train(model, tokens: tuple[int, int], accumulated: int, tracker) -> int:
+def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker) -> int:
     import torch
     from litgpt.utils import chunked_cross_entropy
 
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], fused=True)
     ids, targets = (torch.empty(tokens, dtype=torch.long, device="cuda") for _ in range(2))
     peak = 0
     for _ in range(count_training.STEPS):
@@ -93,6 +165,9 @@ def count(row: rows.Row) -> rows.Row:
     fake_cuda.install()
     live_storage.install_attention()
     model, tracker = build(row), live_storage.Tracker()
+    is_packed = row["phase_id"] == "qlora"
+    if is_packed:
+        quantise(model, PACKED_BITS[row["dtype_id"]], keeps_inputs=row["engine_id"] == "litgpt-0.4")
     adapters = sum(p.numel() for p in model.parameters() if p.requires_grad)
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -103,10 +178,14 @@ def count(row: rows.Row) -> rows.Row:
         for name in ("cos", "sin"):
             table = getattr(model, name)
             setattr(model, name, torch.empty(tokens[1], *table.shape[1:], device="cuda"))
+        trained = [p for p in model.parameters() if p.requires_grad]
+        if is_packed and row["engine_id"] == "litgpt":
+            norm_embedding(model)
         with tracker:
             for tensor in (*model.parameters(), *model.buffers()):
                 tracker.track(tensor)
-            peak = train(wrapped(model), tokens, int(row["gradient_accumulation"]), tracker)
+            optimizer = PagedAdamW(trained) if is_packed else count_training.optimizer_of(model, row["optimizer_id"])
+            peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker)
     versions = f"torch {torch.__version__}, litgpt {version('litgpt')}, lightning {version('lightning')}"
     return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
 

@@ -10,17 +10,21 @@
 --   0.21.2, with twice the rank where gate and up are one matrix, and so has the router; shared experts and dense
 --   layers then stay as they are. `experts` adapts the routed experts alone, as peft's
 --   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both they
---   and attention's projections.
+--   and attention's projections. `all-linear-head` adapts the head too, in engines of which that was counted.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
 -- trains_embeddings: copies of embedding and head are trained beside them (modules_to_save), in the precision that the
 --   base has.
 -- Not covered: adapters of embeddings and biases.
 
+CREATE OR REPLACE MACRO adapts_head(scenario) AS coalesce(scenario.lora_targets = 'all-linear-head', false);
+CREATE OR REPLACE MACRO adapts_all_linear(scenario) AS
+    coalesce(scenario.lora_targets = 'all-linear', false) OR adapts_head(scenario);
+
 CREATE OR REPLACE MACRO adapts_routed(scenario) AS
     coalesce(scenario.lora_targets IN ('experts', 'attention-experts'), false);
 
 CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS model.expert_elements > 0
-    AND (scenario.phase_id = 'lora' AND scenario.lora_targets = 'all-linear' AND model.are_experts_adapted
+    AND (scenario.phase_id = 'lora' AND adapts_all_linear(scenario) AND model.are_experts_adapted
         OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
 
 -- of the adapted linear layers that are not routed experts: elements per rank, inputs, and how many layers
@@ -31,22 +35,33 @@ CREATE OR REPLACE MACRO of_targets(scenario, attention, query_value, linear) AS 
     ELSE linear
 END;
 
+-- An engine with a matrix of its own for queries, keys and values gives each of them an adapter, and gate and up one
+-- each, also where the model's class has one matrix: so many more in a layer.
+CREATE OR REPLACE MACRO split_adapters(model, scenario) AS iif(scenario.joins_projections, model.layer_count * (
+    iif(model.has_fused_qkv, iif(scenario.lora_targets = 'query-value', 1, 2), 0)
+    + iif(model.has_fused_gate AND adapts_all_linear(scenario), 1, 0)), 0);
+CREATE OR REPLACE MACRO has_joined_query(model, scenario) AS model.has_fused_qkv AND NOT scenario.joins_projections;
+
 CREATE OR REPLACE MACRO adapted_elements(model, scenario) AS
-    of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements);
+    of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements)
+    + split_adapters(model, scenario) * model.hidden_size
+    - iif(scenario.joins_projections AND model.has_fused_qkv AND scenario.lora_targets = 'query-value',
+        model.layer_count * model.key_max, 0);
 
 CREATE OR REPLACE MACRO adapted_inputs(model, scenario) AS
-    of_targets(scenario, model.lora_attention_input_sum, model.lora_query_value_input_sum, model.lora_linear_input_sum);
+    of_targets(scenario, model.lora_attention_input_sum, model.lora_query_value_input_sum, model.lora_linear_input_sum)
+    + split_adapters(model, scenario) * model.hidden_size;
 
 CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
     of_targets(scenario, model.lora_attention_module_count, model.lora_query_value_module_count,
-        model.lora_linear_module_count);
+        model.lora_linear_module_count) + split_adapters(model, scenario);
 
 CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_id IN ('lora', 'qlora'),
     scenario.lora_rank * (adapted_elements(model, scenario) + CASE
         WHEN NOT scenario.has_adapted_experts THEN 0
         WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements
-    END)
+    END + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0),
     0)::BIGINT;
 

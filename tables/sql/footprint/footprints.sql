@@ -25,7 +25,7 @@ part AS (
         iif(scenario.phase_id = 'inference', sharded_weights(weight, scenario) + kernel_weights_bytes(model, scenario,
             constants), NULL) AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
-            1) + untied_head_bytes(model, scenario)) AS whole_weights,
+            1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,
         adapter_elements(model, scenario) * adapter_bytes_each(scenario) + saved_bytes(model, scenario)
@@ -35,9 +35,7 @@ part AS (
         iif(scenario.phase_id = 'inference', kv_cache_bytes(model, scenario), 0) AS kv_cache,
         iif(scenario.phase_id = 'inference', kv_padding_bytes(model, scenario), 0) AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
-        -- QLoRA unpacks one matrix of the layer that runs
-        iif(scenario.phase_id = 'qlora', 2.0 * model.largest_linear_elements / scenario.tensor_parallel, 0)
-            AS dequantised,
+        iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, scenario), NULL) AS loading,
         error_band(scenario, constants) + shape_band(model, constants) + own_code_band(model, scenario, constants)
             AS error_band

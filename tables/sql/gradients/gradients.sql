@@ -22,4 +22,4 @@ END;
 
 CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS
     iif(scenario.steps_in_backward, model.largest_parameter_elements, scenario.trained_elements)
-        * scenario.gradient_bytes_each + saved_bytes(model, scenario);
+        * scenario.gradient_bytes_each + saved_bytes(model, scenario) + embedding_gradient_bytes(model, scenario);

@@ -61,9 +61,11 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
         AND NOT scenario.has_packed_experts
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
-    WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear', 'experts',
-        'attention-experts') THEN
-        'lora_targets is attention, query-value, all-linear, experts or attention-experts'
+    WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
+        'all-linear-head', 'experts', 'attention-experts') THEN
+        'lora_targets is attention, query-value, all-linear, all-linear-head, experts or attention-experts'
+    WHEN adapts_head(scenario) AND scenario.trained_model_types IS NULL THEN 'lora_targets := all-linear-head was '
+        || 'counted in the engines litgpt and litgpt-0.4 alone: all-linear'
     WHEN scenario.lora_targets = 'query-value' AND model.lora_query_value_elements = 0 THEN
         'lora_targets := query-value: this model has no projections of queries and values; attention or all-linear'
     WHEN adapts_routed(scenario) AND model.lora_routed_elements = 0 THEN
@@ -92,7 +94,7 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
         THEN scenario.dtype_id || ' packs routed experts, and the model has none: nf4 or nf4-double'
     WHEN is_prepared(scenario) THEN 'packed experts multiply in 16 bits, which a base that is prepared in fp32 '
         || 'does not give them: precision := pure'
-    WHEN scenario.lora_targets = 'all-linear' THEN 'lora_targets := all-linear takes packed experts for linear layers: '
+    WHEN adapts_all_linear(scenario) THEN 'lora_targets := all-linear takes packed experts for linear layers: '
         || 'attention, experts or attention-experts'
     WHEN scenario.checkpointing = 'selective'
         THEN 'checkpointing := selective of packed experts is not established yet'
@@ -178,10 +180,12 @@ END;
 -- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
 CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
-    WHEN scenario.phase_id <> 'lora' OR scenario.adapter <> 'lora' OR coalesce(scenario.trains_embeddings, false)
-        OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear')
-        THEN scenario.engine_id || ' is answered for with LoRA alone, of queries and values, attention or all linear '
-            || 'layers: phase_id := lora'
+    WHEN NOT scenario.is_adapter OR scenario.adapter <> 'lora' OR coalesce(scenario.trains_embeddings, false)
+        OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear', 'all-linear-head')
+        THEN scenario.engine_id || ' is answered for with LoRA and QLoRA alone, of queries and values, attention or '
+            || 'all linear layers: phase_id := lora or qlora'
+    WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double')
+        THEN 'a QLoRA in ' || scenario.engine_id || ' is answered for in nf4 and nf4-double'
     WHEN scenario.precision <> 'pure' OR scenario.compute_bytes <> 2 OR scenario.checkpointing <> 'none'
         OR scenario.loss <> 'chunked' OR scenario.attention <> 'flash'
         THEN scenario.engine_id || ' is answered for in pure 16 bits: precision := pure, checkpointing := none, '

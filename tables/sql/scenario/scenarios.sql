@@ -228,12 +228,12 @@ resolved AS (
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
-        run.trained_model_types, run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window,
-        run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
-        run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
-        run.training_error_band, run.unknown_reason AS engine_reason,
-        kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
-        kernel.block_tensors AS kernel_block_tensors, run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
+        run.packs_head, run.casts_unpacked, run.keeps_packed_inputs, run.norms_embedding, run.trained_model_types,
+        run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window, run.logits_of, run.inputs_on_host,
+        run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
+        run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
+        kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors,
+        run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,

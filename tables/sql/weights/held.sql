@@ -51,6 +51,12 @@ CREATE OR REPLACE MACRO gather_bytes_each(weight, model, scenario) AS CASE
     ELSE scenario.compute_bytes
 END;
 
--- A head of its own where an engine does not tie it to the embedding.
+-- A head of its own where an engine does not tie it to the embedding; what is saved where it packs that too.
 CREATE OR REPLACE MACRO untied_head_bytes(model, scenario) AS
     iif(scenario.unties_head AND model.is_head_tied, scenario.compute_bytes * model.embedding_elements, 0);
+CREATE OR REPLACE MACRO packs_head(scenario) AS scenario.packs_head AND scenario.phase_id = 'qlora';
+-- (and all linear layers where Transformers leaves them, being of a class of their own, and such an engine does not)
+CREATE OR REPLACE MACRO has_own_linear(model) AS model.largest_linear_elements = 0;
+CREATE OR REPLACE MACRO packed_head_saving(model, dtype, scenario) AS iif(packs_head(scenario),
+    floor((scenario.compute_bytes - dtype.bits_per_weight / 8) * (head_matrix_elements(model, scenario)
+        + iif(has_own_linear(model), model.linear_elements, 0))), 0);

@@ -28,9 +28,9 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
             WHEN scenario.has_adapter_dropout THEN 0
             WHEN scenario.compute_bytes < 4 AND scenario.precision <> 'pure' OR scenario.lora_targets = 'experts' THEN 0
             WHEN scenario.lora_targets IN ('attention', 'query-value') OR scenario.has_adapted_experts THEN
-                iif(model.has_fused_qkv, 0, iif(scenario.lora_targets = 'query-value', 1, 2) * model.layer_count
-                    * model.hidden_size)
-            ELSE model.hidden_input_sum - model.norm_output_sum
+                iif(has_joined_query(model, scenario), 0, iif(scenario.lora_targets = 'query-value', 1, 2)
+                    * model.layer_count * model.hidden_size)
+            ELSE model.hidden_input_sum + split_adapters(model, scenario) * model.hidden_size - model.norm_output_sum
         END)
         + iif(scenario.has_adapter_dropout, adapted_inputs(model, scenario), 0)
         + kept_by_joined_adapters(model, scenario)
@@ -38,6 +38,11 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
         + iif(scenario.adapter = 'dora', (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
             * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)
 END;
+
+-- An adapter of the head, per token: what it reads, and the product of its rank.
+CREATE OR REPLACE MACRO kept_by_head_adapter(model, scenario) AS iif(adapts_head(scenario),
+    adapter_compute_bytes(scenario) * (model.hidden_size + scenario.lora_rank)
+        + iif(scenario.has_adapter_dropout, model.hidden_size, 0), 0);
 
 CREATE OR REPLACE MACRO adapter_compute_bytes(scenario) AS
     iif(scenario.precision IN ('amp', 'pure'), scenario.compute_bytes, 4);

@@ -20,7 +20,9 @@ CREATE OR REPLACE MACRO is_window_masked(layer, scenario) AS
 CREATE OR REPLACE MACRO attention_kernel(layer, model, scenario) AS CASE
     WHEN scenario.attention = 'eager' OR NOT model.has_flash_attention AND model.attention_form <> 'biased' THEN 'eager'
     WHEN model.attention_form = 'biased' THEN 'biased'
-    WHEN model.attention_form = 'broadcast' AND layer.kv_head_count = 1 AND layer.head_count > 1 THEN 'broadcast'
+    -- (an engine with model code of its own writes that key out for all heads)
+    WHEN model.attention_form = 'broadcast' AND layer.kv_head_count = 1 AND layer.head_count > 1
+        AND NOT scenario.joins_projections THEN 'broadcast'
     WHEN is_window_masked(layer, scenario) OR scenario.attention = 'masked' THEN 'masked'
     -- (the flash kernel takes heads of up to 256)
     WHEN layer.query_width > 256 * layer.head_count THEN 'wide'
@@ -81,7 +83,7 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
     - iif(layer.kernel IN ('fused', 'repeated', 'masked', 'wide') AND layer.gate_width = 0
         AND model.rotary_form <> 'concatenated' AND NOT scenario.joins_projections AND scenario.precision = 'pure'
         AND scenario.is_adapter AND NOT scenario.has_adapter_dropout
-        AND scenario.lora_targets IN ('attention', 'attention-experts', 'all-linear'),
+        AND (scenario.lora_targets IN ('attention', 'attention-experts') OR adapts_all_linear(scenario)),
         scenario.compute_bytes * layer.context_width, 0)
     + model.value_norm_bytes * layer.value_width
     + CASE
@@ -134,7 +136,7 @@ CREATE OR REPLACE MACRO freed_before_scores(model, scenario) AS
         + scenario.residual_bytes * model.layer_count * model.hidden_size
         + iif(scenario.is_adapter, adapter_compute_bytes(scenario) * CASE
             WHEN scenario.lora_targets = 'attention' THEN model.context_sum
-            WHEN scenario.lora_targets = 'all-linear' AND NOT scenario.has_adapted_experts THEN
+            WHEN adapts_all_linear(scenario) AND NOT scenario.has_adapted_experts THEN
                 adapted_inputs(model, scenario) - model.lora_attention_input_sum + model.context_sum
             ELSE 0 END, 0)
         ) / greatest(model.layer_count, 1));

@@ -9,6 +9,8 @@
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its
 -- input and the result feeds the next projection; formulas in Python keep their steps (activation.csv).
 CREATE OR REPLACE MACRO activation_tensors(block, scenario) AS CASE
+    -- (an engine with model code of its own runs kernels of PyTorch)
+    WHEN scenario.joins_projections THEN least(block.kept_tensors, 2)
     WHEN scenario.precision = 'amp' THEN block.kept_tensors_amp
     WHEN scenario.is_adapter THEN block.kept_tensors_adapter
     ELSE block.kept_tensors
@@ -54,7 +56,7 @@ CREATE OR REPLACE MACRO feed_forward_gradients(block, model, scenario) AS
             * greatest(iif(scenario.is_adapter, 3, 2) * block.expert_width, block.expert_width + model.hidden_size)
         ELSE 2 * (block.width + block.experts_per_token
             * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0))) END
-    + iif(scenario.is_adapter AND scenario.lora_targets = 'all-linear' AND NOT scenario.has_adapted_experts
+    + iif(scenario.is_adapter AND adapts_all_linear(scenario) AND NOT scenario.has_adapted_experts
         AND adapter_compute_bytes(scenario) > scenario.compute_bytes,
         adapter_compute_bytes(scenario) * block.width, 0);
 

@@ -118,7 +118,8 @@ CREATE OR REPLACE MACRO kept_by_layers(model, scenario, sums) AS CASE scenario.c
     WHEN 'selective' THEN sums.selective + sums.mask + sums.window_mask / scenario.sequences
     ELSE sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
-        - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value'), sums.block, 0)
+        - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value')
+            AND NOT norms_embedding(scenario), sums.block, 0)
         - iif(is_first_untrained(scenario), sums.before_experts - scenario.norm_bytes * model.hidden_size, 0)
 END;
 
@@ -134,7 +135,7 @@ END;
 CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
     kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
         + iif(scenario.is_autocast, 2 * model.hidden_size, 0)
-    + logit_width(model, scenario) * kept_per_logit(model, scenario)
+    + logit_width(model, scenario) * kept_per_logit(model, scenario) + kept_by_head_adapter(model, scenario)
     -- a dense layer, its activation and a norm before the head
     + iif(model.has_head_transform, 3 * scenario.compute_bytes * model.hidden_size, 0);
 
@@ -156,4 +157,5 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',
         scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens
             * scenario.context_tokens / scenario.tensor_parallel, 0)
+    + step_tokens(scenario) * (kept_packed_inputs(model, scenario) + kept_by_embedding_norm(model, scenario))
     + merged_experts_kept(model, scenario, sums);

@@ -67,6 +67,10 @@ CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE scenario.fus
     ELSE pow(2, ceil(log2(ceil(step_tokens(scenario) / ceil(logit_width(model, scenario) / model.hidden_size)))))
 END;
 
+-- the share of a sequence whose loss is taken at a time
+CREATE OR REPLACE MACRO loss_chunk_share(scenario) AS
+    least(scenario.loss_chunk_tokens / scenario.context_tokens, 1);
+
 -- bytes of a logit in such a chunk, over which its gradient is written
 CREATE OR REPLACE MACRO fused_logit_bytes(scenario) AS
     iif(coalesce(scenario.fused_loss = 'unsloth', false), 4, scenario.compute_bytes);
@@ -85,10 +89,18 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))
-    -- (the log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this)
-    WHEN scenario.loss = 'chunked' AND scenario.loss_chunk_tokens IS NOT NULL THEN logit_width(model, scenario)
-        * step_tokens(scenario) * greatest(scenario.compute_bytes,
-            8 * least(scenario.loss_chunk_tokens / scenario.context_tokens, 1))
+    -- (the log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this,
+    -- and what that step's packed layers hold on to. A head that is packed is unpacked for each chunk: beside the
+    -- gradients of all logits, when their log-softmax is gone, or while the last chunk's logits are made.)
+    WHEN scenario.loss = 'chunked' AND scenario.loss_chunk_tokens IS NOT NULL THEN greatest(
+        logit_width(model, scenario) * step_tokens(scenario) * 8 * loss_chunk_share(scenario),
+        logit_width(model, scenario) * step_tokens(scenario) * scenario.compute_bytes
+            + step_tokens(scenario) * packed_inputs(model, scenario),
+        unpacked_head_bytes(model, scenario) - logit_width(model, scenario) * step_tokens(scenario)
+            * scenario.compute_bytes,
+        unpacked_head_bytes(model, scenario) - logit_width(model, scenario) * step_tokens(scenario)
+            * scenario.compute_bytes * (1 + loss_chunk_share(scenario))
+            + step_tokens(scenario) * packed_inputs(model, scenario))
     WHEN scenario.loss = 'chunked' THEN logit_width(model, scenario) * step_tokens(scenario)
         * greatest(gradients_per_logit(model, scenario) / scenario.loss_chunks,
         -- (and before: the logits of all chunks beside the fp32 copy of the last)

@@ -20,8 +20,8 @@ CREATE OR REPLACE MACRO gradient_bytes(elements, scenario) AS
 CREATE OR REPLACE MACRO held_throughout(stage) AS stage.weights + stage.adapters + stage.optimizer;
 
 -- Gradients that exist before the step's own: those of earlier micro-batches, and those that an engine never frees.
-CREATE OR REPLACE MACRO standing_gradients(scenario, stage) AS
-    iif(scenario.has_standing_gradients, stage.gradients, 0);
+CREATE OR REPLACE MACRO standing_gradients(model, scenario, stage) AS
+    iif(scenario.has_standing_gradients, stage.gradients, embedding_gradient_bytes(model, scenario));
 
 -- An optimizer that steps in the backward pass leaves the gradient of a tied head, which waits for the embedding's, and
 -- that of one matrix with what its step takes.
@@ -52,13 +52,13 @@ CREATE OR REPLACE MACRO scored_loss_work(model, scenario) AS iif(has_few_logits(
 
 -- Of a pipeline the last stage has the loss.
 CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
-    held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
+    held_throughout(stage) + stage.kept + standing_gradients(model, scenario, stage)
     + stage.is_last * iif(coalesce(scenario.trains_embeddings, false), saved_loss_work(model, scenario),
         greatest(loss_work(model, scenario, gradient_bytes(head_matrix_elements(model, scenario), scenario)),
             head_step_work(model, scenario), scored_loss_work(model, scenario)));
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
-    held_throughout(stage) + stage.kept + standing_gradients(scenario, stage)
+    held_throughout(stage) + stage.kept + standing_gradients(model, scenario, stage)
     -- the logits, and their fp32 copy where the loss takes one
     + stage.is_last * iif(scenario.loss = 'full', iif(model.loss_form IN ('compute', 'cast'), scenario.compute_bytes, 6)
         * logit_width(model, scenario) * step_tokens(scenario), 0)
@@ -93,7 +93,7 @@ CREATE OR REPLACE MACRO gradients_first(elements, model, scenario, stage, sums) 
     WHEN scenario.steps_in_backward THEN gradients_stepped(model, scenario, sums)
     WHEN scenario.has_standing_gradients THEN stage.gradients + gradient_bytes(sums.down, scenario)
     ELSE least(stage.gradients, gradient_bytes(head_matrix_elements(model, scenario) + elements, scenario)
-        + saved_head_bytes(model, scenario))
+        + saved_head_bytes(model, scenario) + embedding_gradient_bytes(model, scenario))
 END;
 
 -- `made`: bytes that an element of a layer's own gradient takes before it is reduced, where it is: then none of it is
@@ -114,12 +114,12 @@ CREATE OR REPLACE MACRO last_mixer_work(model, scenario, stage, sums, made) AS
 
 -- The first layer, while the gradients of all later ones exist: its feed-forward block, or its attention.
 CREATE OR REPLACE MACRO first_block_work(model, scenario, stage, sums, made) AS
-    step_tokens(scenario) * (scenario.work + sums.block_work + sums.block_gradients
+    step_tokens(scenario) * (packed_inputs(model, scenario) + scenario.work + sums.block_work + sums.block_gradients
         + iif(scenario.checkpointing = 'none', 0, sums.mask))
     + made * sums.down
     + gradients_before(model.largest_layer_elements - iif(made > 0, 0, sums.down), model, scenario, stage, sums);
 CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
-    step_tokens(scenario) * (scenario.work + sums.mixer_work - sums.freed
+    step_tokens(scenario) * (packed_inputs(model, scenario) + scenario.work + sums.mixer_work - sums.freed
         + iif(scenario.checkpointing = 'none', 0, sums.mask))
     + made * model.largest_layer_elements
     + gradients_before(iif(made > 0, model.largest_layer_elements,
@@ -130,7 +130,7 @@ CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
 -- copies of the layer's adapters. Where a prepared base makes all of these fp32, the product's gradient stands beside
 -- those of both factors instead, when nothing is unpacked and the adapter's own input is gone.
 CREATE OR REPLACE MACRO has_adapter_copies(model, scenario) AS scenario.is_adapter AND scenario.precision = 'amp'
-    AND scenario.checkpointing = 'full' AND scenario.lora_targets = 'all-linear' AND scenario.compute_bytes = 2
+    AND scenario.checkpointing = 'full' AND adapts_all_linear(scenario) AND scenario.compute_bytes = 2
     AND scenario.tensor_parallel = 1 AND NOT scenario.has_fused_kernels AND NOT is_cast_base(scenario)
     -- (Unsloth's adapters cast nothing)
     AND NOT scenario.offloads_checkpoints AND model.expert_elements = 0;
@@ -145,6 +145,7 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
     held_throughout(stage)
     + greatest(
         step_tokens(scenario) * (scenario.work + stage.share * stage.flights * kept_by_layers(model, scenario, sums)
+            + kept_packed_inputs(model, scenario) + kept_by_embedding_norm(model, scenario)
             - kept_by_one_layer(model, scenario, sums))
         + greatest(
             last_block_work(model, scenario, stage, sums, made),
@@ -161,7 +162,8 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
 
 CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.gradients + step_tokens(scenario) * model.hidden_size * scenario.residual_bytes
-    + held_logits(model, scenario)
+    + held_logits(model, scenario) + embedding_gradient_bytes(model, scenario)
+    + step_tokens(scenario) * packed_inputs(model, scenario)
     + CASE
         -- (of sharded gradients sharding/gathered.sql counts it)
         WHEN scenario.is_adapter OR scenario.gradient_shards > 1 OR scenario.pipeline_parallel > 1 THEN 0
@@ -175,6 +177,7 @@ CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
 
 CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
     held_throughout(stage) + stage.gradients + optimizer.step_copies * stage.gradients + held_logits(model, scenario)
+    + step_tokens(scenario) * packed_inputs(model, scenario)
     + optimizer.step_largest_fp32_copies * 4 * iif(scenario.is_adapter, 0,
         model.largest_parameter_elements / scenario.tensor_parallel / scenario.optimizer_shards);
 
