@@ -1,0 +1,81 @@
+"""Models of sound of other packages than Transformers, each with what runs it for so many seconds: count_sound_classes.py counts them.
+
+Kokoro makes sound of as many phonemes as it reads at once (its pipeline cuts longer text), whose lengths are set so that they take the seconds
+of the row; its inverse Fourier transform, which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text
+that it reads at once, for a voice that is known already.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
+PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
+KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+
+
+@cache
+def packaged(name: str):
+    """A model of another package, with the sizes that were published."""
+    import list_packages
+
+    return getattr(list_packages, name)(list_packages.CONFIGS[name])
+
+
+def kokoro(seconds: float, _dtype):
+    import torch
+    from kokoro.istftnet import TorchSTFT
+    from kokoro.model import KModel
+
+    model = KModel.__new__(KModel)
+    torch.nn.Module.__init__(model)
+    for name, part in packaged("kokoro").named_children():
+        setattr(model, {"text_encoder_bert": "bert"}.get(name, name), part)
+    frames = int(seconds * KOKORO_FRAMES)
+    each = torch.full((PHONEMES,), frames // PHONEMES, dtype=torch.float32)
+    each[: frames % PHONEMES] += 1
+    told = torch.logit(each / LONGEST)[None, :, None].expand(1, PHONEMES, LONGEST).contiguous()
+    model.predictor.duration_proj.forward = lambda _hidden: told
+
+    def inverse(self, magnitude, phase):
+        (magnitude * torch.exp(phase * 1j)).shape  # noqa: B018
+        columns = magnitude.shape[-1]
+        windowed = torch.empty(1, columns, self.filter_length) * self.window
+        return windowed.new_empty(1, 1, self.hop_length * (columns - 1))
+
+    TorchSTFT.inverse = inverse
+    run = lambda: model.forward_with_tokens(torch.zeros(1, PHONEMES, dtype=torch.long), torch.zeros(1, STYLE))  # noqa: E731
+    return model.eval(), run
+
+
+def xtts(seconds: float, _dtype):
+    """Of a piece of text as long as it reads: the last step of its language model, its pass over all codes, its decoder."""
+    import torch
+
+    model = packaged("xtts")
+    model.eval()
+    gpt, arguments = model.gpt, model.args
+    gpt.init_gpt_for_inference()
+    codes = math.ceil(seconds * arguments.input_sample_rate / arguments.gpt_code_stride_len)
+    text = torch.zeros(1, arguments.gpt_max_text_tokens - 2, dtype=torch.int)
+
+    def write(voice) -> None:
+        given = gpt.compute_embeddings(voice, text)
+        cache = gpt.gpt_inference(given, use_cache=True, return_dict=True).past_key_values
+        for layer in cache.layers:
+            shape = (1, layer.keys.shape[1], given.shape[1] + codes - 1, layer.keys.shape[3])
+            layer.keys, layer.values = torch.empty(shape), torch.empty(shape)
+        gpt.gpt_inference(given[:, -1:], past_key_values=cache, use_cache=True, return_dict=True)
+
+    def run() -> None:
+        voice, speaker = torch.zeros(1, CONDITIONS, arguments.gpt_n_model_channels), torch.zeros(1, SPEAKER, 1)
+        write(voice)
+        lengths = [torch.tensor([n]) for n in (text.shape[1], codes * arguments.gpt_code_stride_len)]
+        said = torch.zeros(1, codes, dtype=torch.long)
+        latents = gpt(
+            text, lengths[0], said, lengths[1], cond_latents=voice, return_attentions=False, return_latent=True
+        )
+        model.hifigan_decoder(latents, g=speaker)
+
+    return model, run
