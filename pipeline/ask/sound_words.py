@@ -41,6 +41,9 @@ def fits(answer: dict[str, Any], page: Page) -> None:
     for row in rows if known else ():
         if row["verdict"] is None:
             page.say(f"{format_name(row['dtype_id'])} in {row['runs_in']}: {row['unknown_reason']}", "dim", "  ")
+    if known and answer["note"]:
+        page.gap()
+        page.say(f"{answer['note']}.")
     if best and answer["verdict"] == "tight":
         page.gap()
         page.say("“Barely” is without the margin for what nobody can know beforehand: it may run out of memory.", "dim")

@@ -29,7 +29,8 @@ _KIND = f"""
     END FROM model WHERE model_id = $id
 """
 _RUNS_IN = """
-    SELECT DISTINCT class.program FROM sound_class AS class JOIN model ON model.model_type = class.sound_type
+    SELECT any_value(class.program) AS program, string_agg(class.note, '. ' ORDER BY class.element_bytes) AS note
+    FROM sound_class AS class JOIN model ON model.model_type = class.sound_type
         AND model.parameter_count = class.parameter_count
     WHERE model.model_id = $id
 """
@@ -80,6 +81,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> 
         "verdict": verdict,
         "best": best,
         "sounds": told,
+        "note": runs_in[0]["note"] if runs_in else None,
         "formats": [],
         "helps": [],
         "commands": [],

@@ -26,7 +26,7 @@ def test_what_was_run_whole_is_told_by_seconds_in_what_runs_it(ask, ask_json, va
     assert set(row["bytes_by_seconds"]) == {"30", "60", "300", "3600"} and row["runs_in"] == "kokoro"
     status, out, _ = ask("fits", SPEAKS, *CARD)
     assert status == 0 and "with 30 seconds of sound, in fp32 (kokoro)" in " ".join(out.split())
-    assert "30 seconds  5 minutes  1 hour" in out
+    assert "30 seconds  5 minutes  1 hour" in out and "its pipeline cuts text at 510 phonemes" in " ".join(out.split())
 
 
 def test_memory_that_is_free_counts_and_not_that_of_the_card(ask, ask_json, value):

@@ -2,7 +2,8 @@
 
 Kokoro makes sound of as many phonemes as it reads at once (its pipeline cuts longer text), whose lengths are set so that they take the seconds
 of the row; its inverse Fourier transform, which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text
-that it reads at once, for a voice that is known already.
+that it reads at once, for a voice that is known already. pyannote's pipeline looks at windows of ten seconds, a second apart, 32 at a time; then
+at each of them once for each of three speakers, 32 at a time again, with the frames at which that one speaks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from functools import cache
 CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+RATE, WINDOW, STEP = (
+    16_000,
+    10,
+    1,
+)  # of pyannote: samples of a second; seconds of what it looks at, and from one to the next
+SPEAKERS, AT_ONCE = 3, 32  # told apart in a window; windows in a batch, as the pipeline's settings say
 
 
 @cache
@@ -79,3 +86,60 @@ def xtts(seconds: float, _dtype):
         model.hifigan_decoder(latents, g=speaker)
 
     return model, run
+
+
+def _pyannote_parts():
+    """Both models whole, with what their classes work out before they convolve."""
+    import list_packages
+    from pyannote.audio.core.task import Problem, Resolution, Specifications
+    from pyannote.audio.models.embedding.wespeaker import WeSpeakerResNet34
+    from pyannote.audio.models.segmentation import PyanNet
+
+    said = list_packages.CONFIGS["pyannote_segmentation"]
+    segmentation = PyanNet(
+        **{name: said[name] for name in ("sincnet", "lstm", "linear", "sample_rate", "num_channels")}
+    )
+    segmentation.specifications = Specifications(
+        problem=Problem.MONO_LABEL_CLASSIFICATION, resolution=Resolution.FRAME, duration=WINDOW, permutation_invariant=True,
+        classes=[f"speaker#{n + 1}" for n in range(SPEAKERS)], powerset_max_classes=2,
+    )  # fmt: skip
+    segmentation.build()
+    return segmentation.eval(), WeSpeakerResNet34().eval()
+
+
+def _windows(seconds: float) -> int:
+    return max(1, math.ceil((seconds - WINDOW) / STEP) + 1)
+
+
+def _scored(segmentation, windows: int) -> int:
+    """A batch of pyannote's Inference; how many frames a window has. (Who speaks when is made of the scores, which are small.)"""
+    import torch
+
+    return segmentation(torch.zeros(windows, 1, WINDOW * RATE)).shape[1]
+
+
+def pyannote_segmentation(seconds: float, _dtype):
+    segmentation, _ = _pyannote_parts()
+    return segmentation, lambda: _scored(segmentation, min(AT_ONCE, _windows(seconds)))
+
+
+def pyannote_diarization(seconds: float, _dtype):
+    import torch
+
+    segmentation, embedding = _pyannote_parts()
+    whole = torch.nn.ModuleList((segmentation, embedding))
+
+    def run() -> None:
+        frames = _scored(segmentation, min(AT_ONCE, _windows(seconds)))
+        each = min(AT_ONCE, SPEAKERS * _windows(seconds))
+        embedding(torch.zeros(each, 1, WINDOW * RATE), weights=torch.ones(each, frames))
+
+    return whole, run
+
+
+def wespeaker(seconds: float, _dtype):
+    """One voice, all of it at once."""
+    import torch
+
+    _, embedding = _pyannote_parts()
+    return embedding, lambda: embedding(torch.zeros(1, 1, int(seconds * RATE)))
