@@ -73,6 +73,7 @@ def test_what_was_not_counted_has_a_reason(book):
         (HEARS, 30, "nothing", "counted in 16 or 32 bits"),
         (HEARS, 1201, "bf16", "up to 1200 seconds"),
         (HEARS, -1, "bf16", "start above 0"),
+        ("ResembleAI/chatterbox", 41, "fp32", "up to 40 seconds"),
         ("bosonai/higgs-audio-v2-generation-3B-base", 30, "bf16", "not known (table speech_model)"),
     ):
         total, weights, said = told(book, model, seconds, dtype, "total_bytes, weights_bytes, unknown_reason")

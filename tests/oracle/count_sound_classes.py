@@ -1,6 +1,6 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
-    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7
+    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from rows import configs, count_rows
-from sound_packages import kokoro, pyannote_diarization, pyannote_segmentation, wespeaker, xtts
+from sound_packages import chatterbox, kokoro, pyannote_diarization, pyannote_segmentation, wespeaker, xtts
 
 ROWS = Path(__file__).with_name("sound_classes.csv")
 FRAMES = 100  # of features in a second
@@ -302,6 +302,7 @@ CLASSES = {
     "nemotron3_5_asr": nemotron3_5_asr,
     "kokoro": kokoro,
     "xtts": xtts,
+    "chatterbox": chatterbox,
     "pyannote_diarization": pyannote_diarization,
     "pyannote_segmentation": pyannote_segmentation,
     "wespeaker": wespeaker,

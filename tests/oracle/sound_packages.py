@@ -3,7 +3,8 @@
 Kokoro makes sound of as many phonemes as it reads at once (its pipeline cuts longer text), whose lengths are set so that they take the seconds
 of the row; its inverse Fourier transform, which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text
 that it reads at once, for a voice that is known already. pyannote's pipeline looks at windows of ten seconds, a second apart, 32 at a time; then
-at each of them once for each of three speakers, 32 at a time again, with the frames at which that one speaks.
+at each of them once for each of three speakers, 32 at a time again, with the frames at which that one speaks. Chatterbox is counted at the last
+step of its language model, two sequences (its guidance) after 512 letters and a voice that is known, then at the sound made of all tokens.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from functools import cache
 CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
+TEXT = 512  # letters, of who reads as many as it is given
+TOKEN_RATE, REFERENCE = 25, 10  # of chatterbox: tokens of a second; seconds of a voice
 RATE, WINDOW, STEP = (
     16_000,
     10,
@@ -143,3 +146,56 @@ def wespeaker(seconds: float, _dtype):
 
     _, embedding = _pyannote_parts()
     return embedding, lambda: embedding(torch.zeros(1, 1, int(seconds * RATE)))
+
+
+def chatterbox(seconds: float, _dtype):
+    import torch
+    from chatterbox.models.s3gen.hifigan import HiFTGenerator
+    from chatterbox.models.t3.inference.t3_hf_backend import T3HuggingfaceBackend
+    from chatterbox.models.t3.modules.cond_enc import T3Cond
+
+    model = packaged("chatterbox").eval()
+    model.t3.to_empty(device="cpu")
+    tokens = int(seconds * TOKEN_RATE)
+    writer, maker = model.t3, model.s3gen
+    told = {"use_cache": True, "output_attentions": True, "output_hidden_states": True, "return_dict": True}
+
+    def inverse(self, magnitude, phase):
+        """Of the same sizes: torch.istft looks at the values of its window."""
+        size, hop = self.istft_params["n_fft"], self.istft_params["hop_len"]
+        whole = torch.complex(magnitude * torch.cos(phase), magnitude * torch.sin(phase))
+        columns = whole.shape[-1]
+        windowed = magnitude.new_empty(1, columns, size) * self.stft_window.to(magnitude.device)
+        return windowed.new_empty(1, hop * (columns - 1))
+
+    HiFTGenerator._istft = inverse
+
+    def write() -> None:
+        voice = T3Cond(
+            speaker_emb=torch.zeros(1, 256), emotion_adv=torch.zeros(1, 1, 1),
+            cond_prompt_speech_tokens=torch.zeros(1, writer.hp.speech_cond_prompt_len, dtype=torch.long),
+        )  # fmt: skip
+        begun = torch.zeros(2, 1, dtype=torch.long)
+        letters = torch.zeros(2, TEXT, dtype=torch.long)
+        given, _ = writer.prepare_input_embeds(t3_cond=voice, text_tokens=letters, speech_tokens=begun, cfg_weight=0.5)
+        first = writer.speech_emb(begun) + writer.speech_pos_emb.get_fixed_embedding(0)
+        given = torch.cat([given, first], dim=1)
+        backend = T3HuggingfaceBackend(
+            config=writer.cfg, llama=writer.tfmr, speech_enc=writer.speech_emb, speech_head=writer.speech_head
+        )
+        cache = backend(inputs_embeds=given, past_key_values=None, **told).past_key_values
+        for layer in cache.layers:
+            shape = (*layer.keys.shape[:2], given.shape[1] + tokens - 1, layer.keys.shape[3])
+            layer.keys, layer.values = torch.empty(shape), torch.empty(shape)
+        backend(inputs_embeds=given[:, -1:], past_key_values=cache, **told)
+
+    def run() -> None:
+        write()
+        known = {
+            "prompt_token": torch.zeros(1, REFERENCE * TOKEN_RATE, dtype=torch.long),
+            "prompt_token_len": torch.tensor([REFERENCE * TOKEN_RATE]),
+            "prompt_feat": torch.zeros(1, 2 * REFERENCE * TOKEN_RATE, 80), "prompt_feat_len": None, "embedding": torch.zeros(1, 192),
+        }  # fmt: skip
+        maker.inference(torch.zeros(1, tokens, dtype=torch.long), ref_dict=known)
+
+    return model, run
