@@ -1,6 +1,6 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
-    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7
+    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
@@ -16,7 +16,15 @@ from functools import partial
 from pathlib import Path
 
 from rows import configs, count_rows
-from sound_packages import chatterbox, kokoro, pyannote_diarization, pyannote_segmentation, wespeaker, xtts
+from sound_packages import (
+    chatterbox,
+    ecapa_tdnn,
+    kokoro,
+    pyannote_diarization,
+    pyannote_segmentation,
+    wespeaker,
+    xtts,
+)
 
 ROWS = Path(__file__).with_name("sound_classes.csv")
 FRAMES = 100  # of features in a second
@@ -32,6 +40,11 @@ DAC = {
     "codebook_dim": 8,
     "decoder_hidden_size": 1536,
 }
+SAMPLES = 16_000  # of a second
+WAVLM = {
+    315_453_120: "microsoft/wavlm-large",
+    94_381_936: "microsoft/wavlm-base-plus",
+}  # (wavlm-base has the sizes of the latter)
 VITS_COUNT, VITS_WORDS, VITS_FRAMES, VITS_TOKENS = 36_284_592, 38, 62.5, 40  # of mms-tts-eng; of a second
 
 
@@ -104,6 +117,16 @@ def _empty(kind, settings, dtype):
                 module._parameters[name] = made[id(held)]
     model.tie_weights()
     return model
+
+
+def wavlm(seconds: float, dtype, count: int):
+    """All of the sound at once: its attention writes all scores out, and a table of how far any two positions lie apart."""
+    import torch
+    import transformers
+
+    said = {k: v for k, v in configs()[WAVLM[count]].items() if k not in ("model_type", "architectures")}
+    model = _empty(transformers.WavLMModel, transformers.WavLMConfig(**said), dtype)
+    return model, lambda: model(torch.zeros(1, int(seconds * SAMPLES), dtype=dtype))
 
 
 def _lengthen(cache, length: int) -> None:
@@ -303,10 +326,12 @@ CLASSES = {
     "kokoro": kokoro,
     "xtts": xtts,
     "chatterbox": chatterbox,
+    "ecapa_tdnn": ecapa_tdnn,
     "pyannote_diarization": pyannote_diarization,
     "pyannote_segmentation": pyannote_segmentation,
     "wespeaker": wespeaker,
     "vits": vits,
+    "wavlm": wavlm,
     "speecht5": speecht5,
     "csm": csm,
     "dia": dia,
@@ -320,7 +345,7 @@ def counted(row: dict[str, str]) -> dict[str, str]:
     import torch
 
     asked = [float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]]
-    if row["model_type"] == "vits":
+    if row["model_type"] in ("vits", "wavlm"):  # (of several sizes)
         asked.append(int(row["parameter_count"]))
     model, run, *beside = CLASSES[row["model_type"]](*asked)
     count = sum(parameter.numel() for parameter in model.parameters())

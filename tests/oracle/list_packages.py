@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio chatterbox-tts     # and the sources of UniDepth on the path
+    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain     # and the sources of UniDepth on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -24,7 +24,7 @@ MAIN = {
     "unidepth": "vision",
     "chatterbox": "decoder",
     "qwen3_tts_tokenizer_12hz": "audio",
-} | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization"), "audio")
+} | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn"), "audio")
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
 CONFIGS: dict[str, dict] = {
     # of github.com/Blaizzy/mlx-audio (tests) and geneing/hexgrad-kokoro@be04266b checkpoints/config.json
@@ -58,6 +58,11 @@ CONFIGS: dict[str, dict] = {
     "wespeaker": {"num_mel_bins": 80, "embed_dim": 256, "two_emb_layer": False},
     "pyannote_diarization": {
         "segmentation": "pyannote/segmentation-3.0", "embedding": "pyannote/wespeaker-voxceleb-resnet34-LM",
+    },
+    # of github.com/speechbrain/speechbrain@0d7092cf recipes/VoxCeleb/SpeakerRec/hparams/verification_ecapa.yaml, which loads the checkpoint
+    "ecapa_tdnn": {
+        "n_mels": 80, "channels": [1024, 1024, 1024, 1024, 3072], "kernel_sizes": [5, 3, 3, 3, 1], "dilations": [1, 2, 3, 4, 1],
+        "groups": [1, 1, 1, 1, 1], "attention_channels": 128, "lin_neurons": 192,
     },
     # as public ports write the published decoder's fields out, which agree (the repository's own file was not read); its 2.52 GB less the
     # model's 1.83 leave 0.69 for 172 M in fp32
@@ -184,6 +189,13 @@ def qwen_codec(config: dict):
                     delattr(module, name)
                     module.register_parameter(name, torch.nn.Parameter(torch.empty_like(buffer), requires_grad=False))
     return model
+
+
+@builds("ecapa_tdnn", "ECAPA_TDNN", "speechbrain")
+def ecapa_tdnn(config: dict):
+    from speechbrain.lobes.models.ECAPA_TDNN import ECAPA_TDNN
+
+    return ECAPA_TDNN(input_size=config["n_mels"], **{k: v for k, v in config.items() if k != "n_mels"})
 
 
 @builds("chatterbox", "ChatterboxTTS", "chatterbox-tts")

@@ -199,3 +199,19 @@ def chatterbox(seconds: float, _dtype):
         maker.inference(torch.zeros(1, tokens, dtype=torch.long), ref_dict=known)
 
     return model, run
+
+
+def ecapa_tdnn(seconds: float, _dtype):
+    """One voice, all of it at once, from its samples on (encode_batch)."""
+    import torch
+    from speechbrain.lobes.features import Fbank
+    from speechbrain.processing.features import InputNormalization
+
+    model = packaged("ecapa_tdnn").eval()
+    features, normal = Fbank(n_mels=80), InputNormalization(norm_type="sentence", std_norm=False)
+
+    def run() -> None:
+        whole = torch.ones(1)
+        model(normal(features(torch.zeros(1, int(seconds * RATE))), whole), whole)
+
+    return model, run
