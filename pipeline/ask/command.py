@@ -25,7 +25,7 @@ STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
 )
-_MOST_TOKENS, _MOST_USERS = 2**27, 2**20
+_MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
@@ -59,6 +59,12 @@ def add(commands: Any) -> None:
     )
     _add_card(fits)
     _add_use(fits)
+    fits.add_argument(
+        "--seconds",
+        type=_count("--seconds", _MOST_SECONDS),
+        metavar="N",
+        help="of sound, for a model that hears or speaks (default: 30, where it is not asked by tokens)",
+    )
     fits.add_argument(
         "--program",
         type=_name,
@@ -299,7 +305,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import answers, card_names, containers, own, plan_words, plans, question, several, words
+    from . import answers, card_names, containers, own, plan_words, plans, question, several, sound_words, sounds, words
     from .almanac import opened
 
     page = words.Page(sys.stdout)
@@ -368,15 +374,24 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             told = None
             if adapter:
                 card, told = own.with_adapter(almanac, model, card, use, adapter)
-            answer = answers.fits(almanac, model, card, use, every=asked.all)
+            seconds = sounds.seconds_of(almanac, model, use, asked.seconds)
+            if seconds is not None:
+                answer = sounds.fits(almanac, model, card, use, seconds)
+            else:
+                answer = answers.fits(almanac, model, card, use, every=asked.all)
             if is_config:
                 answer["about"] = own.about(model)
             elif model.note:
                 answer["taken"] = model.note
+            if asked.seconds and seconds is None:
+                answer["taken"] = " ".join(filter(None, (answer.get("taken"), sounds.IN_WINDOWS)))
             if told:
                 answer["adapter"] = told
             status = answers.STATUS[answer["verdict"]]
-            words.fits(answer, page, most_commands=len(answer["commands"]) if asked.all else words.COMMANDS)
+            if seconds is not None:
+                sound_words.fits(answer, page)
+            else:
+                words.fits(answer, page, most_commands=len(answer["commands"]) if asked.all else words.COMMANDS)
         version = almanac.manifest.get("data_version")
         answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
         answer["status"] = status

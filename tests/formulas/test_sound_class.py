@@ -52,6 +52,20 @@ def test_sound_is_asked_by_seconds(book):
     assert hour == told(book, SPEAKS, 67, "fp32", columns) and half[2] < hour[2] < 3 * 2**30
 
 
+def test_who_speaks_when_takes_the_same_for_any_length(book):
+    """It looks at windows of ten seconds; the two pipelines load the same classes. The batch of 32 was seen to hold 1.82 GiB."""
+    for model in ("pyannote/speaker-diarization-3.1", "pyannote/speaker-diarization-community-1"):
+        minute = told(book, model, 60, "fp32", "weights_bytes + activations_bytes, total_bytes, unknown_reason")
+        assert minute == told(
+            book, model, 4 * 3600, "fp32", "weights_bytes + activations_bytes, total_bytes, unknown_reason"
+        )
+        assert 0.85 * 1.82 * 2**30 < minute[0] < 1.82 * 2**30 < minute[1] and minute[2] is None
+    voice = [
+        told(book, "pyannote/wespeaker-voxceleb-resnet34-LM", n, "fp32", "activations_bytes")[0] for n in (10, 100)
+    ]
+    assert voice[1] == 10 * voice[0]
+
+
 def test_what_was_not_counted_has_a_reason(book):
     for model, seconds, dtype, reason in (
         (SPEAKS, 30, "fp16", "counted in 32 bits"),
@@ -59,6 +73,7 @@ def test_what_was_not_counted_has_a_reason(book):
         (HEARS, 30, "nothing", "counted in 16 or 32 bits"),
         (HEARS, 1201, "bf16", "up to 1200 seconds"),
         (HEARS, -1, "bf16", "start above 0"),
+        ("ResembleAI/chatterbox", 41, "fp32", "up to 40 seconds"),
         ("bosonai/higgs-audio-v2-generation-3B-base", 30, "bf16", "not known (table speech_model)"),
     ):
         total, weights, said = told(book, model, seconds, dtype, "total_bytes, weights_bytes, unknown_reason")

@@ -1,29 +1,33 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
-    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0
+    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
-Peaks are bytes of live storage beside the parameters, with what convolutions work in (hollow.Convolving). Parakeet hears sound with the mask that
-its processor gives, until the frames are ready that its small decoder goes through one by one. Kokoro makes sound of as many phonemes as
-it reads at once (its pipeline cuts longer text), whose lengths are set so that they take the seconds of the row; its inverse Fourier transform,
-which looks at values, is replaced by tensors of the same sizes. XTTS makes sound of the longest text that it reads at once, for a voice that is known already. VITS is given the lengths of its
-tokens after it worked out its own.
+Peaks are bytes of live storage beside the parameters, with what convolutions work in (hollow.Convolving). Classes of Transformers are here, those
+of other packages in sound_packages.py. Parakeet and its relatives (Nemotron's) hear sound with the mask that their processor gives, until the
+frames are ready that their small decoder goes through one by one. VITS is given the lengths of its tokens after it worked out its own.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from rows import configs, count_rows
+from sound_packages import (
+    chatterbox,
+    ecapa_tdnn,
+    kokoro,
+    pyannote_diarization,
+    pyannote_segmentation,
+    wespeaker,
+    xtts,
+)
 
 ROWS = Path(__file__).with_name("sound_classes.csv")
-CONDITIONS, SPEAKER = 32, 512  # of xtts: positions of a voice, and its width
 FRAMES = 100  # of features in a second
-PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
-KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
 VOXTRAL_BEGUN = 39  # tokens before the sound: 32 of silence, 6 of delay, one that begins
 TEXT = 512  # tokens of text, where a class reads as many as it is given
 # descript/dac_44khz, the codec of Dia's processor
@@ -36,25 +40,24 @@ DAC = {
     "codebook_dim": 8,
     "decoder_hidden_size": 1536,
 }
+SAMPLES = 16_000  # of a second
+WAVLM = {
+    315_453_120: "microsoft/wavlm-large",
+    94_381_936: "microsoft/wavlm-base-plus",
+}  # (wavlm-base has the sizes of the latter)
 VITS_COUNT, VITS_WORDS, VITS_FRAMES, VITS_TOKENS = 36_284_592, 38, 62.5, 40  # of mms-tts-eng; of a second
 
 
-@cache
-def packaged(name: str):
-    """A model of another package, with the sizes that were published."""
-    import list_packages
-
-    return getattr(list_packages, name)(list_packages.CONFIGS[name])
-
-
-def parakeet(seconds: float, dtype):
+def transducer(seconds: float, dtype, kind: str, model_id: str):
+    """A conformer that hears all of the sound at once, with the projection of its frames for the small decoder."""
     import torch
     import transformers
 
-    config = {k: v for k, v in configs()["nvidia/parakeet-tdt-0.6b-v3"].items() if k != "model_type"}
+    config = {k: v for k, v in configs()[model_id].items() if k not in ("model_type", "architectures")}
+    name = configs()[model_id]["model_type"]
     with torch.device("meta"):
-        settings = transformers.AutoConfig.for_model("parakeet_tdt", **config)
-        model = transformers.ParakeetForTDT._from_config(settings, dtype=dtype)
+        settings = transformers.AutoConfig.for_model(name, **config)
+        model = getattr(transformers, kind)._from_config(settings, dtype=dtype)
     model = model.eval().to_empty(device="cpu")
 
     def run() -> None:
@@ -65,62 +68,11 @@ def parakeet(seconds: float, dtype):
     return model, run
 
 
-def kokoro(seconds: float, _dtype):
-    import torch
-    from kokoro.istftnet import TorchSTFT
-    from kokoro.model import KModel
-
-    model = KModel.__new__(KModel)
-    torch.nn.Module.__init__(model)
-    for name, part in packaged("kokoro").named_children():
-        setattr(model, {"text_encoder_bert": "bert"}.get(name, name), part)
-    frames = int(seconds * KOKORO_FRAMES)
-    each = torch.full((PHONEMES,), frames // PHONEMES, dtype=torch.float32)
-    each[: frames % PHONEMES] += 1
-    told = torch.logit(each / LONGEST)[None, :, None].expand(1, PHONEMES, LONGEST).contiguous()
-    model.predictor.duration_proj.forward = lambda _hidden: told
-
-    def inverse(self, magnitude, phase):
-        (magnitude * torch.exp(phase * 1j)).shape  # noqa: B018
-        columns = magnitude.shape[-1]
-        windowed = torch.empty(1, columns, self.filter_length) * self.window
-        return windowed.new_empty(1, 1, self.hop_length * (columns - 1))
-
-    TorchSTFT.inverse = inverse
-    run = lambda: model.forward_with_tokens(torch.zeros(1, PHONEMES, dtype=torch.long), torch.zeros(1, STYLE))  # noqa: E731
-    return model.eval(), run
-
-
-def xtts(seconds: float, _dtype):
-    """Of a piece of text as long as it reads: the last step of its language model, its pass over all codes, its decoder."""
-    import torch
-
-    model = packaged("xtts")
-    model.eval()
-    gpt, arguments = model.gpt, model.args
-    gpt.init_gpt_for_inference()
-    codes = math.ceil(seconds * arguments.input_sample_rate / arguments.gpt_code_stride_len)
-    text = torch.zeros(1, arguments.gpt_max_text_tokens - 2, dtype=torch.int)
-
-    def write(voice) -> None:
-        given = gpt.compute_embeddings(voice, text)
-        cache = gpt.gpt_inference(given, use_cache=True, return_dict=True).past_key_values
-        for layer in cache.layers:
-            shape = (1, layer.keys.shape[1], given.shape[1] + codes - 1, layer.keys.shape[3])
-            layer.keys, layer.values = torch.empty(shape), torch.empty(shape)
-        gpt.gpt_inference(given[:, -1:], past_key_values=cache, use_cache=True, return_dict=True)
-
-    def run() -> None:
-        voice, speaker = torch.zeros(1, CONDITIONS, arguments.gpt_n_model_channels), torch.zeros(1, SPEAKER, 1)
-        write(voice)
-        lengths = [torch.tensor([n]) for n in (text.shape[1], codes * arguments.gpt_code_stride_len)]
-        said = torch.zeros(1, codes, dtype=torch.long)
-        latents = gpt(
-            text, lengths[0], said, lengths[1], cond_latents=voice, return_attentions=False, return_latent=True
-        )
-        model.hifigan_decoder(latents, g=speaker)
-
-    return model, run
+parakeet = partial(transducer, kind="ParakeetForTDT", model_id="nvidia/parakeet-tdt-0.6b-v3")
+nemotron_asr_streaming = partial(
+    transducer, kind="NemotronAsrStreamingForRNNT", model_id="nvidia/nemotron-speech-streaming-en-0.6b"
+)
+nemotron3_5_asr = partial(transducer, kind="Nemotron3_5AsrForRNNT", model_id="nvidia/nemotron-3.5-asr-streaming-0.6b")
 
 
 def vits(seconds: float, dtype, count: int):
@@ -165,6 +117,16 @@ def _empty(kind, settings, dtype):
                 module._parameters[name] = made[id(held)]
     model.tie_weights()
     return model
+
+
+def wavlm(seconds: float, dtype, count: int):
+    """All of the sound at once: its attention writes all scores out, and a table of how far any two positions lie apart."""
+    import torch
+    import transformers
+
+    said = {k: v for k, v in configs()[WAVLM[count]].items() if k not in ("model_type", "architectures")}
+    model = _empty(transformers.WavLMModel, transformers.WavLMConfig(**said), dtype)
+    return model, lambda: model(torch.zeros(1, int(seconds * SAMPLES), dtype=dtype))
 
 
 def _lengthen(cache, length: int) -> None:
@@ -359,9 +321,17 @@ def voxtral_realtime(seconds: float, dtype):
 
 CLASSES = {
     "parakeet_tdt": parakeet,
+    "nemotron_asr_streaming": nemotron_asr_streaming,
+    "nemotron3_5_asr": nemotron3_5_asr,
     "kokoro": kokoro,
     "xtts": xtts,
+    "chatterbox": chatterbox,
+    "ecapa_tdnn": ecapa_tdnn,
+    "pyannote_diarization": pyannote_diarization,
+    "pyannote_segmentation": pyannote_segmentation,
+    "wespeaker": wespeaker,
     "vits": vits,
+    "wavlm": wavlm,
     "speecht5": speecht5,
     "csm": csm,
     "dia": dia,
@@ -375,7 +345,7 @@ def counted(row: dict[str, str]) -> dict[str, str]:
     import torch
 
     asked = [float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]]
-    if row["model_type"] == "vits":
+    if row["model_type"] in ("vits", "wavlm"):  # (of several sizes)
         asked.append(int(row["parameter_count"]))
     model, run, *beside = CLASSES[row["model_type"]](*asked)
     count = sum(parameter.numel() for parameter in model.parameters())

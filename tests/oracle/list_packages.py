@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth on the path
+    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain     # and the sources of UniDepth on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -22,8 +22,9 @@ MAIN = {
     "kokoro": "decoder",
     "xtts": "decoder",
     "unidepth": "vision",
+    "chatterbox": "decoder",
     "qwen3_tts_tokenizer_12hz": "audio",
-} | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization"), "audio")
+} | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn"), "audio")
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
 CONFIGS: dict[str, dict] = {
     # of github.com/Blaizzy/mlx-audio (tests) and geneing/hexgrad-kokoro@be04266b checkpoints/config.json
@@ -58,6 +59,11 @@ CONFIGS: dict[str, dict] = {
     "pyannote_diarization": {
         "segmentation": "pyannote/segmentation-3.0", "embedding": "pyannote/wespeaker-voxceleb-resnet34-LM",
     },
+    # of github.com/speechbrain/speechbrain@0d7092cf recipes/VoxCeleb/SpeakerRec/hparams/verification_ecapa.yaml, which loads the checkpoint
+    "ecapa_tdnn": {
+        "n_mels": 80, "channels": [1024, 1024, 1024, 1024, 3072], "kernel_sizes": [5, 3, 3, 3, 1], "dilations": [1, 2, 3, 4, 1],
+        "groups": [1, 1, 1, 1, 1], "attention_channels": 128, "lin_neurons": 192,
+    },
     # as public ports write the published decoder's fields out, which agree (the repository's own file was not read); its 2.52 GB less the
     # model's 1.83 leave 0.69 for 172 M in fp32
     "qwen3_tts_tokenizer_12hz": {
@@ -65,6 +71,16 @@ CONFIGS: dict[str, dict] = {
             "codebook_dim": 512, "codebook_size": 2048, "decoder_dim": 1536, "head_dim": 64, "hidden_size": 512, "intermediate_size": 1024,
             "latent_dim": 1024, "num_attention_heads": 16, "num_hidden_layers": 8, "num_key_value_heads": 16, "num_quantizers": 16,
             "upsample_rates": [8, 5, 4, 3], "upsampling_ratios": [2, 2],
+        },
+    },
+    # of chatterbox/models/t3/modules/t3_config.py and chatterbox/tts.py, as mlx-audio's copy of the config says it too
+    "chatterbox": {
+        "s3_sr": 16000, "s3gen_sr": 24000,
+        "t3_config": {
+            "emotion_adv": True, "encoder_type": "voice_encoder", "input_pos_emb": "learned", "llama_config_name": "Llama_520M",
+            "max_speech_tokens": 4096, "max_text_tokens": 2048, "speaker_embed_size": 256, "speech_cond_prompt_len": 150,
+            "speech_tokens_dict_size": 8194, "start_speech_token": 6561, "start_text_token": 255, "stop_speech_token": 6562,
+            "stop_text_token": 0, "text_tokens_dict_size": 704, "use_perceiver_resampler": True,
         },
     },
     # of github.com/lpiccinelli-eth/UniDepth@8d8cfe4c configs/config_v2_vitl14.json
@@ -173,6 +189,30 @@ def qwen_codec(config: dict):
                     delattr(module, name)
                     module.register_parameter(name, torch.nn.Parameter(torch.empty_like(buffer), requires_grad=False))
     return model
+
+
+@builds("ecapa_tdnn", "ECAPA_TDNN", "speechbrain")
+def ecapa_tdnn(config: dict):
+    from speechbrain.lobes.models.ECAPA_TDNN import ECAPA_TDNN
+
+    return ECAPA_TDNN(input_size=config["n_mels"], **{k: v for k, v in config.items() if k != "n_mels"})
+
+
+@builds("chatterbox", "ChatterboxTTS", "chatterbox-tts")
+def chatterbox(config: dict):
+    """All that it puts on the card: what writes tokens, what makes sound of them, what hears a voice."""
+    import torch
+    from chatterbox.models.s3gen import S3Gen
+    from chatterbox.models.t3 import T3
+    from chatterbox.models.t3.modules.t3_config import T3Config
+    from chatterbox.models.voice_encoder import VoiceEncoder
+
+    settings = T3Config()
+    if any(getattr(settings, name) != value for name, value in config["t3_config"].items()):
+        raise ValueError("the package's own settings are others")
+    with torch.device("meta"):
+        writer = T3(settings)
+    return _module(torch, t3=writer, s3gen=S3Gen(), ve=VoiceEncoder())
 
 
 @builds("unidepth", "UniDepthV2", "unidepth 8d8cfe4c")

@@ -36,6 +36,16 @@ def spoken_of(connection, names: Iterable[str] | None = None) -> list[str]:
     return [name for (name,) in found]
 
 
+def classes(connection) -> dict[str, tuple[str, str | None]]:
+    """By model whose class was run whole, what runs it and what is to know of that."""
+    query = """
+        SELECT model.model_id, any_value(class.program), string_agg(class.note, '. ' ORDER BY class.element_bytes)
+        FROM sound_class AS class JOIN model ON model.model_type = class.sound_type AND model.parameter_count = class.parameter_count
+        GROUP BY ALL ORDER BY ALL
+    """
+    return {model: (program, note) for model, program, note in connection.execute(query).fetchall()}
+
+
 def heard(connection, names: list[str], seconds: tuple[int, ...], formats: tuple[str, ...], engine: str) -> dict:
     """By model and seconds the rows of its formats; under None those of the model without any sound."""
     arguments = connection.execute(

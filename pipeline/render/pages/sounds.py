@@ -14,7 +14,7 @@ FORMATS = ("fp16", "int8", "nf4", "fp32")  # the last one where the first is not
 
 
 def read(folder: Path, plainly: Callable[[str], str] = str) -> dict[str, dict]:
-    """By model its `rows` (seconds, and bytes by format), the formats, and why no `longer` sound is known."""
+    """By model its `rows` (seconds, and bytes by format), the formats, why no `longer` sound is known, the `program` and a `note`."""
     lengths = tuple(sorted({size for wish in wishes() if wish.kind == "sound" for size in wish.sizes}))
     with reading(folder / "almanac.duckdb") as connection:
         if not lengths or not sounds.is_asked(connection):
@@ -22,13 +22,16 @@ def read(folder: Path, plainly: Callable[[str], str] = str) -> dict[str, dict]:
         speaks = sounds.spoken_of(connection)
         hears = sorted(sounds.hearing(connection) - set(speaks))
         found = sounds.spoken(connection, speaks, lengths, FORMATS) if speaks else {}
-        windows = sounds.windowed(connection)
+        windows, classes = sounds.windowed(connection), sounds.classes(connection)
         heard = sounds.heard(connection, hears, lengths, FORMATS, ENGINE) if hears else {}
         for name, by_seconds in heard.items():
             plain = by_seconds.pop(None)
             found[name] = {n: plain if name in windows else rows for n, rows in by_seconds.items()}
     told = ((name, _told(rows, name in windows, plainly)) for name, rows in sorted(found.items()))
-    return {name: one for name, one in told if one}
+    unsaid = ("Transformers", None)
+    return {
+        name: one | dict(zip(("program", "note"), classes.get(name, unsaid), strict=True)) for name, one in told if one
+    }
 
 
 def _told(by_seconds: dict[int, dict], is_windowed: bool, plainly: Callable[[str], str]) -> dict | None:

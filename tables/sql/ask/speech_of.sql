@@ -112,19 +112,26 @@ SELECT worked.asked_id AS model_id, worked.dtype_id, worked.engine_id, worked.se
     coalesce(reason, iif(is_whole, NULL, worked.unknown_reason)) AS unknown_reason
 FROM worked CROSS JOIN constants_row;
 
+-- free_bytes := n is what is free of the card, or of one that nobody names (gpu_id NULL).
 CREATE OR REPLACE MACRO speech_fits_on(
-    gpu_id, model_id, seconds := 30, dtype_id := 'bf16', engine_id := 'transformers', text_tokens := 512
+    gpu_id, model_id, seconds := 30, dtype_id := 'bf16', engine_id := 'transformers', text_tokens := 512,
+    free_bytes := NULL
 ) AS TABLE
-WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id)
-SELECT coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, speech.model_id, speech.dtype_id, speech.seconds,
-    speech.total_bytes, gpu.capacity_bytes, gpu.capacity_bytes - speech.total_bytes AS headroom_bytes,
-    iif(card_reason(running) IS NULL, card_verdict(speech.total_bytes, speech.error_band, gpu.capacity_bytes, 1), NULL)
-        AS verdict,
-    no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, speech.total_bytes, speech.unknown_reason, speech.model_id,
-        card_reason(running)) AS unknown_reason
-FROM card_asked
-LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+WITH card_asked AS (
+    SELECT asked.gpu_id, gpu.gpu_id AS known_id, asked.gpu_id IS NULL AND asked.free_bytes IS NOT NULL AS is_any,
+        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.capacity_bytes, asked.free_bytes), NULL) AS bytes
+    FROM (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes) AS asked
+    LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
+)
+SELECT coalesce(card.known_id, card.gpu_id) AS gpu_id, speech.model_id, speech.dtype_id, speech.seconds,
+    speech.total_bytes, card.bytes AS capacity_bytes, card.bytes - speech.total_bytes AS headroom_bytes,
+    iif(card.is_any OR card_reason(running) IS NULL,
+        card_verdict(speech.total_bytes, speech.error_band, card.bytes, 1), NULL) AS verdict,
+    iif(card.is_any, with_nearest(speech.unknown_reason, speech.model_id),
+        no_verdict_reason(card.known_id, card.gpu_id, speech.total_bytes, speech.unknown_reason, speech.model_id,
+            card_reason(running))) AS unknown_reason
+FROM card_asked AS card
 CROSS JOIN speech_of(model_id, seconds := seconds, dtype_id := dtype_id, engine_id := engine_id,
     text_tokens := text_tokens) AS speech
 LEFT JOIN runs_on AS running ON running.engine_id = speech.engine_id AND running.dtype_id = speech.dtype_id
-    AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = gpu.gpu_id;
+    AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = card.known_id;

@@ -235,11 +235,12 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
         THEN
         'images start at 0, image_width and image_height at 1, audio_seconds above 0'
     WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
-        THEN 'no formula yet for training models without token-mixing layers of text'
+        THEN 'what training holds is not known yet of a model that neither reads nor writes text'
     WHEN model.is_pipeline THEN
         'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, '
         || 'pipeline_stages(model_id) by part'
-    WHEN model.caches IS NULL AND model.tower IS NULL THEN 'no formula yet for models without token-mixing layers'
+    WHEN model.caches IS NULL AND model.tower IS NULL
+        THEN 'what its layers hold while they run is not known yet, only what they weigh'
     WHEN model.caches IS NULL AND coalesce(run.reads_prompt <> 'whole', true)
         THEN 'models that read no text are modelled in Transformers only'
     WHEN scenario.images > 0 AND (coalesce(model.tower.component <> 'vision', true) OR image_tokens IS NULL) THEN

@@ -1,0 +1,160 @@
+"""`fits` of models that hear or speak, by seconds of sound: rows of `speech_fits_on`, or of a footprint that has so many seconds in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .almanac import Almanac, Row
+from .problems import Wrong
+from .question import INFERENCE, Card, Model, Use
+from .scenarios import VERDICTS, card_told, use_told
+
+USUAL = 30  # seconds that are asked where nobody says how many
+LENGTHS = (30, 300, 3600)  # that are told beside those asked for
+FORMATS = ("bf16", "fp16", "int8", "nf4")  # the best first
+ROUND = "fp32"  # told where nothing smaller is known
+ENGINE = "transformers"
+TEXT = 512  # tokens beside the sound
+WHOLE, CODEC, FRAMES, PROMPT, WINDOW = "whole", "codec", "frames", "prompt", "window"
+_KIND = f"""
+    SELECT CASE
+        WHEN EXISTS (FROM sound_class AS class WHERE class.sound_type = model.model_type
+            AND class.parameter_count = model.parameter_count) THEN '{WHOLE}'
+        WHEN EXISTS (FROM speech_model AS writes WHERE writes.writer_type = model.model_type
+            AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)) THEN '{CODEC}'
+        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component = 'audio' AND grid = 'tiles') THEN '{PROMPT}'
+        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component = 'audio' AND grid = 'context') THEN '{FRAMES}'
+        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component IN ('audio', 'encoder') AND grid = 'fixed'
+            AND model.pipeline_tag = 'automatic-speech-recognition') THEN '{WINDOW}'
+    END FROM model WHERE model_id = $id
+"""
+_RUNS_IN = """
+    SELECT any_value(class.program) AS program, string_agg(class.note, '. ' ORDER BY class.element_bytes) AS note
+    FROM sound_class AS class JOIN model ON model.model_type = class.sound_type
+        AND model.parameter_count = class.parameter_count
+    WHERE model.model_id = $id
+"""
+IN_WINDOWS = "It hears sound in windows of one length, one after the other: longer sound takes no more."
+
+
+def seconds_of(almanac: Almanac, model: Model, use: Use, said: int | None) -> int | None:
+    """How many seconds are asked about; None where the question is one of tokens. Raises Wrong."""
+    if said is not None and (use.is_training or use.program is not None or use.kv_dtype_id is not None):
+        raise Wrong("--seconds is of inference in Transformers: without --phase, --program and --kv")
+    if said is not None and use.context_tokens is not None:
+        raise Wrong("--seconds or --context: sound is asked by one of them")
+    is_plain = not use.is_training and use.program is None and use.kv_dtype_id is None and use.context_tokens is None
+    if not is_plain or (use.sequences or 1) > 1:
+        if said is not None:
+            raise Wrong("--seconds is asked of one user")
+        return None
+    kind = almanac.value(_KIND, {"id": model.model_id})
+    if said is None:
+        return USUAL if kind in (WHOLE, FRAMES) else None
+    if kind is None:
+        raise Wrong(f"{model.shown} is not asked by seconds: nothing says that it hears or speaks")
+    return None if kind == WINDOW else said
+
+
+def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> dict[str, Any]:
+    """What so many seconds take in each format, and how many of LENGTHS the best of them holds."""
+    kind = almanac.value(_KIND, {"id": model.model_id})
+    lengths = sorted({seconds, *LENGTHS})
+    formats = (use.dtype_id,) if use.dtype_id else (*FORMATS, ROUND)
+    ask = _spoken if kind in (WHOLE, CODEC) else _heard
+    found = ask(almanac, model, card, formats, lengths, seconds)
+    mine = [row for row in found if row["seconds"] == seconds]
+    told = _plain([row for row in mine if row["total_bytes"] is not None]) if use.dtype_id is None else mine
+    runs_in = almanac.rows(_RUNS_IN, {"id": model.model_id}) if kind == WHOLE else []
+    for row in told:
+        row["runs_in"] = runs_in[0]["program"] if runs_in else "Transformers"
+        of = [each for each in found if each["dtype_id"] == row["dtype_id"]]
+        row["bytes_by_seconds"] = {each["seconds"]: each["total_bytes"] for each in of}
+    verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in told)), None)
+    with_it = [row for row in told if row["verdict"] == verdict]
+    best = min(with_it, key=lambda row: row["total_bytes"]) if verdict == "no" else with_it[0] if verdict else None
+    reasons = [row["unknown_reason"] for row in told or mine if row["unknown_reason"]]
+    return {
+        "model": model.shown,
+        "card": card_told(card, 1),
+        "use": use_told(use, []) | {"seconds": seconds},
+        "verdict": verdict,
+        "best": best,
+        "sounds": told,
+        "note": runs_in[0]["note"] if runs_in else None,
+        "formats": [],
+        "helps": [],
+        "commands": [],
+        "reason": None if verdict else next(iter(reasons), None),
+    }
+
+
+def _plain(rows: list[Row]) -> list[Row]:
+    """Without fp16 where bf16 says the same and runs, without bf16 where it does not, and without 32 bits where fewer are known."""
+    by_dtype = {row["dtype_id"]: row for row in rows}
+    if by_dtype.keys() & {"bf16", "fp16"}:
+        by_dtype.pop(ROUND, None)
+    if {"bf16", "fp16"} <= by_dtype.keys():
+        del by_dtype["fp16" if by_dtype["bf16"]["verdict"] else "bf16"]
+    return list(by_dtype.values())
+
+
+def _spoken(
+    almanac: Almanac, model: Model, card: Card, formats: tuple[str, ...], lengths: list[int], seconds: int
+) -> list[Row]:
+    """All totals at once; verdicts one by one, of those that have one: DuckDB loses its way where the card is joined to all of them."""
+    totals = almanac.rows(
+        """
+        SELECT told.dtype_id, told.engine_id, asked.seconds, told.total_bytes, told.error_band, told.unknown_reason
+        FROM (SELECT unnest($seconds::INTEGER[]) AS seconds) AS size, (SELECT unnest($formats::VARCHAR[]) AS dtype_id) AS format,
+            LATERAL (SELECT $model AS model_id, size.seconds, format.dtype_id) AS asked,
+            speech_of(asked.model_id, seconds := asked.seconds, dtype_id := asked.dtype_id) AS told
+        """,
+        {"model": model.model_id, "seconds": lengths, "formats": list(formats)},
+    )
+    order = {dtype: place for place, dtype in enumerate(formats)}
+    totals.sort(key=lambda row: (order[row["dtype_id"]], row["seconds"]))
+    for row in totals:
+        row |= {"verdict": None, "capacity_bytes": None, "headroom_bytes": None}
+        if row["seconds"] == seconds and row["total_bytes"] is not None:
+            row |= _verdict(almanac, model, card, row)
+    return totals
+
+
+def _verdict(almanac: Almanac, model: Model, card: Card, row: Row) -> Row:
+    (found,) = almanac.rows(
+        """
+        SELECT verdict, capacity_bytes, headroom_bytes, unknown_reason
+        FROM speech_fits_on($card, $model, seconds := $seconds, dtype_id := $dtype, free_bytes := $free)
+        """,
+        {"card": card.gpu_id, "model": model.model_id, "seconds": row["seconds"], "dtype": row["dtype_id"], "free": card.free_bytes},
+    )  # fmt: skip
+    return found
+
+
+def _heard(
+    almanac: Almanac, model: Model, card: Card, formats: tuple[str, ...], lengths: list[int], seconds: int
+) -> list[Row]:
+    """Of who hears as part of the prompt the sound's tokens are in the context, beside some of text."""
+    each = almanac.rows(
+        """
+        SELECT tower.samples_each, tower.text_tokens_each, constant.value AS rate FROM tower, constant
+        WHERE model_id = $id AND component = 'audio' AND constant_id = 'audio_samples_per_second'
+        """,
+        {"id": model.model_id},
+    )[0]
+    context = lambda n: -(-int(n * each["rate"]) // each["samples_each"]) * each["text_tokens_each"] + TEXT  # noqa: E731
+    told = "dtype_id, engine_id, total_bytes, error_band, capacity_bytes, headroom_bytes, verdict, unknown_reason"
+    found: list[Row] = []
+    for n in lengths:
+        scenario = {
+            "model_id": model.model_id, "engine_id": ENGINE, "audio_seconds": n, "sequences": 1, "gpu_count": 1,
+            "context_tokens": context(n) if each["samples_each"] else None,
+        }  # fmt: skip
+        how = {"phase_id": INFERENCE, "is_plain": False, "with_limits": False}
+        rows = almanac.ask(
+            [scenario | {"dtype_id": dtype} for dtype in formats], card.gpu_id, card.free_bytes, told, **how
+        )
+        found += [row | {"seconds": n} for row in rows]
+    order = {dtype: place for place, dtype in enumerate(formats)}
+    return sorted(found, key=lambda row: (order[row["dtype_id"]], row["seconds"]))
