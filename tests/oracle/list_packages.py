@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth on the path
+    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth and TRELLIS on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -14,6 +14,7 @@ import importlib.metadata
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from list_modules import COUNTS, lengths, merged, places, tensors_of, write
 
@@ -22,6 +23,8 @@ MAIN = {
     "kokoro": "decoder",
     "xtts": "decoder",
     "unidepth": "vision",
+    "trellis": "decoder",
+    "esm": "encoder",
     "qwen3_tts_tokenizer_12hz": "audio",
 } | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization"), "audio")
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
@@ -65,6 +68,38 @@ CONFIGS: dict[str, dict] = {
             "codebook_dim": 512, "codebook_size": 2048, "decoder_dim": 1536, "head_dim": 64, "hidden_size": 512, "intermediate_size": 1024,
             "latent_dim": 1024, "num_attention_heads": 16, "num_hidden_layers": 8, "num_key_value_heads": 16, "num_quantizers": 16,
             "upsample_rates": [8, 5, 4, 3], "upsampling_ratios": [2, 2],
+        },
+    },
+    # ESM-2 of 3B (github.com/facebookresearch/esm, esm/pretrained.py: esmfold_v1) under what Transformers' own class takes of the folding trunk
+    "esm": {
+        "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 40, "intermediate_size": 10240, "vocab_size": 33,
+        "max_position_embeddings": 1026, "position_embedding_type": "rotary", "emb_layer_norm_before": False, "is_folding_model": True,
+        "esmfold_config": {
+            "bypass_lm": False, "embed_aa": True, "esm_ablate_pairwise": False, "esm_ablate_sequence": False, "lddt_head_hid_dim":
+            128, "use_esm_attn_map": False,
+            "trunk": {
+                "num_blocks": 48, "pairwise_head_width": 32, "pairwise_state_dim": 128, "position_bins": 32,
+                "sequence_head_width": 32, "sequence_state_dim": 1024,
+                "structure_module": {
+                    "ipa_dim": 16, "num_angles": 7, "num_blocks": 8, "num_heads_ipa": 12, "num_qk_points": 4,
+                    "num_resnet_blocks": 2, "num_transition_layers": 1, "num_v_points": 8, "pairwise_dim": 128,
+                    "resnet_dim": 128, "sequence_dim": 384,
+                },
+            },
+        },
+    },
+    # pipeline.json of TRELLIS-image-large as public programs quote it: each name is that of a config in github.com/microsoft/TRELLIS@6b0d6475
+    "trellis": {
+        "name": "TrellisImageTo3DPipeline",
+        "args": {
+            "models": {
+                "sparse_structure_decoder": "ckpts/ss_dec_conv3d_16l8_fp16",
+                "sparse_structure_flow_model": "ckpts/ss_flow_img_dit_L_16l8_fp16",
+                "slat_decoder_gs": "ckpts/slat_dec_gs_swin8_B_64l8gs32_fp16",
+                "slat_decoder_rf": "ckpts/slat_dec_rf_swin8_B_64l8r16_fp16",
+                "slat_decoder_mesh": "ckpts/slat_dec_mesh_swin8_B_64l8m256c_fp16",
+                "slat_flow_model": "ckpts/slat_flow_img_dit_L_64l8p2_fp16",
+            },
         },
     },
     # of github.com/lpiccinelli-eth/UniDepth@8d8cfe4c configs/config_v2_vitl14.json
@@ -187,6 +222,50 @@ def unidepth(config: dict):
     return UniDepthV2(config | {"training": {"losses": {}}, "data": {"augmentations": {"shape_constraints": {}}}})
 
 
+TRELLIS = {  # file and part of the config in the sources of TRELLIS, and the part of the model
+    "sparse_structure_decoder": ("vae/ss_vae_conv3d_16l8_fp16", "decoder"),
+    "sparse_structure_flow_model": ("generation/ss_flow_img_dit_L_16l8_fp16", "denoiser"),
+    "slat_decoder_gs": ("vae/slat_vae_enc_dec_gs_swin8_B_64l8_fp16", "decoder"),
+    "slat_decoder_rf": ("vae/slat_vae_dec_rf_swin8_B_64l8_fp16", "decoder"),
+    "slat_decoder_mesh": ("vae/slat_vae_dec_mesh_swin8_B_64l8_fp16", "decoder"),
+    "slat_flow_model": ("generation/slat_flow_img_dit_L_64l8p2_fp16", "denoiser"),
+}
+
+
+@builds("trellis", "TrellisImageTo3DPipeline", "trellis 6b0d6475")
+def trellis(config: dict):
+    """Its six models and DINOv2 of the large size with registers, by which they see (trellis_image_to_3d.py). Their sparse convolutions
+    stand for those of spconv: outputs, three sides of a kernel, inputs."""
+    import torch
+    import transformers
+    import trellis_stand_in
+
+    seen = transformers.Dinov2WithRegistersConfig(
+        hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, image_size=518, patch_size=14
+    )
+    with torch.device("meta"):
+        parts = {"vision_dinov2": transformers.Dinov2WithRegistersModel(seen)}
+    trellis_stand_in.install()
+    from trellis import models
+
+    root = Path(models.__file__).parents[2] / "configs"
+    for name, (file, part) in TRELLIS.items():
+        told = json.loads((root / f"{file}.json").read_text(encoding="utf-8"))["models"][part]
+        parts[name] = getattr(models, told["name"])(**told["args"])
+    return _module(torch, **parts)
+
+
+@builds("esm", "EsmForProteinFolding", "transformers")
+def folding(config: dict):
+    import torch
+    from transformers import EsmConfig, EsmForProteinFolding
+
+    with torch.device("meta"):
+        return EsmForProteinFolding(
+            EsmConfig(**config, mask_token_id=32, pad_token_id=1, token_dropout=True, vocab_list=None)
+        )
+
+
 def _module(torch, **parts):
     whole = torch.nn.Module()
     for name, part in parts.items():
@@ -220,10 +299,10 @@ def main() -> None:
         print(model_type, class_name, total, len(tensors), "rows")
     with COUNTS.open(newline="") as file:
         head, *known = csv.reader(file)
-    named = {row[0] for row in rows}
+    named = {tuple(row[:2]) for row in rows}
     with COUNTS.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        kept = [row for row in known if row[0] not in named]
+        kept = [row for row in known if tuple(row[:2]) not in named]
         writer.writerows([head, *sorted([*kept, *rows], key=lambda row: row[:2])])
 
 
