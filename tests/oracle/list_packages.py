@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth and TRELLIS on the path
+    pip install kokoro coqui-tts pyannote.audio     # and the sources of UniDepth, TRELLIS and BiRefNet on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import stand_ins
 from list_modules import COUNTS, lengths, merged, places, tensors_of, write
 
 # What the tensors belong to whose name tells no part.
@@ -23,6 +24,7 @@ MAIN = {
     "kokoro": "decoder",
     "xtts": "decoder",
     "unidepth": "vision",
+    "birefnet": "vision",
     "trellis": "decoder",
     "esm": "encoder",
     "qwen3_tts_tokenizer_12hz": "audio",
@@ -88,6 +90,8 @@ CONFIGS: dict[str, dict] = {
             },
         },
     },
+    # its own config.json says nothing of its sizes: github.com/ZhengPeng7/BiRefNet@25cb9309 config.py does (bb)
+    "birefnet": {"bb": "swin_v1_l"},
     # pipeline.json of TRELLIS-image-large as public programs quote it: each name is that of a config in github.com/microsoft/TRELLIS@6b0d6475
     "trellis": {
         "name": "TrellisImageTo3DPipeline",
@@ -238,14 +242,13 @@ def trellis(config: dict):
     stand for those of spconv: outputs, three sides of a kernel, inputs."""
     import torch
     import transformers
-    import trellis_stand_in
 
     seen = transformers.Dinov2WithRegistersConfig(
         hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, image_size=518, patch_size=14
     )
     with torch.device("meta"):
         parts = {"vision_dinov2": transformers.Dinov2WithRegistersModel(seen)}
-    trellis_stand_in.install()
+    stand_ins.for_trellis()
     from trellis import models
 
     root = Path(models.__file__).parents[2] / "configs"
@@ -253,6 +256,23 @@ def trellis(config: dict):
         told = json.loads((root / f"{file}.json").read_text(encoding="utf-8"))["models"][part]
         parts[name] = getattr(models, told["name"])(**told["args"])
     return _module(torch, **parts)
+
+
+@builds("birefnet", "BiRefNet", "birefnet 25cb9309")
+def birefnet(config: dict):
+    import torch
+
+    stand_ins.for_birefnet()
+    from models.birefnet import BiRefNet
+
+    with torch.device("meta"):
+        model = BiRefNet(bb_pretrained=False)
+    assert model.config.bb == config["bb"]
+    return model
+
+
+# by type what a checkpoint holds besides: buffers, but for how many batches were seen
+STORED = {"birefnet": "running statistics and places within a window"}
 
 
 @builds("esm", "EsmForProteinFolding", "transformers")
@@ -284,9 +304,11 @@ def main() -> None:
         tensors = merged(tensors_of(model, MAIN[model_type]).items())
         fields = dict(places(config))
         version = package if " " in package else f"{package} {importlib.metadata.version(package)}"
+        held = sum(b.numel() for n, b in model.named_buffers() if not n.endswith("num_batches_tracked"))
+        stored = {"stored": {STORED[model_type]: str(held)}} if model_type in STORED else {}
         write({
             "model_type": model_type, "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
-            "told": sorted(fields), "least": {}, "tensors": tensors, "library_version": version,
+            "told": sorted(fields), "least": {}, "tensors": tensors, **stored, "library_version": version,
         })  # fmt: skip
         total = sum({id(p): p.numel() for p in model.parameters()}.values())
         by = {"linear": 0, "linear-subclass": 0}

@@ -1,4 +1,4 @@
-"""Stands in for what TRELLIS loads and its weights do not need: spconv, whose convolutions are tables of weights here, and renderers."""
+"""Stands in for what models of other packages load and their weights do not need: renderers, kernels, tables of sparse convolutions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import types
 from unittest.mock import MagicMock
 
 
-def install() -> None:
+def for_trellis() -> None:
+    """spconv, whose convolutions are tables of weights here, and renderers."""
     import torch
 
     class Convolution(torch.nn.Module):
@@ -41,3 +42,22 @@ def install() -> None:
     elastic = types.ModuleType("trellis.utils.elastic_utils")
     elastic.ElasticModuleMixin = type("ElasticModuleMixin", (), {})
     sys.modules |= {"trellis.utils.elastic_utils": elastic, "trellis.utils.random_utils": MagicMock()}
+
+
+def for_birefnet() -> None:
+    """Layers of timm without weights, and what works on pictures."""
+    import torch
+
+    class Dropped(torch.nn.Module):
+        def __init__(self, *_, **__):
+            super().__init__()
+
+    layers = types.ModuleType("timm.layers")
+    layers.DropPath, layers.trunc_normal_ = Dropped, MagicMock()
+    layers.to_2tuple = lambda size: size if isinstance(size, tuple) else (size, size)
+    package, pictures = types.ModuleType("timm"), types.ModuleType("dataset")
+    package.layers, pictures.class_labels_TR_sorted = layers, []
+    sys.modules |= {"timm": package, "timm.layers": layers, "dataset": pictures}
+    for name in ("torchvision", "torchvision.ops", "torchvision.models", "kornia", "kornia.filters", "einops"):
+        sys.modules.setdefault(name, MagicMock())
+    sys.modules["models.backbones.dino_v3"] = MagicMock()
