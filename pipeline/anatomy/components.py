@@ -153,6 +153,9 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         facts = {"leaf_element_count": _leaf(anatomy.tensors), "hidden_size": anatomy.hidden_size}
         facts["width"] = _block_width(anatomy)
         facts["head_count"] = max((a.head_count for a in anatomy.attention), default=None)
+        # (what it writes for every token, whether its pipeline reads it or not)
+        writes = anatomy.is_head_tied or any(t.tensor_class == "head" for t in anatomy.tensors)
+        facts["text_width"] = anatomy.vocab_size if writes else None
         # (a language model hands over the states of its layers, so that their number tells)
         facts["plan"] = f"{anatomy.layer_count} layers" if anatomy.layer_count else None
         return Component(name, class_name, anatomy.loaded_element_count, tensors=tuple(anatomy.tensors), **facts)

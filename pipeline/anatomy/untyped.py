@@ -24,6 +24,6 @@ def type_told(config: Mapping[str, Any]) -> str | None:
         held: Any = config
         for step in place:
             held = held.get(step) if isinstance(held, Mapping) else None
-        if held == value if value else isinstance(held, Mapping | str):
+        if held == value if value else isinstance(held, Mapping | str | int):
             return model_type
     return None

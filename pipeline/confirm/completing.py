@@ -42,6 +42,18 @@ def typed(config: Mapping[str, Any]) -> Config:
     return {**config, "model_type": kind} if kind else dict(config)
 
 
+def states_width(config: Mapping[str, Any], width: int | None) -> bool:
+    """Whether a source tells how wide the feed-forward is."""
+    return bool(width) or any(config.get(name) for name in _WIDTHS)
+
+
+def widths_of(config: Mapping[str, Any]) -> set[int]:
+    """Widths of feed-forwards and experts that a config states."""
+    place = text_place(config)
+    text = config[place] if place else config
+    return {text[name] for name in _WIDTHS if type(text.get(name)) is int}
+
+
 def completions(record: Record, *, of_one_family: bool = False) -> Iterator[tuple[Config, bool]]:
     """The stated dims as they are (True), and with what sources of dims leave out. Nothing that they state is changed.
 

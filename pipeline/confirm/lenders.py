@@ -24,7 +24,7 @@ from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.rows import Anatomy
 from pipeline.confirm.candidates import variants
-from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place
+from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place, widths_of
 from pipeline.confirm.explain import explain
 from pipeline.confirm.grade import OWN_CONFIG, Graded
 from pipeline.confirm.strangers import is_stranger, readings
@@ -91,6 +91,19 @@ class Lenders:
         """The other known models of the type that have all the dims which sources publish."""
         dims = dims_of(record.config)
         return [known for known in self.by_dims.get(dims, ()) if known[0].model_id != record.model_id] if dims else []
+
+    def with_listed(self, record: Record) -> list[Record]:
+        """The other known models of the type with all that a list of dims states, the width of the feed-forward among it."""
+        known = self.by_type.get(record.config.get("model_type"), {}).values()
+        alike = [
+            one for one in known if one.model_id != record.model_id and "/" in one.model_id and _agrees(record, one)
+        ]
+        width = record.ffn_width_reported
+        return [
+            one
+            for one in alike
+            if one.config_kind != "library_defaults" and (not width or width in widths_of(one.config))
+        ]
 
     def base_of(self, record: Record) -> Record | None:
         """The known model that its card names as the one it was made of, where that has what is stated for the record."""

@@ -1,11 +1,13 @@
 """A shape that nothing confirms, and that is likely all the same: what is answered with a wider error band, and what is not.
 
-Where no exact total is published, a shape that is not a model's own can be compared with nothing. Four are let through, as `derived`:
+Where no exact total is published, a shape that is not a model's own can be compared with nothing. Five are let through, as `derived`:
 
     table      what a library that names this very checkpoint says of it
     dims       the largest of the known models that share the type and all published dims with it
     base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container,
                or its parts as single files (repository_holds.csv)
+    listed     the dims that a third party lists with a width of its feed-forward, where they are all that weighs: of an encoder; or the largest
+               of the known models of the type that have them all
 
 and none of them where something speaks against it: an estimate of its size or a size in its name that is another, a task that needs a
 tower which the shape has not, a type with experts (of which no published dim tells the number) without a size in its name, dims that
@@ -17,11 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from pipeline.anatomy import read_config
+from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.confirm.completing import DIMS_ONLY
+from pipeline.confirm.completing import DIMS_ONLY, completions, states_width, typed
 from pipeline.confirm.grade import Graded, basis, derived
 from pipeline.confirm.lenders import Confirmed, Lenders
 from pipeline.confirm.repository_kind import COPY, kind_of, parts_of
@@ -36,6 +40,8 @@ _TABLES = ("library_table", "library_defaults")
 _BY_DIMS = ("sibling", "reconstructed")
 _SIZE = re.compile(r"(?i)(?<![a-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])")
 _UNITS = {"b": 1e9, "m": 1e6}
+# Widths that classes have beside the listed ones: whose default is one model's and not another's.
+_OPEN = frozenset(["embedding_size"])
 # Tasks whose input a language model alone does not take.
 _SENSING = (
     "image-text-to-text", "image-to-text", "visual-question-answering", "document-question-answering", "any-to-any",
@@ -87,6 +93,48 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
         )
     elif record.config is None and (lender := _tuned(lenders, record)):
         yield lenders.lent(record, lender), f"As {lender.model_id}, which it was fine-tuned from; {NOT_CONFIRMED}"
+    elif record.config_kind == DIMS_ONLY:
+        yield from _listed(lenders, record)
+
+
+def _listed(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
+    """What a third party lists of its dims: an encoder's are all that weighs; of others, models that are known and have them all."""
+    if kind_of(record.library) or not states_width(record.config, record.ffn_width_reported):
+        return
+    record = replace(record, config=typed(record.config))
+    if own := _encoder(record):
+        yield own, f"Its dims as a third party lists them, the rest as its class takes it; {NOT_CONFIRMED}"
+        return
+    relatives = [(lender, read_config(lender.config)) for lender in lenders.with_listed(record)]
+    if not relatives:
+        return
+    largest = max(relatives, key=lambda known: (_weight(known[1]), known[0].model_id))
+    counts = [anatomy.parameter_count for _, anatomy in relatives]
+    if max(counts) <= (1 + SPREAD) * min(counts) or sizes_named(record.model_id):
+        yield lenders.lent(record, largest[0]), f"As {largest[0].model_id}, which has its dims; {NOT_CONFIRMED}"
+
+
+def _encoder(record: Record) -> Record | None:
+    """Its dims as a whole config, where it is an encoder and what they leave open weighs nothing."""
+    found = []
+    for own, _ in completions(record, of_one_family=True):
+        with suppress(UnknownAnatomy, ContradictoryConfig):
+            found.append((read_config(own).parameter_count, own))
+    if not found or not all(_is_plain_encoder(read_config(own)) for _, own in found):
+        return None
+    found.sort(key=lambda read: read[0])
+    if found[-1][0] > (1 + SPREAD) * found[0][0]:
+        return None
+    own = found[-1][1]
+    return replace(record, config=own, config_inferred_fields=tuple(sorted(own.keys() - record.config.keys())))
+
+
+def _is_plain_encoder(anatomy: Anatomy) -> bool:
+    """Whether listed dims tell all of such a shape: nothing is routed, nothing senses, no class's width is another model's."""
+    kinds = {t.operator for t in anatomy.tensors} | {t.tensor_class for t in anatomy.tensors}
+    is_encoder = anatomy.attention and all(layer.mechanism == "bidirectional" for layer in anatomy.attention)
+    open_widths = class_defaults().get(anatomy.model_type, {}).keys() & _OPEN
+    return bool(is_encoder) and not kinds & {"expert", "router", *TOWERS} and not open_widths
 
 
 def _tuned(lenders: Lenders, record: Record) -> Record | None:

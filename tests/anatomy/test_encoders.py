@@ -60,3 +60,30 @@ def test_what_is_missing_or_impossible_is_said():
         read_config({"model_type": "bert", "num_hidden_layers": 12})
     with pytest.raises(ContradictoryConfig, match="does not divide"):
         read_config({**BERT, **BASE, "num_attention_heads": 7})
+
+
+NOMIC_MOE = {
+    "model_type": "nomic_bert", "architectures": ["NomicBertModel"], "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": 3072,
+    "vocab_size": 250048, "type_vocab_size": 1, "num_experts": 8, "moe_top_k": 2, "moe_every_n_layers": 2, "activation_function": "gelu",
+    "qkv_proj_bias": True, "mlp_fc1_bias": True, "mlp_fc2_bias": True, "prenorm": False,
+}  # fmt: skip
+
+
+def test_nomic_with_experts_has_its_published_total():
+    """475,292,928, of which its card says that 305 million are active."""
+    anatomy = read_config(NOMIC_MOE)
+    assert (anatomy.parameter_count, anatomy.active_parameter_count) == (475_292_928, 305_423_616)
+
+
+@pytest.mark.parametrize(
+    "other", [{"qkv_proj_bias": False}, {"prenorm": True}, {"activation_function": "swiglu"}, {"moe_every_n_layers": 0}]
+)
+def test_nomic_with_experts_otherwise_is_not_described(other):
+    with pytest.raises(UnknownAnatomy):
+        read_config(NOMIC_MOE | other)
+
+
+@pytest.mark.parametrize("broken", [{"moe_every_n_layers": 1}, {"num_experts": "many"}, {"moe_top_k": 0}])
+def test_nomic_with_broken_experts_is_set_aside(broken):
+    with pytest.raises(ContradictoryConfig):
+        read_config(NOMIC_MOE | broken)

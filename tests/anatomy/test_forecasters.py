@@ -1,4 +1,4 @@
-"""Chronos-Bolt and Chronos-2, which call themselves T5: held to the counts of their own package (tests/oracle/count_forecasters.py)."""
+"""Chronos-Bolt and Chronos-2, which call themselves T5, and Kronos: held to the counts of their own code (tests/oracle/count_forecasters.py)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ with FILE.open(newline="") as file:
     ROWS = list(csv.DictReader(file))
 
 
+KRONOS = [row for row in ROWS if row["architecture"].startswith("Kronos")]
+
+
 def config_of(row: dict[str, str]) -> dict:
-    return {"model_type": "t5", "architectures": [row["architecture"]], **json.loads(row["config_json"])}
+    """Kronos' names neither a type nor a class."""
+    named = {} if row in KRONOS else {"model_type": "t5", "architectures": [row["architecture"]]}
+    return {**named, **json.loads(row["config_json"])}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -62,3 +67,31 @@ def test_the_first_chronos_is_a_plain_t5():
     t5 |= {"architectures": ["T5ForConditionalGeneration"]}
     bins = {"context_length": 512, "prediction_length": 64, "n_tokens": 4096, "tokenizer_class": "MeanScaleUniformBins"}
     assert read_config({**t5, "chronos_config": bins}).tensors == read_config(t5).tensors
+
+
+@pytest.mark.parametrize("row", KRONOS)
+def test_kronos_is_told_by_its_fields_and_guesses_none(row):
+    config = config_of(row)
+    assert read_config(config).architecture == row["architecture"]
+    shaping = {
+        "d_model",
+        "ff_dim",
+        "n_heads",
+        "s2_bits",
+        "n_layers",
+        "d_in",
+        "n_dec_layers",
+        "group_size",
+    } & config.keys()
+    for missing in shaping:
+        with pytest.raises(UnknownAnatomy, match=missing):
+            read_config({k: v for k, v in config.items() if k != missing})
+    for broken in ({"s1_bits": 400}, {"n_heads": 7}, {"d_model": "wide"}):
+        with pytest.raises(ContradictoryConfig):
+            read_config({**config, **broken})
+
+
+def test_of_kronos_a_checkpoint_holds_its_rotations_too():
+    """102,311,008 elements are published for Kronos-base: 416 more than it has parameters."""
+    base = read_config(config_of(KRONOS[0]))
+    assert base.parameter_count + sum(base.stored_extra.values()) == 102_311_008

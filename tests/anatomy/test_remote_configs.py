@@ -36,6 +36,8 @@ TYPES = (
     "minicpmo",
     "minicpmv",
     "molmo",
+    "moondream1",
+    "openvla",
 )
 
 
@@ -125,6 +127,7 @@ def test_every_field_missing_or_wrong(model_type):
         ("Qwen/Qwen3-Omni-30B-A3B-Instruct", 35_259_818_545, "The published total is the number of parameters"),
         ("deepseek-ai/deepseek-vl2-tiny", 3_370_501_440, "The published total is the number of parameters"),
         ("allenai/Molmo-7B-D-0924", 8_021_025_280, "The published total is the number of parameters"),
+        ("vikhyatk/moondream2", 1_927_237_104, "The published total is the number of parameters"),
         ("openbmb/MiniCPM-V-2_6", 8_099_175_152, "The published total is the number of parameters"),
         ("openbmb/MiniCPM-V-4", 4_059_533_040, "The published total is the number of parameters"),
         ("openbmb/MiniCPM-o-4_5", 9_371_787_666, "The published total is the number of parameters"),

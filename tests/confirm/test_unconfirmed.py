@@ -14,6 +14,7 @@ from pipeline.confirm.grade import grade
 from pipeline.confirm.repository_kind import FILE, HOLDS, KINDS
 from pipeline.confirm.unconfirmed import sizes_named
 from pipeline.hub.record import Record
+from pipeline.press.anatomise import _read
 from tests.anatomy import small_model
 
 FACTS = ROOT / "tables" / "facts"
@@ -36,7 +37,7 @@ TABLE = replace(BARE, config_kind="library_table", config_source="a-library: its
 
 def answered(record: Record, *lenders: Record):
     read = [(r, grade(r, read_config(r.config))) for r in lenders]
-    own = grade(record, read_config(record.config)) if record.config else grade(record, None)
+    own = _read(record)
     return settled(Lenders([*read, (record, own)]), record, own)[1]
 
 
@@ -178,3 +179,67 @@ def test_names_speak_of_all_parameters_and_not_of_those_that_are_active():
     assert sizes_named("org/opt-125m_int8") == [125e6]
     assert sizes_named("org/Mixtral-8x7B-v0.1-4bit") == [56e9]
     assert sizes_named("org/gemma-4-E4B-it-w4a16") == []
+
+
+LISTED = ("model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
+
+
+def listed(config, **more):
+    """A record of which a third party lists dims alone."""
+    dims = {name: config[name] for name in LISTED if name in config}
+    width = {"ffn_width_reported": config["intermediate_size"]}
+    return replace(BARE, config=dims, config_kind="partial", config_source=None, **width | more)
+
+
+def test_of_an_encoder_listed_dims_are_all_that_weighs():
+    usual = {
+        **BERT,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "vocab_size": 30522,
+    }
+    usual |= {"max_position_embeddings": 512}
+    found = answered(listed(usual))
+    assert (found.grade, found.is_confirmed) == ("derived", False)
+    assert found.anatomy.parameter_count == read_config(usual).parameter_count
+    assert "as a third party lists them" in found.note
+
+
+def test_of_an_encoder_whose_embedding_has_a_width_of_its_own_they_are_not():
+    electra = {**BERT, "model_type": "electra", "architectures": ["ElectraModel"], "embedding_size": 64}
+    assert answered(listed(electra)).grade == "unknown"
+
+
+def test_others_with_listed_dims_are_as_the_largest_known_model_that_has_them_all():
+    found = answered(listed(LLAMA), known("org/other", LLAMA), known("org/wide", WIDE))
+    assert (found.grade, found.is_confirmed, found.anatomy.parameter_count) == ("derived", False, COUNT)
+    assert found.note.startswith("As org/other, which has its dims")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        listed(LLAMA),  # nobody known has them
+        listed(LLAMA, ffn_width_reported=None),  # how wide it is, is open
+        listed(LLAMA, ffn_width_reported=7),
+        listed({**LLAMA, "num_key_value_heads": 2}),
+        listed(LLAMA, stored_parameter_count=COUNT + COUNT // 50, parameters_kind="exact_safetensors"),
+        listed(LLAMA, pipeline_tag="image-text-to-text"),
+        listed(LLAMA, approximate_parameter_count=2 * COUNT),
+    ],
+)
+def test_listed_dims_alone_are_withheld(record):
+    vouching = [] if record == listed(LLAMA) else [known("org/other", LLAMA)]
+    assert answered(record, *vouching).grade == "unknown"
+
+
+def test_listed_dims_that_known_models_of_two_sizes_have_are_withheld_unless_its_name_says_a_size():
+    tied = {**LLAMA, "tie_word_embeddings": not LLAMA.get("tie_word_embeddings", False)}
+    assert answered(listed(LLAMA), known("org/one", LLAMA), known("org/two", tied)).grade == "unknown"
+
+
+def test_listed_dims_with_experts_are_withheld():
+    """How many there are is no dim."""
+    assert answered(listed(MIXTRAL), known("org/other", MIXTRAL)).grade == "unknown"

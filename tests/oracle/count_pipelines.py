@@ -20,6 +20,9 @@ from rows import configs, count_rows
 ROWS = Path(__file__).with_name("pipelines.csv")
 ALIASES = {"Transformer2DModel": "PixArtTransformer2DModel"}
 LANGUAGE = ("Qwen", "Llama", "Mistral")  # text encoders that are language models
+STACKED = {
+    "Qwen3ForCausalLM": 3
+}  # states that its pipeline stacks and lays side by side afterwards (FLUX.2 klein), without a cache
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
 
 
@@ -86,6 +89,7 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
             given = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
             if row["class"].startswith(LANGUAGE):  # its pipeline reads the states of its layers
                 given |= {"attention_mask": torch.ones_like(given["input_ids"]), "output_hidden_states": True}
+                given |= {"use_cache": False} if row["class"] in STACKED else {}
         elif row["stage"] == "denoise":
             given = denoiser_inputs(model, row)
         elif row["stage"] in ("latents", "frames"):
@@ -104,7 +108,12 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
                 tracker.track(value)
         tracker.reset_peak()
         runs = {"decode": "decode", "latents": "encode", "frames": "encode"}.get(row["stage"], "forward")
-        getattr(model, runs)(**given, return_dict=False)
+        if (row["stage"], row["class"] in STACKED) == ("encode", True):
+            made = model(**given)
+            stacked = torch.stack(made.hidden_states[: STACKED[row["class"]]], dim=1)
+            stacked.permute(0, 2, 1, 3).reshape(*stacked.shape[::2], -1)
+        else:
+            getattr(model, runs)(**given, return_dict=False)
         return tracker.peak - weights, tracker.at
 
 

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from pipeline.anatomy import ContradictoryConfig
 from pipeline.confirm.borrowing import Lenders, settled
@@ -24,7 +25,32 @@ from pipeline.hub.snapshot import newest_snapshot
 from pipeline.press.anatomise import _read
 
 NEAR = 0.01
+LISTED = (
+    "hidden_size",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "num_key_value_heads",
+    "head_dim",
+    "vocab_size",
+    "d_model",
+    "d_ff",
+    "num_heads",
+    "num_layers",
+)
+WIDTHS = ("intermediate_size", "d_ff", "ffn_dim", "n_inner", "moe_intermediate_size")
 NOTHING = Graded("unknown", "")
+
+
+def listed(record: Record) -> dict[str, Any] | None:
+    """Of its config what sources of dims list: the record's fields."""
+    config, widths = record.config, [record.config[name] for name in WIDTHS if record.config.get(name)]
+    if not widths or not isinstance(config.get("model_type"), str):
+        return None
+    dims = {name: config[name] for name in ("model_type", *LISTED) if config.get(name) is not None}
+    return {
+        "config": dims, "config_kind": "partial", "ffn_width_reported": widths[0],
+        "context_length_reported": config.get("max_position_embeddings"), "library": None,
+    }  # fmt: skip
 
 
 def ways(record: Record) -> Iterator[tuple[str, Record]]:
@@ -34,6 +60,8 @@ def ways(record: Record) -> Iterator[tuple[str, Record]]:
         yield "table", replace(record, **bare)
     if record.config is not None and record.config_kind != "partial":
         yield "dims", replace(record, **bare, config_kind="sibling", config_source="shape of another")
+        if dims := listed(record):
+            yield "listed", replace(record, **bare, **dims)
     if record.base_model_id:
         yield "base", replace(record, **bare, config=None, config_kind=None)
 

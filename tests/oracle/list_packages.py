@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain     # and the sources of UniDepth on the path
+    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain     # and the sources of UniDepth, TRELLIS and BiRefNet on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -14,7 +14,9 @@ import importlib.metadata
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+import stand_ins
 from list_modules import COUNTS, lengths, merged, places, tensors_of, write
 
 # What the tensors belong to whose name tells no part.
@@ -23,6 +25,9 @@ MAIN = {
     "xtts": "decoder",
     "unidepth": "vision",
     "chatterbox": "decoder",
+    "birefnet": "vision",
+    "trellis": "decoder",
+    "esm": "encoder",
     "qwen3_tts_tokenizer_12hz": "audio",
 } | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn"), "audio")
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
@@ -81,6 +86,40 @@ CONFIGS: dict[str, dict] = {
             "max_speech_tokens": 4096, "max_text_tokens": 2048, "speaker_embed_size": 256, "speech_cond_prompt_len": 150,
             "speech_tokens_dict_size": 8194, "start_speech_token": 6561, "start_text_token": 255, "stop_speech_token": 6562,
             "stop_text_token": 0, "text_tokens_dict_size": 704, "use_perceiver_resampler": True,
+        },
+    },
+    # ESM-2 of 3B (github.com/facebookresearch/esm, esm/pretrained.py: esmfold_v1) under what Transformers' own class takes of the folding trunk
+    "esm": {
+        "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 40, "intermediate_size": 10240, "vocab_size": 33,
+        "max_position_embeddings": 1026, "position_embedding_type": "rotary", "emb_layer_norm_before": False, "is_folding_model": True,
+        "esmfold_config": {
+            "bypass_lm": False, "embed_aa": True, "esm_ablate_pairwise": False, "esm_ablate_sequence": False, "lddt_head_hid_dim":
+            128, "use_esm_attn_map": False,
+            "trunk": {
+                "num_blocks": 48, "pairwise_head_width": 32, "pairwise_state_dim": 128, "position_bins": 32,
+                "sequence_head_width": 32, "sequence_state_dim": 1024,
+                "structure_module": {
+                    "ipa_dim": 16, "num_angles": 7, "num_blocks": 8, "num_heads_ipa": 12, "num_qk_points": 4,
+                    "num_resnet_blocks": 2, "num_transition_layers": 1, "num_v_points": 8, "pairwise_dim": 128,
+                    "resnet_dim": 128, "sequence_dim": 384,
+                },
+            },
+        },
+    },
+    # its own config.json says nothing of its sizes: github.com/ZhengPeng7/BiRefNet@25cb9309 config.py does (bb)
+    "birefnet": {"bb": "swin_v1_l"},
+    # pipeline.json of TRELLIS-image-large as public programs quote it: each name is that of a config in github.com/microsoft/TRELLIS@6b0d6475
+    "trellis": {
+        "name": "TrellisImageTo3DPipeline",
+        "args": {
+            "models": {
+                "sparse_structure_decoder": "ckpts/ss_dec_conv3d_16l8_fp16",
+                "sparse_structure_flow_model": "ckpts/ss_flow_img_dit_L_16l8_fp16",
+                "slat_decoder_gs": "ckpts/slat_dec_gs_swin8_B_64l8gs32_fp16",
+                "slat_decoder_rf": "ckpts/slat_dec_rf_swin8_B_64l8r16_fp16",
+                "slat_decoder_mesh": "ckpts/slat_dec_mesh_swin8_B_64l8m256c_fp16",
+                "slat_flow_model": "ckpts/slat_flow_img_dit_L_64l8p2_fp16",
+            },
         },
     },
     # of github.com/lpiccinelli-eth/UniDepth@8d8cfe4c configs/config_v2_vitl14.json
@@ -227,6 +266,66 @@ def unidepth(config: dict):
     return UniDepthV2(config | {"training": {"losses": {}}, "data": {"augmentations": {"shape_constraints": {}}}})
 
 
+TRELLIS = {  # file and part of the config in the sources of TRELLIS, and the part of the model
+    "sparse_structure_decoder": ("vae/ss_vae_conv3d_16l8_fp16", "decoder"),
+    "sparse_structure_flow_model": ("generation/ss_flow_img_dit_L_16l8_fp16", "denoiser"),
+    "slat_decoder_gs": ("vae/slat_vae_enc_dec_gs_swin8_B_64l8_fp16", "decoder"),
+    "slat_decoder_rf": ("vae/slat_vae_dec_rf_swin8_B_64l8_fp16", "decoder"),
+    "slat_decoder_mesh": ("vae/slat_vae_dec_mesh_swin8_B_64l8_fp16", "decoder"),
+    "slat_flow_model": ("generation/slat_flow_img_dit_L_64l8p2_fp16", "denoiser"),
+}
+
+
+@builds("trellis", "TrellisImageTo3DPipeline", "trellis 6b0d6475")
+def trellis(config: dict):
+    """Its six models and DINOv2 of the large size with registers, by which they see (trellis_image_to_3d.py). Their sparse convolutions
+    stand for those of spconv: outputs, three sides of a kernel, inputs."""
+    import torch
+    import transformers
+
+    seen = transformers.Dinov2WithRegistersConfig(
+        hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, image_size=518, patch_size=14
+    )
+    with torch.device("meta"):
+        parts = {"vision_dinov2": transformers.Dinov2WithRegistersModel(seen)}
+    stand_ins.for_trellis()
+    from trellis import models
+
+    root = Path(models.__file__).parents[2] / "configs"
+    for name, (file, part) in TRELLIS.items():
+        told = json.loads((root / f"{file}.json").read_text(encoding="utf-8"))["models"][part]
+        parts[name] = getattr(models, told["name"])(**told["args"])
+    return _module(torch, **parts)
+
+
+@builds("birefnet", "BiRefNet", "birefnet 25cb9309")
+def birefnet(config: dict):
+    import torch
+
+    stand_ins.for_birefnet()
+    from models.birefnet import BiRefNet
+
+    with torch.device("meta"):
+        model = BiRefNet(bb_pretrained=False)
+    assert model.config.bb == config["bb"]
+    return model
+
+
+# by type what a checkpoint holds besides: buffers, but for how many batches were seen
+STORED = {"birefnet": "running statistics and places within a window"}
+
+
+@builds("esm", "EsmForProteinFolding", "transformers")
+def folding(config: dict):
+    import torch
+    from transformers import EsmConfig, EsmForProteinFolding
+
+    with torch.device("meta"):
+        return EsmForProteinFolding(
+            EsmConfig(**config, mask_token_id=32, pad_token_id=1, token_dropout=True, vocab_list=None)
+        )
+
+
 def _module(torch, **parts):
     whole = torch.nn.Module()
     for name, part in parts.items():
@@ -245,9 +344,11 @@ def main() -> None:
         tensors = merged(tensors_of(model, MAIN[model_type]).items())
         fields = dict(places(config))
         version = package if " " in package else f"{package} {importlib.metadata.version(package)}"
+        held = sum(b.numel() for n, b in model.named_buffers() if not n.endswith("num_batches_tracked"))
+        stored = {"stored": {STORED[model_type]: str(held)}} if model_type in STORED else {}
         write({
             "model_type": model_type, "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
-            "told": sorted(fields), "least": {}, "tensors": tensors, "library_version": version,
+            "told": sorted(fields), "least": {}, "tensors": tensors, **stored, "library_version": version,
         })  # fmt: skip
         total = sum({id(p): p.numel() for p in model.parameters()}.values())
         by = {"linear": 0, "linear-subclass": 0}
@@ -260,10 +361,10 @@ def main() -> None:
         print(model_type, class_name, total, len(tensors), "rows")
     with COUNTS.open(newline="") as file:
         head, *known = csv.reader(file)
-    named = {row[0] for row in rows}
+    named = {tuple(row[:2]) for row in rows}
     with COUNTS.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        kept = [row for row in known if row[0] not in named]
+        kept = [row for row in known if tuple(row[:2]) not in named]
         writer.writerows([head, *sorted([*kept, *rows], key=lambda row: row[:2])])
 
 

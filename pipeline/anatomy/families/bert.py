@@ -12,7 +12,7 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, label_count, sizes
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.relative_positions import disentangled
 
@@ -85,7 +85,7 @@ IF_SAID = {
 def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     for name, described in IF_SAID.get(fields.text("model_type"), {}).items():
-        if fields.raw(name) not in described:
+        if fields.raw(name) not in described and not _is_nomic_moe(fields):
             raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
     for name, value in ONLY.get(fields.text("model_type"), {}).items():
         if fields.raw(name) != value:
@@ -182,6 +182,45 @@ def _has_slopes(fields: Fields) -> bool:
     return fields.raw("position_embedding_type") == "alibi"
 
 
+# What the code of Nomic's embedding with experts is described with; half of its layers or less have them.
+NOMIC_MOE = {
+    "qkv_proj_bias": True, "mlp_fc1_bias": True, "mlp_fc2_bias": True, "prenorm": False, "use_rms_norm": (False, None), "activation_function": "gelu",
+}  # fmt: skip
+
+
+def _is_nomic_moe(fields: Fields) -> bool:
+    """Told by both words for its experts; anything else than described is unknown."""
+    if fields.text("model_type") != "nomic_bert" or not (
+        fields.raw("num_experts") and fields.raw("moe_every_n_layers")
+    ):
+        return False
+    for name, described in NOMIC_MOE.items():
+        said = fields.raw(name)
+        if said not in (described if isinstance(described, tuple) else (described,)):
+            raise UnknownAnatomy(f"{fields.where}.{name} is {str(said)[:40]!r}, which is not described with experts")
+    return True
+
+
+def nomic_experts(part: Part, fields: Fields, hidden: int, layers: int, heads: int, width: int) -> None:
+    """Every second layer (or third ..., from the second on) routes each token to some of its experts, which share one bias.
+
+    Source: llama.cpp, src/models/nomic-bert-moe.cpp; held to the published total of nomic-embed-text-v2-moe.
+    """
+    every, experts = fields.count("moe_every_n_layers", least=2), fields.repeats("num_experts")
+    chosen = min(fields.count("moe_top_k", default=2), experts)
+    routed = layers // every
+    part.mixer(layers, hidden, heads)
+    part.mlp(layers - routed, hidden, width)
+    part.norm(hidden, layers=layers, count=2)
+    part.linear("router", hidden, experts, bias=False, layers=routed)
+    for inputs, outputs, role in ((hidden, width, "ffn_up"), (width, hidden, "ffn_down")):
+        part.place("expert", role, "expert", outputs, inputs, layers=routed, count=experts)
+    part.vector(hidden, "bias", layers=routed)
+    if routed:
+        shape = {"expert_count": experts, "experts_per_token": chosen, "expert_width": width}
+        part.feed_forward.append(FeedForwardLayer("moe", routed, "text", is_gated=False, **shape))
+
+
 def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> None:
     heads, model_type = fields.count("n_heads", "n_head", "num_attention_heads"), fields.text("model_type")
     width = fields.count("hidden_dim", "n_inner", "intermediate_size")
@@ -190,6 +229,9 @@ def body(part: Part, fields: Fields, plan: Plan, hidden: int, layers: int) -> No
         part.mlp(layers, hidden, width, gated=True, fused=True, bias=False)
         part.vector(hidden, "bias", layers=layers)
         part.norm(hidden, layers=layers, count=2)
+        return
+    if _is_nomic_moe(fields):
+        nomic_experts(part, fields, hidden, layers, heads, width)
         return
     if plan.layers == "gated":
         has_bias = model_type in ("gte", "new")

@@ -102,7 +102,8 @@ CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text,
     -- (biases of positions are the same for all sequences)
     WHEN part.stage = 'encode' THEN bytes_each * text * greatest(
         asked.images * passes * (stage_hidden(part, bytes_each) * part.hidden_size
-            + part.width_tensors * part.block_width) + part.block_scores * part.head_count * text,
+            + part.width_tensors * part.block_width + part.text_hidden * part.text_width)
+            + part.block_scores * part.head_count * text,
         asked.images * passes * part.attention_hidden * part.hidden_size
             + part.attention_scores * part.head_count * text)
     -- (in its feed-forward block, where that is wide; or, of a small picture, while the text is read)

@@ -1,0 +1,63 @@
+"""Stands in for what models of other packages load and their weights do not need: renderers, kernels, tables of sparse convolutions."""
+
+from __future__ import annotations
+
+import sys
+import types
+from unittest.mock import MagicMock
+
+
+def for_trellis() -> None:
+    """spconv, whose convolutions are tables of weights here, and renderers."""
+    import torch
+
+    class Convolution(torch.nn.Module):
+        def __init__(self, inputs, outputs, kernel_size, *_, bias=True, **__):
+            super().__init__()
+            self.out_channels = outputs
+            self.weight = torch.nn.Parameter(torch.empty(outputs, *[kernel_size] * 3, inputs))
+            self.bias = torch.nn.Parameter(torch.empty(outputs)) if bias else None
+
+    spconv = types.ModuleType("spconv.pytorch")
+    spconv.SubMConv3d = spconv.SparseConv3d = Convolution
+    spconv.ConvAlgo, spconv.SparseConvTensor = MagicMock(), MagicMock()
+    package = types.ModuleType("spconv")
+    package.pytorch = spconv
+    sys.modules |= {"spconv": package, "spconv.pytorch": spconv}
+    for name in (
+        "flash_attn",
+        "xformers",
+        "xformers.ops",
+        "easydict",
+        "utils3d",
+        "utils3d.torch",
+        "plyfile",
+        "kaolin",
+        "kaolin.utils",
+        "kaolin.utils.testing",
+    ):
+        sys.modules.setdefault(name, MagicMock())
+    for name in ("representations", "representations.mesh", "pipelines", "renderers", "utils"):
+        sys.modules.setdefault(f"trellis.{name}", MagicMock())
+    elastic = types.ModuleType("trellis.utils.elastic_utils")
+    elastic.ElasticModuleMixin = type("ElasticModuleMixin", (), {})
+    sys.modules |= {"trellis.utils.elastic_utils": elastic, "trellis.utils.random_utils": MagicMock()}
+
+
+def for_birefnet() -> None:
+    """Layers of timm without weights, and what works on pictures."""
+    import torch
+
+    class Dropped(torch.nn.Module):
+        def __init__(self, *_, **__):
+            super().__init__()
+
+    layers = types.ModuleType("timm.layers")
+    layers.DropPath, layers.trunc_normal_ = Dropped, MagicMock()
+    layers.to_2tuple = lambda size: size if isinstance(size, tuple) else (size, size)
+    package, pictures = types.ModuleType("timm"), types.ModuleType("dataset")
+    package.layers, pictures.class_labels_TR_sorted = layers, []
+    sys.modules |= {"timm": package, "timm.layers": layers, "dataset": pictures}
+    for name in ("torchvision", "torchvision.ops", "torchvision.models", "kornia", "kornia.filters", "einops"):
+        sys.modules.setdefault(name, MagicMock())
+    sys.modules["models.backbones.dino_v3"] = MagicMock()
