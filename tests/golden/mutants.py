@@ -59,6 +59,7 @@ _WORD = re.compile(r"\w+\(?")
 _NO_SQL = (
     duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException, formulas.FormulaError,
 )  # fmt: skip
+_ASKS = re.compile(r"\bfootprints(_in)?\(|\bfootprint_of\(")
 # formats whose layers may lie beside the CPU
 _ASKED = """
     CREATE OR REPLACE TEMP TABLE asked_layers AS
@@ -107,7 +108,7 @@ class Question(NamedTuple):
 
     name: str
     ask: Callable[[duckdb.DuckDBPyConnection], list]
-    is_flat: bool  # asks what is written anew from the formulas, as people do
+    is_flat: bool  # asks footprints as people do, which are written anew from the formulas
     made_of: frozenset[str]
     truth: list
     seconds: float
@@ -129,9 +130,9 @@ class Figures:
         self.connection.execute(_ASKED)
         asked.begin(self.connection)
         wanted = {name for name, one in self.statements.items() if one.path in paths}
-        asks = [("components.csv", lambda c: _unoptimised(c, rows), False, FOOTPRINTS)]
-        asks += [(text, lambda c, text=text: c.execute(text).fetchall(), False, text) for text in _QUERIES]
-        asks += [(name, lambda c, text=text: asked.ask(c, text), True, text) for name, text in texts.items()]
+        asks = [("components.csv", lambda c: _unoptimised(c, rows), FOOTPRINTS)]
+        asks += [(text, lambda c, text=text: c.execute(text).fetchall(), text) for text in _QUERIES]
+        asks += [(name, lambda c, text=text: asked.ask(c, text), text) for name, text in texts.items()]
         found = [self._asked(*one) for one in asks if not self._all_of(one[-1]).isdisjoint(wanted)]
         self.questions = sorted(found, key=lambda one: (one.is_flat, one.seconds))
 
@@ -142,13 +143,15 @@ class Figures:
             found[name] = frozenset({name}.union(*(found[need] for need in needs[name])))
         return found
 
-    def _asked(self, name: str, ask: Callable, is_flat: bool, text: str) -> Question:
+    def _asked(self, name: str, ask: Callable, text: str) -> Question:
         self.connection.execute("BEGIN")
         began = time.monotonic()
         truth = ask(self.connection)
         seconds = time.monotonic() - began
         self.connection.execute("ROLLBACK")
-        return Question(name, ask, is_flat, self._all_of(text), truth, seconds)
+        made_of = self._all_of(text)
+        asks_footprints = any(_ASKS.search(one) for one in (text, *(self.statements[name].text for name in made_of)))
+        return Question(name, ask, asks_footprints and text != FOOTPRINTS, made_of, truth, seconds)
 
     def _all_of(self, text: str) -> frozenset[str]:
         words = {word for word in _WORD.findall(text) if word in self.statements}
