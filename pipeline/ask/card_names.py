@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipeline.base.bounds import visible
+from pipeline.base.bounds import in_words, visible
 
 from .almanac import Almanac
 from .problems import Wrong
@@ -52,7 +52,7 @@ def called(almanac: Almanac, name: str) -> list[dict[str, Any]]:
         raise Wrong(_rebuilt(almanac, found, int(sized[2])))
     near = almanac.value("SELECT nearest_gpus($name)", {"name": name})
     raise Wrong(
-        f"{visible(name)} is no card of this almanac. Near it: {near}. Any other card is asked by its memory: --free 10GiB"
+        f"{in_words(name)} is no card of this almanac. Near it: {near}. Any other card is asked by its memory: --free 10GiB"
     )
 
 

@@ -65,15 +65,17 @@ class Adapter:
 
 def path_of(asked: str) -> Path | None:
     """The file that MODEL names; None where it is a model's name."""
-    path = Path(asked).expanduser()
-    if (path.is_dir() and asked.count("/") != 1) or asked in (".", ".."):
+    try:
+        path = Path(asked).expanduser()
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except (OSError, RuntimeError):  # longer than any name of a file, or at the home of nobody
+        return None
+    if (is_folder and asked.count("/") != 1) or asked in (".", ".."):
         found = [path / name for name in (ADAPTER, "config.json") if (path / name).is_file()]
         if not found:
             raise Wrong(f"{visible(asked)} is a folder without a config.json")
         return found[0]
-    if path.suffix == ".json" or path.is_file():
-        return path
-    return None
+    return path if path.suffix == ".json" or is_file else None
 
 
 def adapter_of(path: Path) -> Adapter | None:

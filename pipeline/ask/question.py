@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.base.bounds import visible
+from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
@@ -148,7 +148,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     if not rows:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked})
         raise Wrong(
-            f"{visible(asked)} is not in this almanac. Near it: {near}. One that it does not hold is answered from its config.json: "
+            f"{in_words(asked)} is not in this almanac. Near it: {near}. One that it does not hold is answered from its config.json: "
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
@@ -265,7 +265,7 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
             "SELECT nearest_ids('dtype', $asked)",
             {"asked": f"gguf-{asked}" if re.match(r"(?i)i?q\d", asked) else asked},
         )
-        raise Wrong(f"{visible(asked)} is no format of this almanac. Near it: {near}")
+        raise Wrong(f"{in_words(asked)} is no format of this almanac. Near it: {near}")
     return rows[0]["dtype_id"]
 
 
@@ -288,7 +288,7 @@ def program_of(almanac: Almanac, asked: str, phase_id: str) -> Program:
 def kv_dtype_of(almanac: Almanac, asked: str) -> str:
     known = [row["kv_dtype_id"] for row in almanac.rows("SELECT kv_dtype_id FROM kv_dtype")]
     if asked.strip().lower() not in known:
-        raise Wrong(f"{visible(asked)} is no format of a cache: {', '.join(known)}")
+        raise Wrong(f"{in_words(asked)} is no format of a cache: {', '.join(known)}")
     return asked.strip().lower()
 
 

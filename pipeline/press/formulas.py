@@ -85,13 +85,8 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
     `texts` are other words for some of the files. Returns the statements as they were run, by what they make (macros end in a bracket).
     Raises FormulaError, which names the file."""
     statements = _statements(connection, texts or {})
-    # a macro is known by its bracket: columns and steps may have its name
-    needs = {
-        name: {word for word in re.findall(r"\w+\(?", one.code) if word in statements and word != name}
-        for name, one in statements.items()
-    }
     try:
-        order = list(TopologicalSorter(needs).static_order())
+        order = list(TopologicalSorter(needs_of(statements)).static_order())
     except CycleError as error:
         raise FormulaError(f"formulas that need one another: {' → '.join(error.args[1])}") from error
     for name in order:
@@ -99,17 +94,35 @@ def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | N
     return {name: statements[name] for name in order}
 
 
+def needs_of(statements: Mapping[str, Statement]) -> dict[str, set[str]]:
+    """What each statement names of what the others make."""
+    # a macro is known by its bracket: columns and steps may have its name
+    return {
+        name: {word for word in re.findall(r"\w+\(?", one.code) if word in statements and word != name}
+        for name, one in statements.items()
+    }
+
+
 def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]) -> dict[str, Statement]:
     statements: dict[str, Statement] = {}
     for path in sql_files():
-        text = written_out(texts.get(path) or path.read_text(encoding="utf-8"))
-        for statement in run_of(path, connection.extract_statements, text):
-            code = _NO_CODE.sub(" ", statement.query)
-            made = _MADE.match(code)
-            if made is None or _made(made) in statements:
-                raise FormulaError(f"{path.relative_to(SQL)} makes nothing, or what another makes: {code.strip()[:60]}")
-            statements[_made(made)] = Statement(path, statement.query, code, made["kind"])
+        for name, statement in statements_of(connection, path, texts.get(path) or path.read_text(encoding="utf-8")):
+            if name in statements:
+                raise FormulaError(f"{path.relative_to(SQL)} makes {name.removesuffix('(')}, as another does")
+            statements[name] = statement
     return statements
+
+
+def statements_of(connection: duckdb.DuckDBPyConnection, path: Path, text: str) -> list[tuple[str, Statement]]:
+    """The statements of a file of tables/sql that says this, in its order, by what they make (macros end in a bracket)."""
+    found = []
+    for statement in run_of(path, connection.extract_statements, written_out(text)):
+        code = _NO_CODE.sub(" ", statement.query)
+        made = _MADE.match(code)
+        if made is None:
+            raise FormulaError(f"{path.relative_to(SQL)} makes nothing: {code.strip()[:60]}")
+        found.append((_made(made), Statement(path, statement.query, code, made["kind"])))
+    return found
 
 
 def arguments_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pipeline.book.schema import ENUMS, PUBLISHED, Column, Table
 
 UNREADABLE = "the reader of this architecture failed"
 _LARGEST = 2**63 - 1
+_FORMULA = ("=", "+", "-", "@")  # tables are published as CSV too, which people open in a spreadsheet
 Result = TypeVar("Result")
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 
@@ -69,6 +70,8 @@ def _problem(value: Any, column: Column, table: Table) -> str | None:
         return f"is {ascii(value)[:60]}, none of its values"
     if column.type == "string" and CONTROL.search(value):
         return f"is {ascii(value)[:60]}, which has a control character"
+    if column.type == "string" and value.startswith(_FORMULA):
+        return f"is {ascii(value)[:60]}, which a spreadsheet would run as a formula"
     return None
 
 

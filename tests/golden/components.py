@@ -13,7 +13,6 @@ import csv
 import dataclasses
 import random
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -22,7 +21,7 @@ import polars as pl
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
-from pipeline.press import formulas
+from pipeline.press import blank, formulas
 from pipeline.press.anatomise import anatomise
 
 PATH = Path(__file__).with_name("components.csv")
@@ -76,11 +75,24 @@ _TRAINING = {
 _ADAPTER_ONLY = ("lora_rank", "lora_targets", "adapter")
 
 
-def book_of(snapshot: Snapshot, texts: Mapping[Path, str] | None = None) -> duckdb.DuckDBPyConnection:
-    """Formulas over the models of that snapshot, in memory; `texts` are other words for some of their files."""
+def book_of(snapshot: Snapshot) -> duckdb.DuckDBPyConnection:
+    """Formulas over the models of that snapshot, in memory."""
     connection = duckdb.connect()
+    fill(connection, snapshot)
+    return connection
+
+
+def fill(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> dict[str, formulas.Statement]:
+    """The same in an empty database. Returns its statements."""
     formulas.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
-    formulas.run_sql(connection, texts)
+    return formulas.run_sql(connection)
+
+
+def flat_book_of() -> duckdb.DuckDBPyConnection:
+    """The same over all models of the bundled snapshot, as people ask it."""
+    connection = duckdb.connect()
+    blank.make(connection)
+    blank.fill(connection, anatomise(newest_snapshot()))
     return connection
 
 

@@ -1,29 +1,39 @@
 """Which numbers and operators inside the formulas nobody holds: each in tables/sql is changed in turn, and the golden figures asked again.
 
-    python -m tests.golden.mutants            # every file; prints the survivors, ends with 1 where there are any
-    python -m tests.golden.mutants overhead activations/inference   # files whose paths in tables/sql begin so
-    python -m tests.golden.mutants 40 state   # so many places of them, drawn at random
+    python -m tests.golden.mutants                          # every file; prints the survivors
+    python -m tests.golden.mutants overhead plans           # files whose paths in tables/sql begin so
+    python -m tests.golden.mutants 40 state                 # so many places of them, drawn at random
+    python -m tests.golden.mutants 150 --seed autumn        # another draw, of all files
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `least` becomes `greatest`, AND becomes OR.
-A mutant is killed by any figure of components.csv that changes; one that does not run as SQL counts neither way. Survivors are what no scenario
-of that file feels; tests/golden/equal_mutants.csv lists those that cannot be felt, each with its reason. Takes seconds for each place.
+A mutant is killed by any figure of components.csv or of tests/golden/asked that changes; one that does not run as SQL counts neither way.
+Survivors are what no figure feels; tests/golden/equal_mutants.csv lists those that cannot be felt, each with its reason. A draw takes as many
+of a hundred places from each file as of the next, and ends with 1 where fewer than 95 % of the mutants that run are killed.
+
+A mutant is made within a transaction, with the tables that are made of it, and asked what names it: footprints as they are written first, since
+that takes no time to make, then the questions, the quickest first. (Of a formula of footprints those alone that ask footprints, or name it
+without them: what stands on a footprint that stays, stays.) Takes a minute to begin with and 1 to 5 seconds for each place.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import random
 import re
 import sys
+import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
-from pipeline.book.scenario import written_out
 from pipeline.press import formulas
-from tests.golden import components
+from pipeline.press.flat import flatten
+from tests.golden import asked, components
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")
 _TOKEN = re.compile(
@@ -35,20 +45,23 @@ _OTHERS = {
 }  # fmt: skip
 # behind these a star means all columns, and a minus the sign of a number
 _NO_VALUE = {"SELECT", "DISTINCT", "(", ",", ".", ":=", "->", "[", "BY", "THEN", "ELSE", "WHEN", "RETURN", *_OTHERS}
-_TABLES = re.compile(r"CREATE OR REPLACE (TEMP )?TABLE")
-# what is asked beside the components: the other readers of the same numbers
+LEAST = 0.95
+FOOTPRINTS = "footprints("
+# a mutant that takes so many times as long is killed, as it would be by whoever waits for it
+_SLOWER = 30
+# asked beside the components, before anything is written anew; each has its figures among those of tests/golden/asked or of other tests
 _QUERIES = (
     "SELECT gpu_id, capacity_bytes FROM gpu ORDER BY ALL",
     "SELECT model_id, dtype_id, COLUMNS('_bytes$') FROM weight ORDER BY ALL",
-    "FROM pictures('asked_pictures') ORDER BY ALL",
     "FROM layer_weights_in('asked_layers') ORDER BY ALL",
 )
-# pictures of every form, and formats whose layers may lie beside the CPU
+_WORD = re.compile(r"\w+\(?")
+_NO_SQL = (
+    duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException, formulas.FormulaError,
+)  # fmt: skip
+_ASKS = re.compile(r"\bfootprints(_in)?\(|\bfootprint_of\(")
+# formats whose layers may lie beside the CPU
 _ASKED = """
-    CREATE OR REPLACE TEMP TABLE asked_pictures AS
-    SELECT model_id, side.*
-    FROM (SELECT DISTINCT model_id FROM tower WHERE component = 'vision'),
-        (VALUES (1920, 1080), (333, 777), (4000, 3000), (64, 900)) AS side(image_width, image_height);
     CREATE OR REPLACE TEMP TABLE asked_layers AS
     SELECT model_id, dtype_id FROM weight WHERE dtype_id IN ('gguf-q4_k_m', 'gguf-q2_k', 'gguf-q8_0')
 """
@@ -90,38 +103,104 @@ def mutated(text: str, place: Place) -> str:
     return text[: place.start] + place.other + text[place.start + len(place.text) :]
 
 
+class Question(NamedTuple):
+    """What is asked, by its name, all that its answer is made of, the answer, and how long that took."""
+
+    name: str
+    ask: Callable[[duckdb.DuckDBPyConnection], list]
+    is_flat: bool  # asks footprints as people do, which are written anew from the formulas
+    made_of: frozenset[str]
+    truth: list
+    seconds: float
+
+
 class Figures:
-    """The book over the models of components.csv, and what it says now."""
+    """The book over the models that golden figures name, and what it says now."""
 
-    def __init__(self) -> None:
-        self.rows = components.read()
-        self.snapshot = components.small_snapshot(self.rows)
-        self.connection = components.book_of(self.snapshot)
-        self.truth = self._asked(self.connection)
+    def __init__(self, paths: set[Path]) -> None:
+        """With the questions that name anything of these files."""
+        rows, texts = components.read(), asked.questions()
+        named = {row["model_id"] for row in rows} | set(asked.named())
+        snapshot = components.small_snapshot([{"model_id": name} for name in named])
+        self.connection = duckdb.connect()
+        self.statements = components.fill(self.connection, snapshot)
+        self.made_of = self._closures()
+        flatten(self.connection)
+        self.connection.execute("SET memory_limit = '4GB'")
+        self.connection.execute(_ASKED)
+        asked.begin(self.connection)
+        wanted = {name for name, one in self.statements.items() if one.path in paths}
+        asks = [("components.csv", lambda c: _unoptimised(c, rows), FOOTPRINTS)]
+        asks += [(text, lambda c, text=text: c.execute(text).fetchall(), text) for text in _QUERIES]
+        asks += [(name, lambda c, text=text: asked.ask(c, text), text) for name, text in texts.items()]
+        found = [self._asked(*one) for one in asks if not self._all_of(one[-1]).isdisjoint(wanted)]
+        self.questions = sorted(found, key=lambda one: (one.is_flat, one.seconds))
 
-    def _asked(self, connection: duckdb.DuckDBPyConnection) -> list:
-        connection.execute(_ASKED)
-        return [components.ask(connection, self.rows), *(connection.execute(query).fetchall() for query in _QUERIES)]
+    def _closures(self) -> dict[str, frozenset[str]]:
+        """All that a statement is made of, itself included."""
+        needs, found = formulas.needs_of(self.statements), {}
+        for name in self.statements:  # each after those that it needs
+            found[name] = frozenset({name}.union(*(found[need] for need in needs[name])))
+        return found
 
-    def survives(self, path: Path, text: str) -> bool | None:
-        """Whether all figures stay where that file says this text; None where it does not run."""
-        if _TABLES.search(text):
-            return self._survives_anew(path, text)
+    def _asked(self, name: str, ask: Callable, text: str) -> Question:
+        self.connection.execute("BEGIN")
+        began = time.monotonic()
+        truth = ask(self.connection)
+        seconds = time.monotonic() - began
+        self.connection.execute("ROLLBACK")
+        made_of = self._all_of(text)
+        asks_footprints = any(_ASKS.search(one) for one in (text, *(self.statements[name].text for name in made_of)))
+        return Question(name, ask, asks_footprints and text != FOOTPRINTS, made_of, truth, seconds)
+
+    def _all_of(self, text: str) -> frozenset[str]:
+        words = {word for word in _WORD.findall(text) if word in self.statements}
+        return frozenset().union(*(self.made_of[word] for word in words))
+
+    def killed_by(self, path: Path, text: str) -> str | None:
+        """The question whose answer changes where that file says this text; '' where none does, None where it does not run."""
+        connection, changed = self.connection, {}
+        connection.execute("BEGIN")
         try:
-            self.connection.execute(written_out(text))
-            return self._asked(self.connection) == self.truth
-        except duckdb.Error:
+            changed |= formulas.statements_of(connection, path, text)
+            changed = {name: one for name, one in changed.items() if one.text != self.statements[name].text}
+            reached = {name for name, made_of in self.made_of.items() if not made_of.isdisjoint(changed)}
+            if FOOTPRINTS in reached:
+                connection.execute(self.statements[FOOTPRINTS].text)
+            for name, one in self.statements.items():
+                if name in changed or (name in reached and one.kind != "MACRO"):
+                    connection.execute(changed.get(name, one).text)
+            return self._first_that_changes(
+                [one for one in self.questions if not one.made_of.isdisjoint(changed)], FOOTPRINTS in reached
+            )
+        except _NO_SQL:
             return None
+        except duckdb.Error as error:
+            return f"error: {str(error)[:60]}"
         finally:
-            self.connection.execute(written_out(path.read_text(encoding="utf-8")))
+            connection.execute("ROLLBACK; PRAGMA enable_optimizer")
 
-    def _survives_anew(self, path: Path, text: str) -> bool | None:
-        """Tables are made once: the whole book is made again."""
-        try:
-            with components.book_of(self.snapshot, {path: text}) as connection:
-                return self._asked(connection) == self.truth
-        except (duckdb.Error, formulas.FormulaError):
-            return None
+    def _first_that_changes(self, questions: list[Question], is_stale: bool) -> str:
+        for question in questions:
+            if question.is_flat and is_stale:
+                flatten(self.connection)
+                is_stale = False
+            alarm = threading.Timer(60 + _SLOWER * question.seconds, self.connection.interrupt)
+            alarm.start()
+            try:
+                if question.ask(self.connection) != question.truth:
+                    return question.name
+            finally:
+                alarm.cancel()
+        return ""
+
+
+def _unoptimised(connection: duckdb.DuckDBPyConnection, rows: list) -> list:
+    """Planning takes most of the time."""
+    connection.execute("PRAGMA disable_optimizer")
+    said = components.ask(connection, rows)
+    connection.execute("PRAGMA enable_optimizer")
+    return said
 
 
 def equal() -> dict[tuple[str, str, str], str]:
@@ -130,7 +209,7 @@ def equal() -> dict[tuple[str, str, str], str]:
         return {(row["file"], row["line_text"], row["number"]): row["reason"] for row in csv.DictReader(file)}
 
 
-def asked(prefixes: list[str]) -> list[tuple[Path, str, Place]]:
+def chosen(prefixes: list[str]) -> list[tuple[Path, str, Place]]:
     """The places of these files but those that no figure can feel, each with its line."""
     known, found = equal(), []
     for path in formulas.sql_files():
@@ -146,24 +225,42 @@ def asked(prefixes: list[str]) -> list[tuple[Path, str, Place]]:
     return found
 
 
+def drawn(found: list, count: int, draw: random.Random) -> list:
+    """As many of a hundred from each file as from the next."""
+    by_file: dict[Path, list] = {}
+    for one in found:
+        by_file.setdefault(one[0], []).append(one)
+    mixed = [one for those in by_file.values() for one in draw.sample(those, len(those))]
+    step = len(mixed) / min(count, len(mixed))
+    begin = draw.random() * step
+    return [mixed[int(begin + place * step)] for place in range(min(count, len(mixed)))]
+
+
 def main(arguments: list[str]) -> int:
-    sample = int(arguments[0]) if arguments and arguments[0].isdigit() else None
-    chosen = asked(arguments[sample is not None :])
-    of = len(chosen)
-    if sample is not None:
-        chosen = random.Random(str(arguments)).sample(chosen, min(sample, of))
-    figures, told = Figures(), Counter()
-    for path, line, place in chosen:
-        survives = figures.survives(path, mutated(path.read_text(encoding="utf-8"), place))
-        told[survives] += 1
-        if survives:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("said", nargs="*", help="how many places, and what paths in tables/sql begin with")
+    parser.add_argument("--seed", default="")
+    parser.add_argument("--told", action="store_true", help="of each mutant what kills it")
+    given = parser.parse_args(arguments)
+    counts = [int(word) for word in given.said if word.isdigit()]
+    asked_for = chosen([word for word in given.said if not word.isdigit()])
+    of = len(asked_for)
+    if counts:
+        asked_for = drawn(asked_for, counts[0], random.Random(given.seed))
+    figures, told = Figures({path for path, _line, _place in asked_for}), Counter()
+    for path, line, place in asked_for:
+        killer = figures.killed_by(path, mutated(path.read_text(encoding="utf-8"), place))
+        told["none" if killer == "" else "no SQL" if killer is None else "killed"] += 1
+        if killer == "" or given.told:
             name = path.relative_to(formulas.SQL)
-            print(f"{name}:{place.line}: {place.text} as {place.other} in: {line}", flush=True)
-    share = 100 * told[False] / max(told[False] + told[True], 1)
+            by = f" [{killer or ('no SQL' if killer is None else 'SURVIVES')}]" if given.told else ""
+            print(f"{name}:{place.line}: {place.text} as {place.other} in: {line}{by}", flush=True)
+    share = told["killed"] / max(told["killed"] + told["none"], 1)
     print(
-        f"{len(chosen)} of {of} places: {told[None]} do not run, {told[True]} are held by no figure, {share:.0f} % of the others are killed"
+        f"{len(asked_for)} of {of} places: {told['no SQL']} do not run, {told['none']} are held by no figure, "
+        f"{100 * share:.1f} % of the others are killed"
     )
-    return 1 if told[True] else 0
+    return 1 if share < LEAST else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+"""What the formulas say beside footprints, answer by answer (tests/golden/asked): no number and no branch changes without a line of these files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden import asked
+
+QUESTIONS = asked.questions()
+
+
+@pytest.fixture(scope="module")
+def golden_models(book):
+    asked.begin(book)
+    yield
+    book.execute("DROP TABLE golden_models")
+
+
+@pytest.mark.usefixtures("golden_models")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_answer_is_the_one_of_the_file(book, name):
+    changed = asked.differences(asked.read(name), asked.alone(book, QUESTIONS[name]))
+    assert not changed, "\n".join(
+        [
+            f"{len(changed)} rows; where that is meant, `python -m tests.golden.asked {name}` writes them anew",
+            *changed[:20],
+        ]
+    )

@@ -1,0 +1,1 @@
+FROM plan_for('h100-sxm', 'google/gemma-4-12B-it', users := 40, context_tokens := 32768)
