@@ -18,6 +18,15 @@ from pipeline.base.failures import interruptible
 
 
 @contextmanager
+def at_hand(database: Path) -> Iterator[None]:
+    """While this lasts, `reading` finds the file open: DuckDB reads all macros of a file that it opens, which takes longer than most questions."""
+    with ExitStack() as held:
+        if database.exists():
+            held.enter_context(reading(database))
+        yield
+
+
+@contextmanager
 def reading(database: Path, *, is_inside: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that cannot write; from inside, what is `internal` is found without its schema, from outside it is not.
     Raises duckdb.Error where the file is no database."""

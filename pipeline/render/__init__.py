@@ -17,6 +17,7 @@ from markupsafe import escape
 
 from pipeline import ROOT
 from pipeline.base.progress import quiet, step
+from pipeline.base.readonly import at_hand
 from pipeline.book.packs import Packs
 from pipeline.render import addresses, words
 from pipeline.render.crew import Crew, hands
@@ -57,7 +58,8 @@ def render(
     with step(progress, "reading tables"):
         pages = ModelPages(tables.read(tables_dir), where.site, packs)
         book = pages.book
-    with Crew(pages, hands(len(book.models)) if processes is None else processes) as crew:
+    hired = hands(len(book.models)) if processes is None else processes
+    with at_hand(tables_dir / "almanac.duckdb"), Crew(pages, hired) as crew:
         with step(progress, "prose"), tempfile.TemporaryDirectory() as scratch:
             mkdocs(Path(scratch) / "prose", where.site)
             shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)

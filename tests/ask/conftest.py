@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from pipeline.ask import command
 from pipeline.base.caches import cache_folder
+from pipeline.base.readonly import at_hand
 from pipeline.press import blank, build, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
@@ -27,9 +29,12 @@ FEW = (
 
 
 @pytest.fixture(scope="session")
-def folder() -> Path:
+def folder() -> Iterator[Path]:
     """build/tables as far as the command reads it: no footprints, which it does without."""
-    return once("tables-of-a-few", _write)
+    written = once("tables-of-a-few", _write)
+    # a command opens it once; here hundreds of questions do
+    with at_hand(written / build.DATABASE):
+        yield written
 
 
 def _write(folder: Path) -> None:
