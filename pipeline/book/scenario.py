@@ -75,8 +75,8 @@ PLAIN = frozenset(
         "gpu_count",
     ]
 )
-# and what they say besides where they say more: how something is trained, and in which program. What is left costs most to plan: pictures, sound,
-# and the ways to share that few spell out
+# and what they say besides where they say more: how something is trained, shared and in which program. What is left is said by few, and
+# pictures cost more to plan than all of this
 USUAL = PLAIN | frozenset(
     [
         "max_context_tokens",
@@ -88,6 +88,11 @@ USUAL = PLAIN | frozenset(
         "loss",
         "gradient_accumulation",
         "sharding",
+        "tensor_parallel",
+        "pipeline_parallel",
+        "context_parallel",
+        "expert_parallel",
+        "offload",
         "program",
         "program_version",
     ]

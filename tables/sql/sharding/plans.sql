@@ -99,7 +99,7 @@ judged AS (
         no_verdict_reason(card.gpu_id, plan_card.named_id, footprint.total_bytes, footprint.unknown_reason,
             footprint.model_id, card_reason(running)) AS reason
     FROM plan_card
-    JOIN footprints_in('plan_asked', phase_id) AS footprint ON true
+    JOIN footprints_in('plan_asked', phase_id, is_usual := true) AS footprint ON true
     LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
     LEFT JOIN model ON model.model_id = footprint.model_id
     LEFT JOIN runs_on AS running
