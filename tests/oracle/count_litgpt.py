@@ -1,10 +1,11 @@
-"""Counts what LoRA and QLoRA steps of LitGPT hold at their peak: the truth that its engines' formulas are held to.
+"""Counts what LoRA, QLoRA and full fine-tuning steps of LitGPT hold at their peak: the truth that its engines' formulas are held to.
 
     pip install --no-deps litgpt==0.5.13 lightning lightning-utilities torchmetrics jsonargparse docstring_parser
     python tests/oracle/count_litgpt.py              # rows of litgpt_peaks.csv that have no peak yet
 
 As count_training.py, with LitGPT's own model, adapters and loss, under bf16-true on one GPU: the loop of finetune/lora.py, which holds the
-logits and the loss of a step until the next has made its own, and Lightning's wrapper, which hands the logits over in fp32.
+logits and the loss of a step until the next has made its own, and Lightning's wrapper, which hands the logits over in fp32. Full
+fine-tuning is the loop of finetune/full.py, whose loss takes chunks of logits that are all there.
 
 A base in 4 bits is packed as Lightning's BitsandbytesPrecision does it: every linear layer, the head too, from fp16, so that a matrix is
 unpacked in fp16 and cast. The product is MatMul4Bit of bitsandbytes 0.45 (engine litgpt) or of 0.42 (litgpt-0.4), which holds on to
@@ -37,6 +38,15 @@ PACKED_BITS = {"nf4": 4 + 32 / 64, "nf4-double": 4 + 8 / 64 + 32 / 64 / 256}
 
 def build(row: rows.Row):
     import torch
+
+    if row["phase_id"] == "full-finetune":
+        from litgpt.model import GPT, Config
+
+        torch.set_default_dtype(torch.bfloat16)
+        with torch.device("meta"):
+            model = GPT(Config.from_name(row["model"].split("/")[1]))
+        torch.set_default_dtype(torch.float32)
+        return model.train()
     from litgpt.lora import GPT, Config, mark_only_lora_as_trainable
 
     adapted = {f"lora_{name}": True for name in TARGETS[row["lora_targets"]]}
@@ -132,7 +142,7 @@ def wrapped(model):
     return module
 
 
-def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker) -> int:
+def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker, is_full: bool) -> int:
     import torch
     from litgpt.utils import chunked_cross_entropy
 
@@ -142,9 +152,13 @@ def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker) 
         gc.collect()
         tracker.reset_peak()
         for _ in range(accumulated):
-            logits = model(ids, lm_head_chunk_size=CHUNK_TOKENS)
-            logits[-1] = logits[-1][..., :-1, :]
-            loss = chunked_cross_entropy(logits, targets[..., 1:])
+            if is_full:
+                logits = model(ids)
+                loss = chunked_cross_entropy(logits[..., :-1, :], targets[..., 1:])
+            else:
+                logits = model(ids, lm_head_chunk_size=CHUNK_TOKENS)
+                logits[-1] = logits[-1][..., :-1, :]
+                loss = chunked_cross_entropy(logits, targets[..., 1:])
             gc.collect()
             tracker.sums_in_place = True
             (loss / accumulated).backward()
@@ -168,7 +182,8 @@ def count(row: rows.Row) -> rows.Row:
     is_packed = row["phase_id"] == "qlora"
     if is_packed:
         quantise(model, PACKED_BITS[row["dtype_id"]], keeps_inputs=row["engine_id"] == "litgpt-0.4")
-    adapters = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    is_full = row["phase_id"] == "full-finetune"
+    adapters = 0 if is_full else sum(p.numel() for p in model.parameters() if p.requires_grad)
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         count_training.to_fake(model)
@@ -185,7 +200,7 @@ def count(row: rows.Row) -> rows.Row:
             for tensor in (*model.parameters(), *model.buffers()):
                 tracker.track(tensor)
             optimizer = PagedAdamW(trained) if is_packed else count_training.optimizer_of(model, row["optimizer_id"])
-            peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker)
+            peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker, is_full)
     versions = f"torch {torch.__version__}, litgpt {version('litgpt')}, lightning {version('lightning')}"
     return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
 

@@ -12,7 +12,8 @@
 
 CREATE OR REPLACE MACRO trained_elements(model, scenario) AS
     iif(scenario.phase_id IN ('lora', 'qlora'), adapter_elements(model, scenario),
-        model.parameter_count - iif(is_scored(scenario), model.output_elements, 0));
+        model.parameter_count - iif(is_scored(scenario), model.output_elements, 0)
+            + iif(scenario.unties_head AND model.is_head_tied, model.embedding_elements, 0));
 
 CREATE OR REPLACE MACRO trained_bytes_each(scenario) AS CASE
     WHEN scenario.phase_id IN ('lora', 'qlora') THEN adapter_bytes_each(scenario)

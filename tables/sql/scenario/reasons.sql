@@ -180,10 +180,11 @@ END;
 -- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
 CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
-    WHEN NOT scenario.is_adapter OR scenario.adapter <> 'lora' OR coalesce(scenario.trains_embeddings, false)
+    WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune' OR scenario.adapter <> 'lora'
+        OR coalesce(scenario.trains_embeddings, false)
         OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear', 'all-linear-head')
-        THEN scenario.engine_id || ' is answered for with LoRA and QLoRA alone, of queries and values, attention or '
-            || 'all linear layers: phase_id := lora or qlora'
+        THEN scenario.engine_id || ' is answered for with full fine-tuning, and LoRA and QLoRA of queries and values, '
+            || 'attention or all linear layers: phase_id := full-finetune, lora or qlora'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double')
         THEN 'a QLoRA in ' || scenario.engine_id || ' is answered for in nf4 and nf4-double'
     WHEN scenario.precision <> 'pure' OR scenario.compute_bytes <> 2 OR scenario.checkpointing <> 'none'

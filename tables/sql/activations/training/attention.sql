@@ -74,6 +74,8 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
         WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens ELSE 4 END
     + iif(model.rotary_form = 'concatenated' AND layer.kernel = 'fused' AND scenario.compute_bytes = 2
         AND NOT scenario.is_adapter, 2 * layer.context_width, 0)
+    -- (LitGPT lays the context out anew for its projection)
+    + iif(scenario.joins_projections AND NOT scenario.is_adapter, scenario.compute_bytes * layer.context_width, 0)
     + iif(model.rotary_form <> 'none' AND (model.has_fused_qkv OR scenario.joins_projections)
         AND (layer.kernel = 'fused' OR layer.kernel = 'masked' AND layer.value_width = layer.expanded_value_width),
         scenario.compute_bytes * (layer.query_width + layer.key_width), 0)

@@ -25,7 +25,8 @@ CREATE OR REPLACE MACRO step_tokens(scenario) AS
 
 -- A head of one number stands in place of the model's own, and the embedding is tied to none.
 CREATE OR REPLACE MACRO is_scored(scenario) AS coalesce(scenario.loss = 'score', false);
-CREATE OR REPLACE MACRO is_tied(model, scenario) AS model.is_head_tied AND NOT is_scored(scenario);
+CREATE OR REPLACE MACRO is_tied(model, scenario) AS
+    model.is_head_tied AND NOT is_scored(scenario) AND NOT scenario.unties_head;
 CREATE OR REPLACE MACRO logit_columns(model, scenario) AS iif(is_scored(scenario), 0, model.logit_columns);
 CREATE OR REPLACE MACRO head_matrix_elements(model, scenario) AS logit_columns(model, scenario) * model.hidden_size;
 
@@ -89,11 +90,13 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))
-    -- (the log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this,
+    -- (where the logits are one tensor, the fp32 gradients of all chunks beside what they are joined to; else the
+    -- log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this,
     -- and what that step's packed layers hold on to. A head that is packed is unpacked for each chunk: beside the
     -- gradients of all logits, when their log-softmax is gone, or while the last chunk's logits are made.)
     WHEN scenario.loss = 'chunked' AND scenario.loss_chunk_tokens IS NOT NULL THEN greatest(
         logit_width(model, scenario) * step_tokens(scenario) * 8 * loss_chunk_share(scenario),
+        iif(scenario.is_adapter, 0, 4 * logit_width(model, scenario) * step_tokens(scenario)),
         logit_width(model, scenario) * step_tokens(scenario) * scenario.compute_bytes
             + step_tokens(scenario) * packed_inputs(model, scenario),
         unpacked_head_bytes(model, scenario) - logit_width(model, scenario) * step_tokens(scenario)
