@@ -68,3 +68,9 @@ def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json
     assert told["verdict"] == "fits" and told["formats"][0]["holds_for"] == "llama.cpp b9410 to b11258"
     status, said, error = ask("fits", TEXT, *CARD, "--program", "llama.cpp b4500")
     assert status == 3 and "builds before b9410 made the mask" in " ".join((said + error).split())
+
+
+def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
+    own, none = (ask("fits", TEXT, *CARD, "--program", program)[1] for program in ("llama-cpp-python", "koboldcpp"))
+    assert "what was not said is its own default." in own and "at 512 tokens" in " ".join(own.split())
+    assert "but for the context: it has none that a source tells." in " ".join(none.split())
