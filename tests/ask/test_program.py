@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ask.conftest import EXPERTS, TEXT
+from tests.ask.conftest import EXPERTS, SMALL, TEXT
 
 CARD = ("--gpu", "rtx-4090")
 
@@ -74,3 +74,10 @@ def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
     own, none = (ask("fits", TEXT, *CARD, "--program", program)[1] for program in ("llama-cpp-python", "koboldcpp"))
     assert "what was not said is its own default." in own and "at 512 tokens" in " ".join(own.split())
     assert "but for the context: it has none that a source tells." in " ".join(none.split())
+
+
+@pytest.mark.parametrize("program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"])
+def test_every_program_of_inference_is_answered_without_a_format(ask_json, program):
+    card = "m4-max-64gb" if program == "mlx-lm" else "rtx-4090"
+    told = ask_json("fits", SMALL, "--gpu", card, "--program", program)
+    assert told["verdict"] == "fits" and len(told["formats"]) > 2
