@@ -83,6 +83,14 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     }
     if verdict is None:
         answer["reason"] = next((row["unknown_reason"] for row in told if row["unknown_reason"]), None)
+    if use.program is not None and use.context_tokens is None and not use.is_training:
+        answer["has_own_context"] = bool(
+            almanac.value(
+                "SELECT coalesce(bool_or(context_tokens IS NOT NULL OR reads_whole_context), false) FROM program "
+                "WHERE program_id = $program AND list_contains(string_split(phase_ids, ' '), 'inference')",
+                {"program": use.program},
+            )
+        )
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
     if verdict == "fits" and not use.is_training:

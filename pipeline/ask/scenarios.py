@@ -78,7 +78,9 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     if use.program is not None and not use.is_training:
         # the engine of an old version has the formats of its successor
         names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
-        known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names}
+        served = {(dtype, use.engine_id): None for dtype, engine in known if engine == "vllm"}
+        # (SGLang is the engine of no format: it serves those that vLLM does, or says why not)
+        known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names} or served
         own = dict.fromkeys(own, use.engine_id)
     if use.dtype_id is not None:
         asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]

@@ -117,7 +117,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.say(answer["taken"])
     held = [row["holds_for"] for row in answer["formats"] if row["holds_for"]]
     if use.get("program") and held:  # of a version that lacks the model's class nothing does
-        page.say(f"Holds for {held[0]}; what was not said is its own default.")
+        but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
+        page.say(f"Holds for {held[0]}; what was not said is its own default{but}.")
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ask.conftest import EXPERTS, TEXT
+from tests.ask.conftest import EXPERTS, SMALL, TEXT
 
 CARD = ("--gpu", "rtx-4090")
 
@@ -61,3 +61,23 @@ def test_a_program_that_has_no_format_here_says_why(ask, model, program, words):
     """A model published in MXFP4 is not told to need its 16 bits in Transformers, which loads what is published."""
     status, said, _ = ask("fits", model, *CARD, "--program", program)
     assert status == 3 and words in said
+
+
+def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json, ask):
+    told = ask_json("fits", TEXT, *CARD, "--program", "llama.cpp b9500")
+    assert told["verdict"] == "fits" and told["formats"][0]["holds_for"] == "llama.cpp b9410 to b11258"
+    status, said, error = ask("fits", TEXT, *CARD, "--program", "llama.cpp b4500")
+    assert status == 3 and "builds before b9410 made the mask" in " ".join((said + error).split())
+
+
+def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
+    own, none = (ask("fits", TEXT, *CARD, "--program", program)[1] for program in ("llama-cpp-python", "koboldcpp"))
+    assert "what was not said is its own default." in own and "at 512 tokens" in " ".join(own.split())
+    assert "but for the context: it has none that a source tells." in " ".join(none.split())
+
+
+@pytest.mark.parametrize("program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"])
+def test_every_program_of_inference_is_answered_without_a_format(ask_json, program):
+    card = "m4-max-64gb" if program == "mlx-lm" else "rtx-4090"
+    told = ask_json("fits", SMALL, "--gpu", card, "--program", program)
+    assert told["verdict"] == "fits" and len(told["formats"]) > 2

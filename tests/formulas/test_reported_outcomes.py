@@ -121,6 +121,22 @@ REPORTED = {
     "unslothai/unsloth issue 2504: out of memory while it loads": (
         "did not run", "rtx-4090", "Qwen/Qwen3-30B-A3B", "program := 'unsloth', phase_id := 'qlora', context_tokens := 2048",
     ),
+    "vllm-project/vllm issue 10517: 20000 tokens on a 3090": (
+        "ran", "rtx-3090", "meta-llama/Llama-3.1-8B-Instruct",
+        VLLM.format("0.6.4") + ", dtype_id := 'bf16', context_tokens := 20000",
+    ),
+    "vllm-project/vllm issue 10517: 29000 tokens on a 3090, a whole prompt profiled": (
+        "refused by default", "rtx-3090", "meta-llama/Llama-3.1-8B-Instruct",
+        VLLM.format("0.6.4") + ", dtype_id := 'bf16', context_tokens := 29000",
+    ),
+    "vllm-project/vllm issue 10517: 35000 tokens on a 3090, prompts in chunks": (
+        "ran", "rtx-3090", "meta-llama/Llama-3.1-8B-Instruct",
+        VLLM.format("0.6.4") + ", dtype_id := 'bf16', context_tokens := 35000",
+    ),
+    "vllm-project/vllm issue 10517: 45000 tokens on a 3090, prompts in chunks": (
+        "ran", "rtx-3090", "meta-llama/Llama-3.1-8B-Instruct",
+        VLLM.format("0.6.4") + ", dtype_id := 'bf16', context_tokens := 45000",
+    ),
     "hiyouga/LlamaFactory issue 9572: out of memory on one card": (
         "did not run", "rtx-4090", "Qwen/Qwen3-30B-A3B-Thinking-2507",
         "program := 'llama-factory', phase_id := 'lora', context_tokens := 8192, sequences := 1, lora_rank := 256",
