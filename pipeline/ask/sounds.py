@@ -73,7 +73,13 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> 
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in told)), None)
     with_it = [row for row in told if row["verdict"] == verdict]
     best = min(with_it, key=lambda row: row["total_bytes"]) if verdict == "no" else with_it[0] if verdict else None
-    reasons = [row["unknown_reason"] for row in told or mine if row["unknown_reason"]]
+    # why not at this length comes before why not in this format
+    known = {row["dtype_id"] for row in found if row["total_bytes"] is not None}
+    reasons = [
+        row["unknown_reason"]
+        for row in sorted(told or mine, key=lambda row: row["dtype_id"] not in known)
+        if row["unknown_reason"]
+    ]
     return {
         "model": model.shown,
         "card": card_told(card, 1),

@@ -148,7 +148,7 @@ def test_every_field_that_shapes_a_model_of_another_package_is_read(row):
             if isinstance(default, bool)
             else "another"
             if isinstance(default, str | list)
-            else default + 1
+            else (default or 0) + 1
         )
         with pytest.raises(UnknownAnatomy):
             read_config(config)

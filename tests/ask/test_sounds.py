@@ -89,3 +89,22 @@ def test_what_makes_no_sense_is_said(ask, given, words):
 def test_a_format_that_was_not_counted_has_a_reason(ask):
     status, out, _ = ask("fits", SPEAKS, *CARD, "--format", "int8")
     assert status == 3 and "counted in 32 bits" in " ".join(out.split())
+
+
+def test_sound_that_is_too_long_is_said_to_be_so(ask, monkeypatch):
+    """Not that other formats were not counted."""
+    from pipeline.ask import sounds
+
+    asked = sounds._spoken
+
+    def shorter(*given):
+        rows = asked(*given)
+        for row in rows:
+            if row["seconds"] == 60:
+                row |= {"total_bytes": None, "verdict": None}
+                row["unknown_reason"] = row["unknown_reason"] or "counted with up to 30 seconds"
+        return rows
+
+    monkeypatch.setattr(sounds, "_spoken", shorter)
+    status, out, _ = ask("fits", SPEAKS, *CARD, "--seconds", "60")
+    assert status == 3 and "counted with up to 30 seconds" in out

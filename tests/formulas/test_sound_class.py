@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from pipeline.render.data import sounds
+
 ROWS = list(
     csv.DictReader(
         (Path(__file__).parents[1] / "oracle" / "sound_classes.csv").read_text(encoding="utf-8").splitlines()
@@ -64,6 +66,29 @@ def test_who_speaks_when_takes_the_same_for_any_length(book):
         told(book, "pyannote/wespeaker-voxceleb-resnet34-LM", n, "fp32", "activations_bytes")[0] for n in (10, 100)
     ]
     assert voice[1] == 10 * voice[0]
+
+
+def test_what_comes_of_a_class_is_said(book):
+    """Who tells speakers apart is no answer to a wish for text, though the Hub lists it as speech recognition, and a voice's vector no speech."""
+    classes = sounds.classes(book)
+    assert {what for _program, _note, what in classes.values()} == {
+        "text",
+        "speech",
+        "music",
+        "sound",
+        "speakers",
+        "vectors",
+    }
+    assert classes["pyannote/speaker-diarization-3.1"][2] == "speakers" and classes[HEARS][2] == "text"
+    assert classes[SPEAKS][:2] == (
+        "kokoro",
+        book.execute("SELECT note FROM sound_class WHERE sound_type = 'kokoro'").fetchone()[0],
+    )
+    writers = sounds.writers(book)
+    assert "unsloth/orpheus-3b-0.1-ft" in writers and writers.isdisjoint(classes)
+    unlisted = "SELECT model_id FROM model WHERE pipeline_tag IS NULL"
+    silent = {name for (name,) in book.execute(unlisted).fetchall()} & set(sounds.spoken_of(book)) - writers
+    assert {classes[name][2] for name in silent} <= {"sound", "vectors"}  # none that a list of what speaks would miss
 
 
 def test_what_was_not_counted_has_a_reason(book):

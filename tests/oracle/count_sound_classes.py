@@ -1,6 +1,7 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
-    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2
+    pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2 \
+        snac==1.2.1 bigvgan==2.4.1
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
@@ -15,13 +16,16 @@ import math
 from functools import partial
 from pathlib import Path
 
+from list_packages import BIGVGAN
 from rows import configs, count_rows
 from sound_packages import (
+    bigvgan,
     chatterbox,
     ecapa_tdnn,
     kokoro,
     pyannote_diarization,
     pyannote_segmentation,
+    snac,
     wespeaker,
     xtts,
 )
@@ -326,6 +330,8 @@ CLASSES = {
     "kokoro": kokoro,
     "xtts": xtts,
     "chatterbox": chatterbox,
+    "snac": snac,
+    **{name: partial(bigvgan, name=name) for name in BIGVGAN},
     "ecapa_tdnn": ecapa_tdnn,
     "pyannote_diarization": pyannote_diarization,
     "pyannote_segmentation": pyannote_segmentation,

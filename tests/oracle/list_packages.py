@@ -1,6 +1,6 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain     # and the sources of UniDepth, TRELLIS and BiRefNet on the path
+    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain snac bigvgan     # and the sources of UniDepth, TRELLIS and BiRefNet on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -19,6 +19,7 @@ from pathlib import Path
 import stand_ins
 from list_modules import COUNTS, lengths, merged, places, tensors_of, write
 
+BIGVGAN = ("bigvgan_v2_22khz_80band_256x", "bigvgan_v2_44khz_128band_512x")
 # What the tensors belong to whose name tells no part.
 MAIN = {
     "kokoro": "decoder",
@@ -29,7 +30,15 @@ MAIN = {
     "trellis": "decoder",
     "esm": "encoder",
     "qwen3_tts_tokenizer_12hz": "audio",
-} | dict.fromkeys(("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn"), "audio")
+} | dict.fromkeys(
+    ("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn", "snac", *BIGVGAN), "audio"
+)
+# of github.com/perennialtech/BigVGAN@fc6eba9f (configs), a copy of NVIDIA's code: what both have alike
+_BIGVGAN = {
+    "resblock": "1", "upsample_initial_channel": 1536, "resblock_kernel_sizes": [3, 7, 11],
+    "resblock_dilation_sizes": [[1, 3, 5], [1, 3, 5], [1, 3, 5]], "use_tanh_at_final": False, "use_bias_at_final": False,
+    "activation": "snakebeta", "snake_logscale": True,
+}  # fmt: skip
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
 CONFIGS: dict[str, dict] = {
     # of github.com/Blaizzy/mlx-audio (tests) and geneing/hexgrad-kokoro@be04266b checkpoints/config.json
@@ -68,6 +77,17 @@ CONFIGS: dict[str, dict] = {
     "ecapa_tdnn": {
         "n_mels": 80, "channels": [1024, 1024, 1024, 1024, 3072], "kernel_sizes": [5, 3, 3, 3, 1], "dilations": [1, 2, 3, 4, 1],
         "groups": [1, 1, 1, 1, 1], "attention_channels": 128, "lin_neurons": 192,
+    },
+    # of github.com/Blaizzy/mlx-audio (mlx_audio/codec/tests/test_snac.py): its 24 kHz model
+    "snac": {
+        "sampling_rate": 24000, "encoder_dim": 48, "encoder_rates": [2, 4, 8, 8], "decoder_dim": 1024, "decoder_rates": [8, 8, 4, 2],
+        "attn_window_size": None, "codebook_size": 4096, "codebook_dim": 8, "vq_strides": [4, 2, 1], "noise": True, "depthwise": True,
+    },
+    BIGVGAN[0]: _BIGVGAN | {
+        "upsample_rates": [4, 4, 2, 2, 2, 2], "upsample_kernel_sizes": [8, 8, 4, 4, 4, 4], "num_mels": 80, "hop_size": 256, "sampling_rate": 22050,
+    },
+    BIGVGAN[1]: _BIGVGAN | {
+        "upsample_rates": [8, 4, 2, 2, 2, 2], "upsample_kernel_sizes": [16, 8, 4, 4, 4, 4], "num_mels": 128, "hop_size": 512, "sampling_rate": 44100,
     },
     # as public ports write the published decoder's fields out, which agree (the repository's own file was not read); its 2.52 GB less the
     # model's 1.83 leave 0.69 for 172 M in fp32
@@ -235,6 +255,25 @@ def ecapa_tdnn(config: dict):
     from speechbrain.lobes.models.ECAPA_TDNN import ECAPA_TDNN
 
     return ECAPA_TDNN(input_size=config["n_mels"], **{k: v for k, v in config.items() if k != "n_mels"})
+
+
+@builds("snac", "SNAC", "snac")
+def snac(config: dict):
+    from snac import SNAC
+
+    return SNAC(**config)
+
+
+@builds(BIGVGAN[0], "BigVGAN", "bigvgan")
+@builds(BIGVGAN[1], "BigVGAN", "bigvgan")
+def bigvgan(config: dict):
+    """As it is run: the lengths of its weights, which were trained apart, multiplied into them."""
+    from bigvgan.bigvgan import BigVGAN
+    from bigvgan.env import AttrDict
+
+    model = BigVGAN(AttrDict(config))
+    model.remove_weight_norm()
+    return model
 
 
 @builds("chatterbox", "ChatterboxTTS", "chatterbox-tts")

@@ -17,6 +17,7 @@ PHONEMES, STYLE = 512, 256  # of kokoro: read at once, and the width of a voice
 KOKORO_FRAMES, LONGEST = 40, 50  # of kokoro: frames of a second, and of a phoneme at most
 TEXT = 512  # letters, of who reads as many as it is given
 TOKEN_RATE, REFERENCE = 25, 10  # of chatterbox: tokens of a second; seconds of a voice
+SNAC_RATE, SNAC_FRAME, SNAC_CODES = 24_000, 2048, (1, 2, 4)  # samples of a second and of a frame, codes of a frame
 RATE, WINDOW, STEP = (
     16_000,
     10,
@@ -30,7 +31,7 @@ def packaged(name: str):
     """A model of another package, with the sizes that were published."""
     import list_packages
 
-    return getattr(list_packages, name)(list_packages.CONFIGS[name])
+    return list_packages.BUILDERS[name][2](list_packages.CONFIGS[name])
 
 
 def kokoro(seconds: float, _dtype):
@@ -215,3 +216,21 @@ def ecapa_tdnn(seconds: float, _dtype):
         model(normal(features(torch.zeros(1, int(seconds * RATE))), whole), whole)
 
     return model, run
+
+
+def snac(seconds: float, _dtype):
+    """Of as many codes as the seconds have, all of them at once; making codes of sound holds less."""
+    import torch
+
+    model, frames = packaged("snac").eval(), max(1, round(seconds * SNAC_RATE / SNAC_FRAME))
+    return model, lambda: model.decode([torch.zeros(1, frames * each, dtype=torch.long) for each in SNAC_CODES])
+
+
+def bigvgan(seconds: float, _dtype, name: str):
+    """Of as many frames of a spectrum as the seconds have, all of them at once."""
+    import list_packages
+    import torch
+
+    said, model = list_packages.CONFIGS[name], packaged(name).eval()
+    frames = int(seconds * said["sampling_rate"] / said["hop_size"])
+    return model, lambda: model(torch.zeros(1, said["num_mels"], frames))

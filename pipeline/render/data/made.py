@@ -38,6 +38,7 @@ PLACEMENTS = {
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 PACKED = "+"  # after that: the same with the denoiser in the format that follows, and behind another the text encoders
 SPEAKS = "speak"  # the wish of those that make speech
+GIVES = {"listen": ("text",), SPEAKS: ("speech", "music")}  # by wish, what has to come of a class that was run whole
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
 
 Rows = dict[str, dict]  # by column: weights_bytes, total_bytes, error_band, unknown_reason and, where told, least_bytes
@@ -202,9 +203,13 @@ class MadeFiles:
         mine = [models[i]["model_id"] for i in self.members if models[i]["pipeline_tag"] in wish.tasks]
         speaks = set(sounds.spoken_of(connection))
         if wish.name == SPEAKS:  # some of them the Hub lists without a task
+            writers = sounds.writers(connection)
             mine += [
-                n for i in self.members if (n := models[i]["model_id"]) in speaks and not models[i]["pipeline_tag"]
+                n for i in self.members if (n := models[i]["model_id"]) in writers and not models[i]["pipeline_tag"]
             ]
+        # (the Hub lists who tells speakers apart as speech recognition)
+        gives = {name: what for name, (_program, _note, what) in sounds.classes(connection).items()}
+        mine = [n for n in mine if gives.get(n) in (None, *GIVES[wish.name])]
         if not mine:
             return {}
         found = sounds.heard(connection, mine, wish.sizes, wish.columns, ENGINE)

@@ -36,14 +36,23 @@ def spoken_of(connection, names: Iterable[str] | None = None) -> list[str]:
     return [name for (name,) in found]
 
 
-def classes(connection) -> dict[str, tuple[str, str | None]]:
-    """By model whose class was run whole, what runs it and what is to know of that."""
+def writers(connection) -> set[str]:
+    """Those of them that write the codes of a codec: they speak, whatever the Hub lists them under."""
     query = """
-        SELECT model.model_id, any_value(class.program), string_agg(class.note, '. ' ORDER BY class.element_bytes)
+        SELECT model.model_id FROM model JOIN speech_model AS writes ON writes.writer_type = model.model_type
+            AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)
+    """
+    return {model for (model,) in connection.execute(query).fetchall()}
+
+
+def classes(connection) -> dict[str, tuple[str, str | None, str]]:
+    """By model whose class was run whole, what runs it, what is to know of that, and what comes of it."""
+    query = """
+        SELECT model.model_id, any_value(class.program), string_agg(class.note, '. ' ORDER BY class.element_bytes), any_value(class.gives)
         FROM sound_class AS class JOIN model ON model.model_type = class.sound_type AND model.parameter_count = class.parameter_count
         GROUP BY ALL ORDER BY ALL
     """
-    return {model: (program, note) for model, program, note in connection.execute(query).fetchall()}
+    return {model: tuple(said) for model, *said in connection.execute(query).fetchall()}
 
 
 def heard(connection, names: list[str], seconds: tuple[int, ...], formats: tuple[str, ...], engine: str) -> dict:

@@ -30,7 +30,9 @@ def read(folder: Path, plainly: Callable[[str], str] = str) -> dict[str, dict]:
     told = ((name, _told(rows, name in windows, plainly)) for name, rows in sorted(found.items()))
     unsaid = ("Transformers", None)
     return {
-        name: one | dict(zip(("program", "note"), classes.get(name, unsaid), strict=True)) for name, one in told if one
+        name: one | dict(zip(("program", "note"), classes.get(name, unsaid)[:2], strict=True))
+        for name, one in told
+        if one
     }
 
 
