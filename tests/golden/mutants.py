@@ -233,7 +233,8 @@ def drawn(found: list, count: int, draw: random.Random) -> list:
     mixed = [one for those in by_file.values() for one in draw.sample(those, len(those))]
     step = len(mixed) / min(count, len(mixed))
     begin = draw.random() * step
-    return [mixed[int(begin + place * step)] for place in range(min(count, len(mixed)))]
+    taken = [mixed[int(begin + place * step)] for place in range(min(count, len(mixed)))]
+    return draw.sample(taken, len(taken))  # whoever stops early has a draw of all files
 
 
 def main(arguments: list[str]) -> int:
