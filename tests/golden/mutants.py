@@ -94,7 +94,7 @@ def places(text: str) -> list[Place]:
 def _other(word: str, before: str, is_between: bool) -> str | None:
     if word[0].isdigit():  # a fraction becomes a tenth more
         return str(round(float(word) * 1.1, 6)) if "." in word else str(int(word) + 1)
-    if (word in "*-+" and before in _NO_VALUE) or (word == "AND" and is_between):
+    if (word in "*-+" and before in _NO_VALUE) or (word == "AND" and is_between) or before == "CREATE":
         return None
     return _OTHERS.get(word)
 
