@@ -2,6 +2,9 @@
 
     python -m tests.golden.code_mutants pipeline/hub/gguf.py tests/hub/test_gguf_config.py        # every place
     python -m tests.golden.code_mutants pipeline/hub/gguf.py tests/hub/test_gguf_config.py 20     # so many, drawn at random
+    python -m tests.golden.code_mutants pipeline/anatomy anatomy 60 autumn                         # of all files of a folder, another draw
+
+`anatomy` is golden anatomy (anatomy.py), which asks each reader in seconds; tests that are named after it (anatomy,tests/…) are asked where it feels nothing.
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `and` becomes `or`, and a `not` is left out.
 A mutant is killed by a test that fails or takes ten times as long. Prints the survivors and the share that was killed; ends with 1 below 95 %.
@@ -11,6 +14,7 @@ mutants.py does the same to the formulas.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import random
 import shutil
@@ -22,12 +26,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.golden import anatomy
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED, LINKED = (
     ("pipeline", "tests"),
     ("tables", "site", "mkdocs.yml", "pyproject.toml", "requirements.lock", "README.md"),
 )
 LEAST = 0.95
+ANATOMY = "anatomy"
 OTHERS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+", ast.Mult: "+",
     ast.FloorDiv: "*", ast.Div: "*", ast.LShift: ">>", ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
@@ -113,38 +120,78 @@ def copied(folder: Path) -> None:
 def passes(folder: Path, tests: str, most: float | None = None) -> bool:
     """Whether all tests do; one that goes on for too long does not."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split(",")]
+    return _run(folder, command, most) is not None
+
+
+class Digests:
+    """Golden anatomy in the place of tests: what the readers make of one model of each kind, a second for each question."""
+
+    def __init__(self, folder: Path) -> None:
+        self.hub, named = folder / "hub", anatomy.read().keys()
+        (self.hub / "model").mkdir(parents=True)
+        shutil.copy(ROOT / "tables" / "hub" / "snapshot.json", self.hub)
+        chosen: dict[str, str] = {}
+        for path in sorted((ROOT / "tables" / "hub" / "model").glob("*.jsonl")):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                config = record.get("config") or {}
+                kind = repr([config.get(name) for name in ("model_type", "_class_name", "architectures")])
+                if record["model_id"] in named:
+                    chosen.setdefault(kind, line)
+        (self.hub / "model" / "a.jsonl").write_text("\n".join(chosen.values()), encoding="utf-8")
+        self.truth = self._said(folder)
+
+    def _said(self, folder: Path, most: float | None = None) -> bytes | None:
+        return _run(folder, [sys.executable, "-m", "tests.golden.anatomy", "--of", str(self.hub)], most)
+
+    def are_kept(self, folder: Path, most: float) -> bool:
+        return self._said(folder, most) == self.truth
+
+
+def _run(folder: Path, command: list[str], most: float | None) -> bytes | None:
+    """What a command prints; None where it fails or goes on for too long."""
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=most, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return run.returncode == 0
+        return None
+    return run.stdout if run.returncode == 0 else None
 
 
-def main(path: str, tests: str, sample: str = "") -> int:
-    source = (ROOT / path).read_text(encoding="utf-8")
-    asked = [(one, text) for one in mutants(source) if (text := mutated(source, one)) is not None]
-    chosen = sorted(random.Random(path).sample(asked, min(int(sample), len(asked)))) if sample else asked
-    lines, survivors = source.splitlines(), 0
+def drawn(path: str, sample: str, seed: str) -> list[tuple[Path, Mutant, str]]:
+    """Places of a file, or of all files of a folder."""
+    files = sorted((ROOT / path).rglob("*.py")) if (ROOT / path).is_dir() else [ROOT / path]
+    asked = []
+    for file in files:
+        source = file.read_text(encoding="utf-8")
+        asked += [(file, one, text) for one in mutants(source) if (text := mutated(source, one)) is not None]
+    return sorted(random.Random(path + seed).sample(asked, min(int(sample), len(asked)))) if sample else asked
+
+
+def main(path: str, tests: str, sample: str = "", seed: str = "") -> int:
+    chosen, survivors = drawn(path, sample, seed), 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         copied(folder)
+        digests = Digests(folder) if tests.startswith(ANATOMY) else None
+        others = tests.removeprefix(ANATOMY).strip(",")
         began = time.monotonic()
-        if not passes(folder, tests):
+        if (digests and digests.truth is None) or (others and not passes(folder, others)):
             print(f"{tests} fails without any change", file=sys.stderr)
             return 2
-        most = 10 * (time.monotonic() - began) + 10
-        for one, text in chosen:
-            (folder / path).write_text(text, encoding="utf-8")
-            if passes(folder, tests, most):
+        most = 10 * (time.monotonic() - began) + 60
+        for file, one, text in chosen:
+            place, source = folder / file.relative_to(ROOT), file.read_text(encoding="utf-8")
+            place.write_text(text, encoding="utf-8")
+            if (digests is None or digests.are_kept(folder, most)) and (not others or passes(folder, others, most)):
                 survivors += 1
                 was = source.encode()[one.start : one.stop].decode().strip()
-                print(
-                    f"{path}:{one.line}: {was} as {one.text.strip() or 'nothing'} in: {lines[one.line - 1].strip()}",
-                    flush=True,
-                )
+                line = source.splitlines()[one.line - 1].strip()
+                told = f"{file.relative_to(ROOT)}:{one.line}: {was} as {one.text.strip() or 'nothing'} in: {line}"
+                print(told, flush=True)
+            place.write_text(source, encoding="utf-8")
     killed = 1 - survivors / len(chosen)
-    print(f"{path}: {len(chosen)} of {len(asked)} places, {100 * killed:.0f} % killed by {tests}")
+    print(f"{path}: {len(chosen)} places, {100 * killed:.0f} % killed by {tests}")
     return 1 if killed < LEAST else 0
 
 

@@ -94,7 +94,7 @@ def places(text: str) -> list[Place]:
 def _other(word: str, before: str, is_between: bool) -> str | None:
     if word[0].isdigit():  # a fraction becomes a tenth more
         return str(round(float(word) * 1.1, 6)) if "." in word else str(int(word) + 1)
-    if (word in "*-+" and before in _NO_VALUE) or (word == "AND" and is_between):
+    if (word in "*-+" and before in _NO_VALUE) or (word == "AND" and is_between) or before == "CREATE":
         return None
     return _OTHERS.get(word)
 
@@ -233,7 +233,8 @@ def drawn(found: list, count: int, draw: random.Random) -> list:
     mixed = [one for those in by_file.values() for one in draw.sample(those, len(those))]
     step = len(mixed) / min(count, len(mixed))
     begin = draw.random() * step
-    return [mixed[int(begin + place * step)] for place in range(min(count, len(mixed)))]
+    taken = [mixed[int(begin + place * step)] for place in range(min(count, len(mixed)))]
+    return draw.sample(taken, len(taken))  # whoever stops early has a draw of all files
 
 
 def main(arguments: list[str]) -> int:

@@ -96,6 +96,8 @@ def test_a_relative_that_cannot_be_sought_costs_one_model(monkeypatch):
         ({"mechanism": "psychic"}, "none of its values"),
         ({"kind": None}, "is not known, but must be"),
         ({"kind": "a\u202eb"}, "control character"),
+        ({"kind": "=1+1"}, "spreadsheet"),
+        ({"kind": "@SUM(1)"}, "spreadsheet"),
     ],
 )
 def test_rows_that_would_stop_the_build_are_refused_with_their_model(row, reason):

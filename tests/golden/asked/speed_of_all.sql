@@ -18,7 +18,7 @@ timed AS (
     LEFT JOIN engine_speed AS speed ON is_speed_of(speed, told.engine_id, card, coalesce(model.expert_count_max > 0, false))
 )
 SELECT told.model_id, told.dtype_id, told.engine_id, told.context_tokens, count(*) AS cards, sum(weight.read_bytes) AS read_bytes,
-    sum(cache_read_bytes(model, told)) AS cache_bytes, sum(decode_most(model, weight, told, card)) AS decode_most, sum(prefill_most(model, dtype, told, card)) AS prefill_most,
-    sum(likely) AS likely, sum(prefill_likely(model, dtype, told, card, speed)) AS prefill_likely,
-    string_agg(DISTINCT coalesce(decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card, dtype.product_bits, speed))), '; ' ORDER BY 1) AS reasons
+    sum(cache_read_bytes(model, told)) AS cache_bytes, round(sum(decode_most(model, weight, told, card)), 3) AS decode_most, round(sum(prefill_most(model, dtype, told, card)), 1) AS prefill_most,
+    round(sum(likely), 3) AS likely, round(sum(prefill_likely(model, dtype, told, card, speed)), 1) AS prefill_likely,
+    array_to_string(list_sort(list_distinct(list(coalesce(decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card, dtype.product_bits, speed)))))), '; ') AS reasons
 FROM timed GROUP BY ALL ORDER BY ALL

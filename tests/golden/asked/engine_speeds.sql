@@ -1,0 +1,1 @@
+FROM engine_speed ORDER BY ALL

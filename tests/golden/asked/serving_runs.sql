@@ -1,0 +1,1 @@
+SELECT * EXCLUDE (model_name, source, locator) FROM serving_run ORDER BY ALL
