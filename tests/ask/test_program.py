@@ -76,7 +76,9 @@ def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
     assert "but for the context: it has none that a source tells." in " ".join(none.split())
 
 
-@pytest.mark.parametrize("program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"])
+@pytest.mark.parametrize(
+    "program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"]
+)
 def test_every_program_of_inference_is_answered_without_a_format(ask_json, program):
     card = "m4-max-64gb" if program == "mlx-lm" else "rtx-4090"
     told = ask_json("fits", SMALL, "--gpu", card, "--program", program)
