@@ -8,14 +8,19 @@ from tests.golden import anatomy
 def test_every_anatomy_is_the_one_of_the_file(bundled):
     changed = anatomy.differences(anatomy.read(), anatomy.digests(bundled))
     assert not changed, "\n".join(
-        [f"{len(changed)} models; where that is meant, `python -m tests.golden.anatomy` writes them anew", *changed[:20]]
+        [
+            f"{len(changed)} models; where that is meant, `python -m tests.golden.anatomy` writes them anew",
+            *changed[:20],
+        ]
     )
 
 
 def test_a_number_that_changes_is_named_by_model_and_table(bundled):
     model_id = next(iter(anatomy.read()))
     frame = bundled["model"]
-    changed = bundled | {"model": frame.with_columns(layer_count=frame["layer_count"] + (frame["model_id"] == model_id))}
+    changed = bundled | {
+        "model": frame.with_columns(layer_count=frame["layer_count"] + (frame["model_id"] == model_id))
+    }
     said = anatomy.digests(changed)
     assert said.keys() == anatomy.digests(bundled).keys()
     assert anatomy.differences(anatomy.digests(bundled), said) in ([f"{model_id}: model"], [])
