@@ -165,3 +165,14 @@ def test_published_totals_come_out_to_the_element(model_id, count, words):
 def test_changed_configs_are_read_as_the_class_that_travels_with_the_checkpoint(row):
     config = json.loads(row["config"]) | {"model_type": row["model_type"], "architectures": [row["class_name"]]}
     assert read_config(config).parameter_count == int(row["parameter_count"])
+
+
+def test_a_language_model_of_another_kind_is_not_read_as_llama():
+    """OpenVLA's own code makes Phi of one of its names (LLM_BACKBONE_TO_HF_METACLASS)."""
+    row = next(row for row in remote_classes() if row["model_type"] == "openvla")
+    config = json.loads(row["config"]) | {"model_type": "openvla", "architectures": [row["class_name"]]}
+    same = read_config(config | {"llm_backbone_id": "vicuna-v15-7b"})
+    assert same.parameter_count == int(row["parameter_count"])
+    for other in ("phi-2-3b", "some-other"):
+        with pytest.raises(UnknownAnatomy, match="llm_backbone_id"):
+            read_config(config | {"llm_backbone_id": other})

@@ -19,6 +19,11 @@ PATCH, PATCHES = 14, 256  # of a picture of 224 pixels each way
 DINO, DINO_LAYERS, DINO_WIDTH, DINO_HEADS, REGISTERS = 1024, 24, 4096, 16, 4
 SIGLIP, SIGLIP_LAYERS, SIGLIP_WIDTH, SIGLIP_HEADS = 1152, 27, 4304, 16
 WIDER = 4  # the projector's first matrix, for two towers
+LANGUAGE = {
+    "llama2": "llama",
+    "vicuna": "llama",
+    "mistral": "mistral",
+}  # by the first word of its name; Llama where none is given
 
 
 @family("openvla", "prismatic")
@@ -32,7 +37,10 @@ def openvla(fields: Fields) -> Anatomy:
         )
     if fields.inner("text_config") is None:
         raise UnknownAnatomy(f"{fields.where} has no text_config")
-    kind = "mistral" if (fields.text("llm_backbone_id") or "").startswith("mistral") else "llama"
+    speaks = fields.text("llm_backbone_id") or "vicuna"
+    kind = LANGUAGE.get(speaks.partition("-")[0])
+    if kind is None:
+        raise UnknownAnatomy(f"{fields.where}.llm_backbone_id is {speaks[:40]!r}, which is not described")
     text = language_model(
         fields.but({"text_config": fields.inner("text_config").config | {"model_type": kind}}),
         Plan("", kind, text_ties=True),

@@ -47,7 +47,7 @@ class Formulas:
         self, is_serving: bool, said: Collection[str] = TYPES, phases: Sequence[str] = ()
     ) -> tuple[Steps, Node]:
         """The steps of one side, where nothing is `said` but these arguments, and none but some `phases` asked for; and which rows of what is
-        asked it answers."""
+        asked it answers: one of another phase is left out, since it would be answered as one of these."""
         forest = self.forest
         asked = {forest.node("column", (ASKED, name)): forest.null for name in TYPES if name not in said}
         if phases:
@@ -55,6 +55,8 @@ class Formulas:
         lookups, outputs = self.side(is_serving, asked)
         steps = Steps(lookups, outputs, WORTH)
         self.read_of_model(steps.order)
+        if phases:
+            return steps, forest.among([self.phase_asked, *map(forest.text, phases)])
         return steps, forest.node("compare", "=" if is_serving else "<>", [self.phase, self.serving])
 
     def side(
