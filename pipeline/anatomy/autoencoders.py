@@ -1,4 +1,4 @@
-"""Autoencoders of video that were published in one shape: counted by the library and listed, not described.
+"""Autoencoders of video, and parts that stand beside them, which were published in one or two shapes: counted by the library and listed, not described.
 
 tables/library/autoencoder.jsonl (tests/oracle/list_autoencoders.py) says by class which fields may shape a tensor, what the class takes where a
 config is silent, and what the published shapes weigh. A config that says anything else is unknown.
@@ -25,21 +25,20 @@ def listed() -> Mapping[str, Mapping[str, Any]]:
     return {row["class_name"]: row for row in rows}
 
 
-def shape_of(fields: Fields) -> dict[str, int] | None:
-    """`parameter_count`, `leaf_element_count` and `hidden_size`; None of a class that is not listed."""
+def shape_of(fields: Fields) -> dict[str, Any] | None:
+    """`parameter_count`, `leaf_element_count` and `hidden_size`, and the `plan` where the shapes differ; None of a class that is not listed."""
     row = listed().get(fields.text("_class_name") or "")
     if row is None or any(_differs(fields.raw(name), value) for name, value in row.get("only", {}).items()):
         return None
     defaults, config = row["defaults"], fields.config
-    unlike: list[str] = []
+    nearest: list[str] = []
     for shape in row["shapes"]:
         published = defaults | shape["said"]
         unlike = sorted(n for n, taken in defaults.items() if _differs(config.get(n, taken), published[n]))
+        nearest = min(nearest or unlike, unlike, key=len)
         if not unlike:
-            return {name: shape[name] for name in ("parameter_count", "leaf_element_count", "hidden_size")}
-    raise UnknownAnatomy(
-        f"an autoencoder '{row['class_name']}' is described as published, and not with this {unlike[0]}"
-    )
+            return {name: value for name, value in shape.items() if name != "said"}
+    raise UnknownAnatomy(f"a '{row['class_name']}' is described as published, and not with this {nearest[0]}")
 
 
 def _differs(one: Any, other: Any) -> bool:

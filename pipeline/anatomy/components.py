@@ -16,6 +16,7 @@ from pipeline.anatomy.model_classes import with_described_classes
 from pipeline.anatomy.reading import architecture_of, sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
+from pipeline.base.parts import BESIDE
 
 _NOT_RECORDED = "the snapshot does not record the config of this component"
 
@@ -57,7 +58,25 @@ def components(fields: Fields, anatomy: Anatomy) -> list[Component]:
     if not named:
         parts.append(Component("text_encoder", None, None, _NOT_RECORDED))
     parts.append(_counted("vae", fields.raw("_vae_config"), _class(fields, "vae")))
+    beside = fields.inner("part_configs") or Fields({})
+    parts += [
+        _listed(n, beside.raw(n), _class(fields, n)) for n in BESIDE if _class(fields, n) or beside.raw(n) is not None
+    ]
     return parts
+
+
+def _listed(name: str, config: object, class_name: str | None) -> Component:
+    """A part whose class the library lists, as it lists autoencoders of video."""
+    if not isinstance(config, dict):
+        return Component(name, class_name, None, _NOT_RECORDED)
+    fields = Fields(config, name)
+    try:
+        shape = shape_of(fields)
+        if shape is None:
+            raise UnknownAnatomy(f"class '{str(fields.text('_class_name') or class_name)[:60]}' is not described yet")
+        return Component(name, class_name or fields.text("_class_name"), **shape, token_pixels=1, latent_elements=0)
+    except (UnknownAnatomy, ContradictoryConfig) as reason:
+        return Component(name, class_name, None, str(reason))
 
 
 def _leaf(tensors: Iterable[Tensor]) -> int | None:

@@ -28,7 +28,7 @@ _TOWERS = re.compile(r"^(mm_)?(vision|image|video|audio|speech)_(tower|encoder|b
 _TOWER_CLASSES = {"vision-tower", "audio-tower"}
 # Other models of the same pipeline, which are counted one by one (pipeline/anatomy/components.py); how weights are held.
 _NOT_PARTS = re.compile(
-    r"^(text_encoder_configs|_vae_config|.*quantization.*|compression_config|generation_config|task_specific_params)$"
+    r"^(text_encoder_configs|_vae_config|part_configs|.*quantization.*|compression_config|generation_config|task_specific_params)$"
 )
 _DEEPEST = 8
 

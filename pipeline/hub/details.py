@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from pipeline.base.parts import BESIDE
 from pipeline.hub.answers import Refused
 from pipeline.hub.careful import Malformed
 from pipeline.hub.client import Hub
@@ -90,16 +91,19 @@ def _pipeline_config(hub: Hub, listed: Listed) -> dict[str, Any] | None:
     config = _json(hub, listed, f"{denoiser}/config.json")
     if config is None:
         return None
-    encoders = {}
+    encoders, beside = {}, {}
     for name in sorted(set(parts) - {denoiser})[:MOST_COMPONENTS]:
         if name == "vae":
             config.setdefault("_vae_config", _pruned(_json(hub, listed, "vae/config.json")))
         elif name.startswith("text_encoder"):
             encoders[name] = _pruned(_json(hub, listed, f"{name}/config.json"))
+        elif name in BESIDE:
+            beside[name] = _pruned(_json(hub, listed, f"{name}/config.json"))
     for name, value in index.items():
         if isinstance(value, list) and name not in (denoiser, "vae"):
             config.setdefault(name, value)
-    return {**config, "text_encoder_configs": encoders} if encoders else config
+    found = {"text_encoder_configs": encoders, "part_configs": beside}
+    return {**config, **{name: configs for name, configs in found.items() if configs}}
 
 
 def _pruned(config: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -80,11 +80,11 @@ class Statement:
     kind: str
 
 
-def run_sql(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str] | None = None) -> dict[str, Statement]:
+def run_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Statement]:
     """Runs the files of tables/sql, each statement after those that make what it names: the order of files is nowhere a matter.
-    `texts` are other words for some of the files. Returns the statements as they were run, by what they make (macros end in a bracket).
+    Returns the statements as they were run, by what they make (macros end in a bracket).
     Raises FormulaError, which names the file."""
-    statements = _statements(connection, texts or {})
+    statements = _statements(connection)
     try:
         order = list(TopologicalSorter(needs_of(statements)).static_order())
     except CycleError as error:
@@ -103,10 +103,10 @@ def needs_of(statements: Mapping[str, Statement]) -> dict[str, set[str]]:
     }
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, texts: Mapping[Path, str]) -> dict[str, Statement]:
+def _statements(connection: duckdb.DuckDBPyConnection) -> dict[str, Statement]:
     statements: dict[str, Statement] = {}
     for path in sql_files():
-        for name, statement in statements_of(connection, path, texts.get(path) or path.read_text(encoding="utf-8")):
+        for name, statement in statements_of(connection, path, path.read_text(encoding="utf-8")):
             if name in statements:
                 raise FormulaError(f"{path.relative_to(SQL)} makes {name.removesuffix('(')}, as another does")
             statements[name] = statement
@@ -129,7 +129,7 @@ def arguments_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The arguments of every macro of tables/sql as they are written there, with their defaults, and of those that are made of them."""
     made = {
         name.removesuffix("("): arguments_in(one.text)
-        for name, one in _statements(connection, {}).items()
+        for name, one in _statements(connection).items()
         if one.kind == "MACRO"
     }
     return made | ARGUMENTS

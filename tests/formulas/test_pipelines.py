@@ -24,6 +24,8 @@ OVER = {
     # of tiles as many are told to wait as do in the largest pictures
     ("AutoencoderKLLTXVideo", "decode"): 0.14,
     ("AutoencoderKLCogVideoX", "decode"): 0.04,
+    # the states of the other prompt wait beside
+    ("Gemma3ForConditionalGeneration", "encode"): 0.23,
     # its convolutions are cut into parts where a tensor is above 2 GB, and small videos hold none of these parts
     ("AutoencoderKLMochi", "decode"): 0.12,
 }

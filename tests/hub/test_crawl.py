@@ -242,6 +242,7 @@ def test_a_diffusion_pipeline_has_its_denoisers_config_with_those_of_its_parts(c
         "transformer": ["diffusers", "FluxTransformer2DModel"],
         "text_encoder": ["transformers", "CLIPTextModel"],
         "vae": ["diffusers", "AutoencoderKL"],
+        "vocoder": ["ltx2", "LTX2Vocoder"],
         "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"],
         "../../etc": ["diffusers", "x"],
     }
@@ -249,6 +250,7 @@ def test_a_diffusion_pipeline_has_its_denoisers_config_with_those_of_its_parts(c
         "model_index.json": index,
         "transformer/config.json": {"_class_name": "FluxTransformer2DModel", "num_layers": 19},
         "text_encoder/config.json": {"model_type": "clip_text_model", "hidden_size": 8, "id2label": {"0": "a"}},
+        "vocoder/config.json": {"_class_name": "LTX2Vocoder"},
         "vae/config.json": {"_class_name": "AutoencoderKL"},
     }
     weights = safetensors({"a": ("F16", [3], 6)})
@@ -265,6 +267,7 @@ def test_a_diffusion_pipeline_has_its_denoisers_config_with_those_of_its_parts(c
         "num_labels": 1,
     }
     assert record["config"]["_vae_config"] == {"_class_name": "AutoencoderKL"}
+    assert record["config"]["part_configs"] == {"vocoder": {"_class_name": "LTX2Vocoder"}}
     assert record["parameters_by_dtype"] == {"F16": 3}
     assert case.requests("etc") == 0
 

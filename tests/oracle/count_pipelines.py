@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from denoiser_inputs import VIDEO, denoiser_inputs, latent_sides
+from denoiser_inputs import SOUNDS, VIDEO, denoiser_inputs, latent_sides
 from rows import configs, count_rows
 
 ROWS = Path(__file__).with_name("pipelines.csv")
 ALIASES = {"Transformer2DModel": "PixArtTransformer2DModel"}
-LANGUAGE = ("Qwen", "Llama", "Mistral")  # text encoders that are language models
-STACKED = {
-    "Qwen3ForCausalLM": 3
-}  # states that its pipeline stacks and lays side by side afterwards (FLUX.2 klein), without a cache
+LANGUAGE = ("Qwen", "Llama", "Mistral", "Gemma")  # text encoders that are language models
+# states that its pipeline puts together afterwards: three side by side and without a cache (FLUX.2 klein), or all of them (LTX-2)
+STACKED = {"Qwen3ForCausalLM": 3, "Gemma3ForConditionalGeneration": None}
 DTYPES = {"bf16": "bfloat16", "fp32": "float32"}
 
 
@@ -37,12 +36,37 @@ def in_words_of_diffusers(config: dict) -> dict:
     return {"_class_name": "WanTransformer3DModel", **same, **sizes, **channels}
 
 
+BESIDE = (
+    "connectors",
+    "audio_vae",
+    "vocoder",
+)  # parts with a config of their own that are neither text encoder nor autoencoder
+
+
+def given_beside(row: dict[str, str], config, dtype) -> tuple[str, dict]:
+    """What runs of a part that stands beside, and what it is given (LTX-2)."""
+    import torch
+
+    batch, tokens = int(row["sequences"]), int(row["text_tokens"] or 0)
+    heard = round(int(row["frames"]) / 24 * SOUNDS)
+    if row["part"] == "connectors":
+        states = torch.ones(batch, tokens, config.caption_channels * config.text_proj_in_factor, dtype=dtype)
+        mask = torch.ones(batch, tokens, dtype=torch.long)
+        return "forward", {"text_encoder_hidden_states": states, "attention_mask": mask, "padding_side": "left"}
+    if row["part"] == "audio_vae":
+        return "decode", {"z": torch.ones(batch, config.latent_channels, heard, 16, dtype=dtype), "return_dict": False}
+    name = "mel_spec" if row["class"] == "LTX2VocoderWithBWE" else "hidden_states"
+    return "forward", {name: torch.ones(batch, 2, 4 * heard, 64, dtype=dtype)}
+
+
 def build(row: dict[str, str], config: dict):
     import diffusers
     import torch
 
-    kind = getattr(diffusers, row["class"])
-    if row["stage"] in ("decode", "latents", "frames"):
+    kind = getattr(diffusers, row["class"], None) or getattr(diffusers.pipelines.ltx2, row["class"])
+    if row["part"] in BESIDE:
+        config = config["part_configs"][row["part"]]
+    elif row["stage"] in ("decode", "latents", "frames"):
         config = config.get("_vae_config", {})
     config = in_words_of_diffusers(config)
     known, named = kind._get_init_keys(kind), ALIASES.get(config.get("_class_name"), config.get("_class_name"))
@@ -79,17 +103,20 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
     import hollow
     import torch
 
-    model = build_encoder(row, config) if row["stage"] == "encode" else build(row, config)
+    is_encoder = row["stage"] == "encode" and row["part"] not in BESIDE
+    model = build_encoder(row, config) if is_encoder else build(row, config)
     hollow.install_attention()
     with torch.no_grad(), hollow.Convolving() as tracker:
         for tensor in (*model.parameters(), *model.buffers()):
             tracker.track(tensor)
-        weights = tracker.total
-        if row["stage"] == "encode":
+        weights, runs = tracker.total, None
+        if row["part"] in BESIDE:
+            runs, given = given_beside(row, model.config, next(model.parameters()).dtype)
+        elif row["stage"] == "encode":
             given = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
             if row["class"].startswith(LANGUAGE):  # its pipeline reads the states of its layers
                 given |= {"attention_mask": torch.ones_like(given["input_ids"]), "output_hidden_states": True}
-                given |= {"use_cache": False} if row["class"] in STACKED else {}
+                given |= {"use_cache": False} if STACKED.get(row["class"]) else {}
         elif row["stage"] == "denoise":
             given = denoiser_inputs(model, row)
         elif row["stage"] in ("latents", "frames"):
@@ -107,14 +134,26 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
             if isinstance(value, torch.Tensor):
                 tracker.track(value)
         tracker.reset_peak()
-        runs = {"decode": "decode", "latents": "encode", "frames": "encode"}.get(row["stage"], "forward")
-        if (row["stage"], row["class"] in STACKED) == ("encode", True):
+        named = {"decode": "decode", "latents": "encode", "frames": "encode"}.get(row["stage"], "forward")
+        if runs:
+            getattr(model, runs)(**given)
+        elif (row["stage"], row["class"] in STACKED) == ("encode", True):
             made = model(**given)
-            stacked = torch.stack(made.hidden_states[: STACKED[row["class"]]], dim=1)
-            stacked.permute(0, 2, 1, 3).reshape(*stacked.shape[::2], -1)
+            put_together(made.hidden_states, STACKED[row["class"]])
         else:
-            getattr(model, runs)(**given, return_dict=False)
+            getattr(model, named)(**given, return_dict=False)
         return tracker.peak - weights, tracker.at
+
+
+def put_together(states, count: int | None) -> None:
+    """As the pipeline does, with all that the model handed over still at hand."""
+    import torch
+
+    if count is None:
+        torch.stack(states, dim=-1).flatten(2, 3)
+    else:
+        stacked = torch.stack(states[:count], dim=1)
+        stacked.permute(0, 2, 1, 3).reshape(*stacked.shape[::2], -1)
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ COMPRESSED = {
     "Wan-AI/Wan2.2-TI2V-5B": (16, 4),
     "LTXVideoTransformer3DModel": (32, 8),
     "AutoencoderKLLTXVideo": (32, 8),
+    "LTX2VideoTransformer3DModel": (32, 8),
+    "AutoencoderKLLTX2Video": (32, 8),
     "MochiTransformer3DModel": (8, 6),
     "AutoencoderKLMochi": (8, 6),
 }
@@ -18,6 +20,7 @@ VIDEO = (
     "AutoencoderKLWan",
     "AutoencoderKLHunyuanVideo",
     "AutoencoderKLLTXVideo",
+    "AutoencoderKLLTX2Video",
     "AutoencoderKLCogVideoX",
     "AutoencoderKLMochi",
 )
@@ -112,6 +115,36 @@ def _ltx(config, row, ones, frames, high, wide) -> dict:
     }
 
 
+SOUNDS = 25  # latents of sound a second, at 24 frames a second (LTX-2)
+
+
+def _ltx2(config, row, ones, frames, high, wide) -> dict:
+    """With the sound of the same length; its text comes through the connectors, for each stream in its own width where they project."""
+    import torch
+
+    batch, tokens = int(row["sequences"]), int(row["text_tokens"])
+    heard = round(int(row["frames"]) / 24 * SOUNDS)
+    both = config.use_prompt_embeddings
+    mask = torch.ones(batch, tokens, dtype=torch.long)
+    return {
+        "hidden_states": ones(batch, frames * high * wide, config.in_channels),
+        "audio_hidden_states": ones(batch, heard, config.audio_in_channels),
+        "encoder_hidden_states": ones(batch, tokens, config.caption_channels if both else config.cross_attention_dim),
+        "audio_encoder_hidden_states": ones(
+            batch, tokens, config.caption_channels if both else config.audio_cross_attention_dim
+        ),
+        "timestep": torch.ones(batch),
+        "sigma": torch.ones(batch),
+        "encoder_attention_mask": mask,
+        "audio_encoder_attention_mask": mask,
+        "num_frames": frames,
+        "height": high,
+        "width": wide,
+        "audio_num_frames": heard,
+        "use_cross_timestep": not both,
+    }
+
+
 def _cogvideox(config, row, ones, frames, high, wide) -> dict:
     import torch
 
@@ -179,6 +212,7 @@ def _z_image(config, row, ones, frames, high, wide) -> dict:
 STEPS = {
     "HunyuanVideoTransformer3DModel": _hunyuan,
     "LTXVideoTransformer3DModel": _ltx,
+    "LTX2VideoTransformer3DModel": _ltx2,
     "CogVideoXTransformer3DModel": _cogvideox,
     "MochiTransformer3DModel": _mochi,
     "ChromaTransformer2DModel": _chroma,

@@ -136,10 +136,12 @@ def test_a_count_that_multiplies_is_refused_beyond_one_bound(count):
             before, holder[key] = holder[key], count
             try:
                 anatomy = read_config(config)
-                part = next((p for p in components(Fields(config), anatomy) if p.pipeline_part == "vae"), None)
+                beside = config.get("part_configs", {})
+                name = next((name for name, held in beside.items() if held is holder), "vae")
+                part = next((p for p in components(Fields(config), anatomy) if p.pipeline_part == name), None)
                 if part is not None and key in COUNTS[3:]:
                     assert part.parameter_count is None
-                    told = (f"vae.{key} is {count}", "not described", f"and not with this {key}")
+                    told = (f"{name}.{key} is {count}", "not described", f"and not with this {key}")
                     assert any(reason in part.unknown_reason for reason in told), part.unknown_reason
                 assert len(anatomy.predicting) < 100
             except (ContradictoryConfig, UnknownAnatomy) as reason:

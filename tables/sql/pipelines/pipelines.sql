@@ -6,6 +6,7 @@
 --   decode       pictures × bytes × (pixels × hidden size × (tensors × frames at once + tensors that stay) + pixels ×
 --                frames × tensors of the result); tiled: the first pixels are those of a tile, and no less than what
 --                lies there while tiles are put together
+--   sound        pictures × bytes × frames × hidden size × tensors: what the sound of a frame takes
 --   resident     all weights and the largest activations
 --   model        one part on the card at a time (enable_model_cpu_offload): the largest sum of a part and its
 --       activations
@@ -99,6 +100,8 @@ CREATE OR REPLACE MACRO encoding_bytes(part, asked, bytes_each) AS bytes_each * 
 
 CREATE OR REPLACE MACRO stage_activations(part, asked, bytes_each, tokens, text, passes) AS CASE
     WHEN part.stage = 'decode' THEN decode_activations(part, asked, bytes_each)
+    WHEN part.stage = 'sound' THEN bytes_each * asked.images * asked.frames * part.hidden_size
+        * stage_hidden(part, bytes_each)
     -- (biases of positions are the same for all sequences)
     WHEN part.stage = 'encode' THEN bytes_each * text * greatest(
         asked.images * passes * (stage_hidden(part, bytes_each) * part.hidden_size

@@ -7,5 +7,6 @@ UNION ALL FROM pipeline_stages('THUDM/CogVideoX-5b', width := 720, height := 480
 UNION ALL FROM pipeline_stages('genmo/mochi-1-preview', width := 848, height := 480, frames := 31, is_tiled := true)
 UNION ALL FROM pipeline_stages('PixArt-alpha/PixArt-Sigma-XL-2-1024-MS', width := 0, height := 20000)
 UNION ALL FROM pipeline_stages('Qwen/Qwen-Image', images := 0)
+UNION ALL FROM pipeline_stages('Qwen/Qwen-Image', width := NULL, height := NULL, frames := NULL, images := NULL)
 UNION ALL FROM pipeline_stages('Qwen/Qwen-Image', width := 1328, height := 1328, is_tiled := true, images := 4)
 ORDER BY ALL

@@ -1,4 +1,4 @@
--- how fast cards are, by the parts that speed_on is made of
+-- how fast cards are, by the parts that speed_on is made of (in whole numbers, whose sum knows no order)
 WITH said AS (
     FROM no_scenario UNION ALL BY NAME SELECT model_id, engine.dtype_id, 'inference' AS phase_id, engine_id, context_tokens, sequences, gpu_count
     FROM (VALUES ('microsoft/phi-4'), ('google/gemma-4-12B-it'), ('allenai/OLMoE-1B-7B-0125-Instruct'), ('ibm-granite/granite-4.0-tiny-preview'), ('tiiuae/falcon-mamba-7b'),
@@ -18,7 +18,7 @@ timed AS (
     LEFT JOIN engine_speed AS speed ON is_speed_of(speed, told.engine_id, card, coalesce(model.expert_count_max > 0, false))
 )
 SELECT told.model_id, told.dtype_id, told.engine_id, told.context_tokens, count(*) AS cards, sum(weight.read_bytes) AS read_bytes,
-    sum(cache_read_bytes(model, told)) AS cache_bytes, round(sum(decode_most(model, weight, told, card)), 3) AS decode_most, round(sum(prefill_most(model, dtype, told, card)), 1) AS prefill_most,
-    round(sum(likely), 3) AS likely, round(sum(prefill_likely(model, dtype, told, card, speed)), 1) AS prefill_likely,
+    sum(cache_read_bytes(model, told)) AS cache_bytes, sum((1000 * decode_most(model, weight, told, card))::BIGINT) AS decode_most, sum(prefill_most(model, dtype, told, card)::BIGINT) AS prefill_most,
+    sum((1000 * likely)::BIGINT) AS likely, sum(prefill_likely(model, dtype, told, card, speed)::BIGINT) AS prefill_likely,
     array_to_string(list_sort(list_distinct(list(coalesce(decode_reason(model, weight, told, card), likely_reason(speed, told, share_tflops(card, dtype.product_bits, speed)))))), '; ') AS reasons
 FROM timed GROUP BY ALL ORDER BY ALL
