@@ -43,3 +43,11 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     reasons = [row["unknown_reason"] for row in unknown]
     assert [reason.startswith("litgpt is answered for in pure 16 bits") for reason in reasons[:3]] == [True] * 3
     assert all("litgpt" in reason for reason in reasons)
+
+
+def test_a_qlora_has_a_verdict_where_its_kernels_run(book):
+    """Neither release of bitsandbytes that was read has kernels for a card of compute capability 12.0."""
+    query = "SELECT verdict FROM fits_on($1, 'meta-llama/Llama-3.1-8B', phase_id := 'qlora', program := 'litgpt', program_version := $2)"
+    for release in ("0.4", "0.5.13"):
+        verdicts = [book.execute(query, [card, release]).fetchall() for card in ("rtx-4090", "h100-sxm", "rtx-5090")]
+        assert verdicts[1:] == [[("fits",)], [(None,)]] and verdicts[0][0][0] is not None
