@@ -17,7 +17,7 @@ _WORDS = {"two": 2, "dual": 2, "pair of": 2, "three": 3, "triple": 3, "four": 4,
 _IN_WORDS = re.compile(rf"(?i)(?:a )?({'|'.join(_WORDS)})\s+(?=.*\d)(.+)")
 # Max+ is a part of a name; (a bare number of at most three digits behind a name may be gigabytes)
 _PLUS = re.compile(r"(?i)(?<!max)(?<!max )\+")
-_SIZED = re.compile(r"(?i)(.+?)[\s-]+(\d{1,3})(?:\s*gi?b?)?")
+_SIZED = re.compile(r"(?i)(.+?)[\s-]+([1-9]\d{0,2})(?:\s*gi?b?)?")
 
 
 def unlike(text: str) -> list[str]:

@@ -189,6 +189,9 @@ def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory
     free = said.split("--free ")[1].split("GiB")[0]
     # of 22 GB a process has no larger part than of 11
     assert 20.5 < float(free) <= 21.2
+    # a card of nothing is no card
+    status, _, said = ask("fits", TEXT, "--gpu", "3090 0GB")
+    assert status == 2 and "is no card of this almanac" in " ".join(said.split())
 
 
 def test_a_name_in_several_words_needs_no_quotes(ask_json):
