@@ -12,6 +12,7 @@ from pipeline.__main__ import main
 from pipeline.base.caches import cache_folder
 from pipeline.cli import kept, own
 from pipeline.press import blank
+from pipeline.press.flat import grid
 from pipeline.press.lookup import fill_footprints
 
 QWEN = "Qwen/Qwen3-0.6B"
@@ -134,9 +135,9 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
 
     monkeypatch.setattr(own, "fill_footprints", lambda connection, sets: fill_footprints(Watched(connection), sets))
     with own.book_of(config_path, tmp_path / "own.duckdb"):
-        assert sum("FROM footprints_in(" in query for query in asked) == 2 and not any(
-            "FROM footprints(" in query for query in asked
-        )
+        for side in grid.SIDES:
+            assert sum(f"TABLE answer_{side} AS" in query for query in asked) == 1
+        assert not any("FROM footprints" in query for query in asked)
 
 
 @pytest.mark.full
