@@ -99,7 +99,7 @@ def test_every_architecture_of_the_snapshot_is_held_or_excused():
             continue
         is_timm = "architecture" in (record.config or {})  # held by their architecture, in test_timm.py
         if anatomy and not is_timm and record.config_kind not in ("partial", "assumed"):
-            described.add(record.config.get("model_type") or record.config["_class_name"])
+            described.add(record.config.get("model_type") or record.config.get("_class_name") or anatomy.model_type)
     assert described - held == set(reasons), "a row for each, and none for what is held"
     assert all(len(reason) > 10 for reason in reasons.values())
 
