@@ -94,7 +94,8 @@ class Lenders:
 
     def with_listed(self, record: Record) -> list[Record]:
         """The other known models of the type with all that a list of dims states, the width of the feed-forward among it."""
-        known = self.by_type.get(record.config.get("model_type"), {}).values()
+        model_type = record.config.get("model_type")
+        known = self.by_type.get(model_type, {}).values() if model_type else ()
         alike = [
             one for one in known if one.model_id != record.model_id and "/" in one.model_id and _agrees(record, one)
         ]

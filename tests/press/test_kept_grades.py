@@ -33,6 +33,8 @@ def snapshot() -> Snapshot:
         replace(own, model_id="a/of-that-size", base_model_id=None, **without),
     ]
     open_ones = [record for record in whole if record.config_kind in (DIMS_ONLY, "sibling")][::300]
+    # (dims of which nobody says the type)
+    open_ones += [record for record in whole if record.config_kind == DIMS_ONLY and "model_type" not in record.config]
     records = {r.model_id: r for r in (own, *copies, *open_ones, *whole[::300])}
     return Snapshot(Path(), datetime.date(2026, 1, 1), "some", tuple(records[name] for name in sorted(records)), {})
 
@@ -72,6 +74,14 @@ def test_a_change_of_one_model_is_read_anew_and_so_are_those_that_ask_it(snapsho
     found, asked = read(other, packs())
     assert found == read(other, None)[0] != first
     assert {LENDER, "a/copy", "a/of-that-size"} <= set(asked)
+
+
+@pytest.mark.full
+def test_every_model_of_the_snapshot_is_read_alike_with_packs_and_without(bundled, tmp_path):
+    """A build has packs, and most tests have none."""
+    frames = reader.anatomise(bundled_snapshot(), packs=Packs(tmp_path / "packs"))
+    assert frames["rejected"].height == bundled["rejected"].height == 0
+    assert all(frames[name].equals(frame) for name, frame in bundled.items())
 
 
 def test_other_code_reads_all_anew(snapshot, tmp_path, monkeypatch):
