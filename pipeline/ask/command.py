@@ -382,7 +382,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if is_config:
                 answer["about"] = own.about(model)
             elif model.note:
-                answer["taken"] = model.note
+                answer["taken"] = " ".join(filter(None, (answer.get("taken"), model.note)))
             if asked.seconds and seconds is None:
                 answer["taken"] = " ".join(filter(None, (answer.get("taken"), sounds.IN_WINDOWS)))
             if told:

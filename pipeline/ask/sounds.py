@@ -88,6 +88,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> 
         "best": best,
         "sounds": told,
         "note": runs_in[0]["note"] if runs_in else None,
+        "taken": "Told for one of the cards: what hears or speaks is not shared among several."
+        if card.count > 1
+        else None,
         "formats": [],
         "helps": [],
         "commands": [],

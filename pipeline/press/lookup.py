@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.components import COMPONENTS
 from pipeline.book.content import SHAPE, WEIGHT, row_text
+from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
@@ -150,7 +151,11 @@ def work_out(
 
 def prepare(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame) -> None:
     """What all steps read: what is derived of models, their bends, and `scenario_grid`: what is asked of each, for which purpose. Ways to share
-    the same scenario have one `place`."""
+    the same scenario have one `place`. Raises ValueError for sets that the tiers were not written for: they know what the book's sets ask."""
+    if not scenario_sets.join(
+        read_facts()["scenario_set"], on=scenario_sets.columns, how="anti", nulls_equal=True
+    ).is_empty():
+        raise ValueError("footprints are worked out in tiers for the sets of scenario_set.csv, and for no others")
     asked = pl.concat(
         scenario_grid(scenario_sets.filter(purpose=purpose)).with_columns(purpose=pl.lit(purpose))
         for purpose, _table in _PURPOSES

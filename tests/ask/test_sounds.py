@@ -86,6 +86,13 @@ def test_what_makes_no_sense_is_said(ask, given, words):
     assert status == 2 and words in " ".join(err.split())
 
 
+def test_of_several_cards_one_is_told_and_that_is_said(ask):
+    one, two = (
+        " ".join(ask("fits", SPEAKS, "--gpu", card)[1].split()) for card in ("rtx-3060-12gb", "2x rtx-3060-12gb")
+    )
+    assert "Told for one of the cards" in two and "Told for one" not in one
+
+
 def test_a_format_that_was_not_counted_has_a_reason(ask):
     status, out, _ = ask("fits", SPEAKS, *CARD, "--format", "int8")
     assert status == 3 and "counted in 32 bits" in " ".join(out.split())

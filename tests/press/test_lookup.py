@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import duckdb
+import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES, scenario_grid
-from pipeline.press.lookup import SHAPE, WEIGHT, fill_footprints
+from pipeline.press.lookup import SHAPE, WEIGHT, fill_footprints, prepare
 from pipeline.render.data.mirror import Mirror
 
 
@@ -94,3 +95,11 @@ def test_formulas_read_nothing_else_of_a_model(book: duckdb.DuckDBPyConnection) 
     # program is named: the lookup names none
     assert mirror.tables & of_models - {"model", "model_name", "program_model"} == {SHAPE, WEIGHT}
     assert scenario_grid(read_facts()["scenario_set"])["program"].is_null().all()
+
+
+def test_sets_that_the_tiers_were_not_written_for_are_refused(book: duckdb.DuckDBPyConnection) -> None:
+    """They know which ways to share are asked: another one would be answered as one of these."""
+    sets = read_facts()["scenario_set"]
+    other = sets.with_columns(sharding=pl.col("sharding").str.replace("zero2", "ddp"))
+    with pytest.raises(ValueError, match=r"for the sets of scenario_set\.csv"):
+        prepare(book.cursor(), other)
