@@ -22,8 +22,13 @@ QUERIES = {
     "footprints_of_inference": "SELECT total_bytes > 0 FROM internal.footprints_of_inference('one_scenario')",
     "footprints_of_training": "SELECT count(*) = 0 FROM internal.footprints_of_training('one_scenario')",
     "footprints_of_plain_inference": "SELECT total_bytes > 0 FROM internal.footprints_of_plain_inference('one_scenario')",
-    "footprints_of_plain_training": "WITH tuned AS (SELECT * REPLACE ('lora' AS phase_id) FROM one_scenario) "
-    "SELECT total_bytes > 0 FROM internal.footprints_of_plain_training('tuned')",
+    "footprints_of_usual_inference": "SELECT total_bytes > 0 FROM internal.footprints_of_usual_inference('one_scenario')",
+    **{
+        f"footprints_of_{width}_{kind}": f"WITH tuned AS (SELECT * REPLACE ('{phase}' AS phase_id) FROM one_scenario) "
+        f"SELECT total_bytes > 0 FROM internal.footprints_of_{width}_{kind}('tuned')"
+        for width in ("plain", "usual")
+        for kind, phase in (("adapters", "lora"), ("whole", "full-finetune"))
+    },
     "scenarios": "SELECT sequences = 1 FROM internal.scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
     "fits_in": "SELECT verdict = 'fits' AND max_context_tokens > 0 FROM fits_in('one_scenario', 'rtx-4090')",
