@@ -11,7 +11,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipeline.book.facts import read_facts
 from pipeline.press import remote
 from pipeline.press.lookup import LAYERS, WEIGHED, fill_footprints
 from pipeline.render.addresses import REMOTE
@@ -34,7 +33,7 @@ COMMANDS = [line.split("#")[0].strip() for block in blocks("sh") for line in blo
 def tables(book, tmp_path_factory):
     """A folder with the lookup of a few models, laid out as `build/`."""
     cursor = book.cursor()
-    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, models=MODELS)
     layered = "SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
     cursor.execute(f"INSERT INTO {LAYERS} BY NAME WITH layered AS ({layered}) {WEIGHED}")
     folder = tmp_path_factory.mktemp("readme") / "build" / "tables"

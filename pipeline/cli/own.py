@@ -14,7 +14,6 @@ import polars as pl
 from pipeline.base.bounds import visible
 from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure, OwnModelError
-from pipeline.book.facts import read_facts
 from pipeline.cli.describe import config_in
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
@@ -38,7 +37,7 @@ def book_of(config_path: Path, database: Path | None = None) -> duckdb.DuckDBPyC
     if database is not None:
         try:
             connection.execute("PRAGMA enable_optimizer")
-            fill_footprints(connection, read_facts()["scenario_set"])
+            fill_footprints(connection)
         except BaseException:
             connection.close()
             database.unlink(missing_ok=True)

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
@@ -52,7 +51,6 @@ def build_tables(
 
     Raises FactError where the book cannot be read. Nothing outside the folder is touched.
     """
-    scenario_sets = read_facts()["scenario_set"]
     frames = anatomise(snapshot, progress, packs)
     frames["work"] = work_of(frames["model"])
     workshop = folder / "workshop.duckdb"
@@ -67,7 +65,7 @@ def build_tables(
             blank.fill(connection, frames)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
-        share_footprints(connection, scenario_sets, progress, packs)
+        share_footprints(connection, progress, packs)
         with step(progress, "plans"):
             fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")

@@ -16,9 +16,7 @@ import pyarrow.compute as pc
 from pipeline.base.progress import Progress, quiet
 from pipeline.book.components import COMPONENTS
 from pipeline.book.content import SHAPE, WEIGHT, row_text
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs, fingerprint
-from pipeline.book.scenario import scenario_grid
 from pipeline.book.schema import PUBLISHED
 from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
@@ -64,12 +62,11 @@ def of_twins(table: str) -> str:
 
 def fill_footprints(
     connection: duckdb.DuckDBPyConnection,
-    scenario_sets: pl.DataFrame,
     progress: Progress = quiet,
     models: Sequence[str] | None = None,
 ) -> None:
     """Fills the tables `footprint` and `ladder` with rows of their own for every model, or for some."""
-    work_out(connection, scenario_sets, progress, models)
+    work_out(connection, progress, models)
     for _purpose, table in _PURPOSES:
         connection.execute(f"INSERT INTO {table} BY NAME FROM ({of_twins(table)}) ORDER BY {ORDER}")
     connection.execute("DROP TABLE twin; DROP TABLE twin_footprint; DROP TABLE twin_ladder")
@@ -77,13 +74,12 @@ def fill_footprints(
 
 def share_footprints(
     connection: duckdb.DuckDBPyConnection,
-    scenario_sets: pl.DataFrame,
     progress: Progress = quiet,
     packs: Packs | None = None,
 ) -> None:
     """The same as views: what models have in common is there once. Takes the place of the two tables, which must be empty. Rows that `packs`
     have are not worked out again."""
-    work_out(connection, scenario_sets, progress, packs=packs)
+    work_out(connection, progress, packs=packs)
     for _purpose, table in _PURPOSES:
         connection.execute(f"DROP TABLE {table}")
         connection.execute(f"CREATE VIEW {table} AS {of_twins(table)}")
@@ -115,7 +111,6 @@ def _weigh_layers(connection: duckdb.DuckDBPyConnection) -> None:
 
 def work_out(
     connection: duckdb.DuckDBPyConnection,
-    scenario_sets: pl.DataFrame,
     progress: Progress = quiet,
     models: Sequence[str] | None = None,
     packs: Packs | None = None,
@@ -136,7 +131,7 @@ def work_out(
         )
     if packs:
         _take(connection, packs)
-    prepare(connection, scenario_sets)
+    prepare(connection)
     left = steps(connection)
     for step, found in zip(progress(left, desc="footprints"), side_by_side(connection, _worked_out, left), strict=True):
         for table, rows in found.items():
@@ -145,26 +140,12 @@ def work_out(
             connection.unregister("found_rows")
         if packs:
             _keep(connection, packs, step, found)
-    for name in ("bend", "pair_key", "scenario_grid", grid.DERIVED):
+    for name in ("bend", "pair_key", grid.DERIVED):
         connection.execute(f"DROP TABLE {name}")
 
 
-def prepare(connection: duckdb.DuckDBPyConnection, scenario_sets: pl.DataFrame) -> None:
-    """What all steps read: what is derived of models, their bends, and `scenario_grid`: what is asked of each, for which purpose. Ways to share
-    the same scenario have one `place`. Raises ValueError for sets that the tiers were not written for: they know what the book's sets ask."""
-    if not scenario_sets.join(
-        read_facts()["scenario_set"], on=scenario_sets.columns, how="anti", nulls_equal=True
-    ).is_empty():
-        raise ValueError("footprints are worked out in tiers for the sets of scenario_set.csv, and for no others")
-    asked = pl.concat(
-        scenario_grid(scenario_sets.filter(purpose=purpose)).with_columns(purpose=pl.lit(purpose))
-        for purpose, _table in _PURPOSES
-    )
-    same = pl.struct(pl.exclude("sharding", "context_tokens")).rank("dense").cast(pl.Int32)
-    rows = asked.with_columns(place=same).select(*grid.SAID, *grid.HANDED_ON, "least_parameter_count")
-    connection.register("grid_rows", rows.to_arrow())
-    connection.execute("CREATE OR REPLACE TABLE scenario_grid AS FROM grid_rows")
-    connection.unregister("grid_rows")
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """What all steps read: what is derived of models, and their bends."""
     for statement in grid.statements(connection, "models"):
         connection.execute(statement)
     _find_bends(connection)
@@ -319,8 +300,8 @@ def _ask(connection: duckdb.DuckDBPyConnection, models: Sequence[str], side: str
             SELECT model_id, twin.dtype_id, shape.max_context_tokens, coalesce(shape.parameter_count, 0) AS parameter_count
             FROM twin JOIN shape USING (model_id) WHERE first_id = model_id AND list_contains($models, model_id)
         ),
-        grid AS (FROM scenario_grid WHERE (phase_id = 'inference') = {str(side == "serving").lower()}),
-        shortest AS (SELECT purpose, min(context_tokens) AS tokens FROM scenario_grid GROUP BY purpose),
+        grid AS (FROM {grid.GRID} WHERE (phase_id = 'inference') = {str(side == "serving").lower()}),
+        shortest AS (SELECT purpose, min(context_tokens) AS tokens FROM {grid.GRID} GROUP BY purpose),
         -- a model that reads less than the shortest context is answered for all that it reads
         shared AS (
             SELECT wanted.model_id, grid.* EXCLUDE (least_parameter_count) REPLACE (

@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from pipeline.base.caches import cache_folder
 from pipeline.base.progress import Progress, quiet
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, lookup
@@ -124,7 +123,7 @@ def worked_out(shard: Shard) -> Rows:
 
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, tables)
-        lookup.work_out(connection, read_facts()["scenario_set"], packs=Collected(cache_folder()), twins=twins)
+        lookup.work_out(connection, packs=Collected(cache_folder()), twins=twins)
     keys = tuple(sorted(key for those, _rows in found for key in those))
     if keys != shard.keys:
         raise OtherFormulas("this worker makes other models of the same facts than the one that asks")

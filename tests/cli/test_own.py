@@ -133,7 +133,7 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
             asked.append(query)
             return self.connection.execute(query, *values)
 
-    monkeypatch.setattr(own, "fill_footprints", lambda connection, sets: fill_footprints(Watched(connection), sets))
+    monkeypatch.setattr(own, "fill_footprints", lambda connection: fill_footprints(Watched(connection)))
     with own.book_of(config_path, tmp_path / "own.duckdb"):
         for side in grid.SIDES:
             assert sum(f"TABLE answer_{side} AS" in query for query in asked) == 1

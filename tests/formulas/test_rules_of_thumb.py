@@ -17,7 +17,7 @@ def small(book):
     """The book with the published footprints of three models."""
     cursor = book.cursor()
     cursor.execute("DELETE FROM footprint")
-    fill_footprints(cursor, read_facts()["scenario_set"], models=[BERT, TEXT, MANY])
+    fill_footprints(cursor, models=[BERT, TEXT, MANY])
     yield cursor
     cursor.execute("DELETE FROM footprint")
     cursor.close()

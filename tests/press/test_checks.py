@@ -7,7 +7,6 @@ import shutil
 import duckdb
 import pytest
 
-from pipeline.book.facts import read_facts
 from pipeline.press.checks import all_checks, run_checks
 from pipeline.press.lookup import fill_footprints
 
@@ -18,7 +17,7 @@ MODELS = ["Qwen/Qwen3-0.6B"]
 def good(book, tmp_path_factory):
     """A file with the tables of the book and the lookup of one model."""
     cursor = book.cursor()
-    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, models=MODELS)
     path = tmp_path_factory.mktemp("good") / "almanac.duckdb"
     cursor.execute(f"ATTACH '{path}' AS copy")
     names = cursor.execute(

@@ -7,7 +7,6 @@ import random
 import polars as pl
 import pytest
 
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import compatibility
@@ -23,7 +22,7 @@ def small(book):
     """The book with the default lookup of four models, from a fraction of a card to several nodes."""
     cursor = book.cursor()
     cursor.execute("DELETE FROM footprint")
-    fill_footprints(cursor, read_facts()["scenario_set"], models=MODELS)
+    fill_footprints(cursor, models=MODELS)
     yield cursor
     cursor.execute("DELETE FROM footprint")
     cursor.close()

@@ -142,7 +142,7 @@ def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
     cursor = book.cursor()
     lookup.find_twins(cursor, [row[0] for row in cursor.execute(models).fetchall()])
     lookup.find_keys(cursor)
-    lookup.prepare(cursor, read_facts()["scenario_set"])
+    lookup.prepare(cursor)
     lookup.worked_out_of(cursor, lookup.steps(cursor)[0], side)
     columns = ", ".join(name for name in TYPES if name in grid.SAID) + ", model_id"
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE tier_asked AS SELECT DISTINCT {columns} FROM asked_{side}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import duckdb
-import polars as pl
 import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES, scenario_grid
-from pipeline.press.lookup import SHAPE, WEIGHT, fill_footprints, prepare
+from pipeline.press.lookup import SHAPE, WEIGHT, fill_footprints
 from pipeline.render.data.mirror import Mirror
 
 
@@ -31,7 +30,7 @@ def filled(book: duckdb.DuckDBPyConnection, twins: list[str]) -> duckdb.DuckDBPy
     cursor = book.cursor()
     for table in ("footprint", "ladder"):
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0")
-    fill_footprints(cursor, read_facts()["scenario_set"], models=twins)
+    fill_footprints(cursor, models=twins)
     return cursor
 
 
@@ -42,7 +41,7 @@ def test_of_several_ways_to_share_the_one_that_needs_least_is_published(
     cursor = book.cursor()
     for table in ("footprint", "ladder"):
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0")
-    fill_footprints(cursor, read_facts()["scenario_set"], models=["BAAI/bge-m3"])
+    fill_footprints(cursor, models=["BAAI/bge-m3"])
     rows = cursor.execute(
         "SELECT phase_id, dtype_id, context_tokens, sequences, optimizer_id, checkpointing, gpu_count, sharding, total_bytes, error_band "
         "FROM footprint WHERE gpu_count > 1 AND phase_id = 'full-finetune' AND optimizer_id = 'adamw'"
@@ -95,11 +94,3 @@ def test_formulas_read_nothing_else_of_a_model(book: duckdb.DuckDBPyConnection) 
     # program is named: the lookup names none
     assert mirror.tables & of_models - {"model", "model_name", "program_model"} == {SHAPE, WEIGHT}
     assert scenario_grid(read_facts()["scenario_set"])["program"].is_null().all()
-
-
-def test_sets_that_the_tiers_were_not_written_for_are_refused(book: duckdb.DuckDBPyConnection) -> None:
-    """They know which ways to share are asked: another one would be answered as one of these."""
-    sets = read_facts()["scenario_set"]
-    other = sets.with_columns(sharding=pl.col("sharding").str.replace("zero2", "ddp"))
-    with pytest.raises(ValueError, match=r"for the sets of scenario_set\.csv"):
-        prepare(book.cursor(), other)

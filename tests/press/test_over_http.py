@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.base.caches import cache_folder
-from pipeline.book.facts import read_facts
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import blank, build, same_bytes
 from pipeline.press.lookup import share_footprints
@@ -50,7 +49,7 @@ def tables(bundled, tmp_path_factory):
         frames[name] = frame
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, frames)
-        share_footprints(connection, read_facts()["scenario_set"])
+        share_footprints(connection)
         build.write_file(connection, folder / build.DATABASE)
         build.write_footprints(connection, folder / "footprint.parquet")
         for name in PUBLISHED.keys() - {"footprint"}:

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from pipeline.book import packs
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs
 from pipeline.press import lookup
 
@@ -101,7 +100,6 @@ def test_what_was_used_least_recently_goes_first(tmp_path):
 def shelf(book: duckdb.DuckDBPyConnection):
     """`shelve(…)` has a cursor hold the models of a dict, each with the content of the model that it names."""
     cursor = book.cursor()
-    sets = read_facts()["scenario_set"]
     held = [
         name
         for (name,) in book.execute(
@@ -118,7 +116,7 @@ def shelf(book: duckdb.DuckDBPyConnection):
                 f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT held.* REPLACE (shelved_as AS model_id) "
                 f"FROM {book_name}.{table} AS held JOIN content ON content = held.model_id"
             )
-        lookup.work_out(cursor, sets, packs=kept)
+        lookup.work_out(cursor, packs=kept)
         return {
             table: cursor.execute(f"FROM {table} ORDER BY ALL").fetchall()
             for table in ("twin", "twin_footprint", "twin_ladder")

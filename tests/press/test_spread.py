@@ -13,7 +13,6 @@ import pytest
 
 from pipeline import ROOT
 from pipeline.base.caches import cache_folder
-from pipeline.book.facts import read_facts
 from pipeline.book.packs import Packs
 from pipeline.press import blank, lookup, spread
 from pipeline.press.anatomise import anatomise
@@ -32,7 +31,7 @@ def footprints(packs: Packs | None = None) -> list[list[tuple]]:
     """What a build makes of the snapshot."""
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, anatomise(snapshot()))
-        lookup.work_out(connection, read_facts()["scenario_set"], packs=packs)
+        lookup.work_out(connection, packs=packs)
         return [connection.execute(f"FROM twin_{name} ORDER BY ALL").fetchall() for name in ("footprint", "ladder")]
 
 

@@ -1,8 +1,8 @@
 """The statements that work out the published scenarios: `footprints` in tiers, for what scenario_set.csv asks and no more.
 
-They are kept as rows of `grid_statement` until the lookup is filled, each side its own: those that make temporary tables, in their order,
-and last the query of the answers. What they read is a relation `asked_serving` or `asked_training`, of the columns that the sets name and those that
-are handed on; and `grid_derived`, what depends on the model alone.
+They lie in `grid_statement`, beside the scenarios that they were written for (`scenario_grid`); no published file has either. Each side has its
+own: those that make temporary tables, in their order, and last the query of the answers. What they read is a relation `asked_serving` or
+`asked_training`, of the columns that the sets name and those that are handed on; and `grid_derived`, what depends on the model alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from pipeline.press.flat.tiers import Tier, Tiers
 from pipeline.press.flat.values import Node
 
 TABLE = "grid_statement"
+GRID = (
+    "scenario_grid"  # what is asked of each model, for which purpose; ways to share the same scenario have one `place`
+)
 DERIVED = "grid_derived"
 PURPOSES = ("lookup", "ladder")  # of the scenario sets that are worked out for every model
 SIDES = ("serving", "training")
@@ -53,8 +56,16 @@ _TIERS = {
 
 
 def keep(connection: duckdb.DuckDBPyConnection, formulas: Formulas) -> None:
-    """Makes the table of the statements."""
-    grid = scenario_grid(read_facts()["scenario_set"].filter(pl.col("purpose").is_in(PURPOSES)))
+    """Makes both tables."""
+    sets = read_facts()["scenario_set"]
+    grid = pl.concat(
+        scenario_grid(sets.filter(purpose=purpose)).with_columns(purpose=pl.lit(purpose)) for purpose in PURPOSES
+    )
+    place = pl.struct(pl.exclude("sharding", "context_tokens")).rank("dense").cast(pl.Int32)
+    asked = grid.with_columns(place=place).select(*SAID, *HANDED_ON, "least_parameter_count")
+    connection.register("grid_rows", asked.to_arrow())
+    connection.execute(f"CREATE OR REPLACE TABLE {GRID} AS FROM grid_rows")
+    connection.unregister("grid_rows")
     rows = []
     for side in SIDES:
         is_serving = side == "serving"
