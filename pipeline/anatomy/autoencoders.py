@@ -1,4 +1,5 @@
-"""Autoencoders of video, and parts that stand beside them, which were published in one or two shapes: counted by the library and listed, not described.
+"""Autoencoders of video, and parts that stand beside them, which were published in one or two shapes: counted by the library and listed, not
+described.
 
 tables/library/autoencoder.jsonl (tests/oracle/list_autoencoders.py) says by class which fields may shape a tensor, what the class takes where a
 config is silent, and what the published shapes weigh. A config that says anything else is unknown.

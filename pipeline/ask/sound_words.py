@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .words import _VERDICTS, Page, _cards, format_name, gib_of
+from pipeline.base import durations
 
-
-def length(seconds: int) -> str:
-    """30 seconds, 5 minutes, 1 hour."""
-    for size, unit in ((3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds % size == 0:
-            count = seconds // size
-            return f"{count:,} {unit}{'s' if count > 1 else ''}"
-    raise AssertionError(seconds)
+from .words import VERDICTS, Page, cards, format_name, gib_of
 
 
 def fits(answer: dict[str, Any], page: Page) -> None:
@@ -29,15 +22,18 @@ def fits(answer: dict[str, Any], page: Page) -> None:
         cells = [
             (
                 format_name(row["dtype_id"]), row["runs_in"],
-                *(gib_of(size) if (size := row["bytes_by_seconds"][n]) is not None else "–" for n in lengths), _VERDICTS[row["verdict"]],
+                *(gib_of(size) if (size := row["bytes_by_seconds"][n]) is not None else "–" for n in lengths), VERDICTS[row["verdict"]],
             )
             for row in known
         ]  # fmt: skip
         page.gap()
         page.table(
-            ("format", "runs in", *(length(n) for n in lengths), ""), cells, [row["verdict"] for row in known], drop=1
+            ("format", "runs in", *(durations.in_words(n) for n in lengths), ""),
+            cells,
+            [row["verdict"] for row in known],
+            drop=1,
         )
-        page.say(f"GiB by length of the sound; the verdict is of {length(seconds)}.", "dim", "  ")
+        page.say(f"GiB by length of the sound; the verdict is of {durations.in_words(seconds)}.", "dim", "  ")
     for row in rows if known else ():
         if row["verdict"] is None:
             page.say(f"{format_name(row['dtype_id'])} in {row['runs_in']}: {row['unknown_reason']}", "dim", "  ")
@@ -56,6 +52,6 @@ def _sentence(answer: dict[str, Any]) -> str:
     how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
     does = "does not run" if verdict == "no" else "runs"
     return (
-        f"{how}: {answer['model']} {does} on {_cards(card)} with {length(answer['use']['seconds'])} of sound, in "
+        f"{how}: {answer['model']} {does} on {cards(card)} with {durations.in_words(answer['use']['seconds'])} of sound, in "
         f"{format_name(best['dtype_id'])} ({best['runs_in']}): {gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB."
     )

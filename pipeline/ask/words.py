@@ -18,7 +18,7 @@ NARROW = 64  # columns of a terminal below which a table leaves out where a form
 WIDEST = 100
 COMMANDS = 3  # that are shown; all of them with --all
 _GIB = 2**30
-_VERDICTS = {"fits": "fits", "tight": "barely", "no": "no", None: "unknown"}
+VERDICTS = {"fits": "fits", "tight": "barely", "no": "no", None: "unknown"}
 _COLOURS = {"fits": "32", "tight": "33", "no": "31", None: "2", "bold": "1", "dim": "2"}
 PHASES = {
     "inference": "run", "lora": "be fine-tuned by LoRA", "qlora": "be fine-tuned by QLoRA",
@@ -132,7 +132,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                     engine_name(row),
                     gib_of(row["total_bytes"]),
                     reach_of(row),
-                    _VERDICTS[row["verdict"]],
+                    VERDICTS[row["verdict"]],
                 )
                 for row in known
             ]
@@ -150,7 +150,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             )
     if answer.get("placements"):
         page.gap()
-        rows = [(placed(r), gib_of(r["total_bytes"]), _VERDICTS[r["verdict"]]) for r in answer["placements"]]
+        rows = [(placed(r), gib_of(r["total_bytes"]), VERDICTS[r["verdict"]]) for r in answer["placements"]]
         page.table(("", "needs", " "), rows, [r["verdict"] for r in answer["placements"]], drop=9)
     if answer["helps"]:
         page.gap()
@@ -199,7 +199,7 @@ def _gib_exact(size: int) -> str:
 
 def _sentence(answer: dict[str, Any]) -> str:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
-    where = _cards(card)
+    where = cards(card)
     if answer.get("placements") is not None and verdict:
         told = placed(best)
         told += f", for {answer['made']}" if answer.get("made") else ""
@@ -254,7 +254,7 @@ def together(answer: dict[str, Any], page: Page) -> None:
     layers = sum(row["gpu_layers"] for row in rows)
     for row in rows:
         page.say(
-            f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {gib_of(row['gpu_bytes'])} of {gib_of(row['capacity_bytes'])} GiB: {_VERDICTS[row['verdict']]}"
+            f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {gib_of(row['gpu_bytes'])} of {gib_of(row['capacity_bytes'])} GiB: {VERDICTS[row['verdict']]}"
         )
     for each in answer["commands"]:
         page.gap()
@@ -316,10 +316,10 @@ def what(answer: dict[str, Any], page: Page) -> None:
         f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
     )
     if not models:
-        page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {_cards(card)} {at}.", "bold")
+        page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {cards(card)} {at}.", "bold")
     else:
         page.say(
-            f"{answer['fitting']:,} of {answer['of']:,} models to {answer['label']} fit {_cards(card)} {at}; the newest and most downloaded:",
+            f"{answer['fitting']:,} of {answer['of']:,} models to {answer['label']} fit {cards(card)} {at}; the newest and most downloaded:",
             "bold",
         )
     for note in card["notes"]:
@@ -347,7 +347,7 @@ def what(answer: dict[str, Any], page: Page) -> None:
         page.say(f"More of one: vram-almanac fits {models[0]['model']}", "dim")
 
 
-def _cards(card: dict[str, Any]) -> str:
+def cards(card: dict[str, Any]) -> str:
     if card["gpu_id"] is None:
         return card["name"]
     return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"

@@ -113,9 +113,9 @@ _WORDS = {
 
 
 def written_out(sql: str) -> str:
-    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}), whether no more is said than PLAIN or USUAL
-    ({is_plain}, {is_usual}), and what
-    the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE; {engines with cell_constant}: a list)."""
+    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}), whether no more is
+    said than PLAIN or USUAL ({is_plain}, {is_usual}), and what the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE;
+    {engines with cell_constant}: a list)."""
     sql = re.sub(r"\{(\w+) of (\w+)\}", lambda found: _wrapped(_branches(found[1], found[2])), sql)
     sql = re.sub(r"\{engines with (\w+)\}", lambda found: _wrapped(_listed(_engines(found[1]))), sql)
     return re.sub(rf"\{{({'|'.join(_WORDS)})\}}", lambda found: _wrapped(_WORDS[found[1]]), sql)

@@ -37,7 +37,7 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes it in an empty database."""
     frames = anatomise(Snapshot(ROOT, datetime.date.min, "", (), {}))
     formulas.load(connection, read_facts(), {**frames, "measured": read_measured()})
-    # (each statement by itself is written down by itself)
+    # in one transaction: else each statement goes through DuckDB's log by itself
     connection.execute("BEGIN")
     statements = formulas.run_sql(connection)
     derived = flatten(connection)

@@ -45,7 +45,7 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[
     texts = Texts(connection, source)
     for name in texts.tables:
         _copy(connection, source, name)
-    # (each statement by itself is written down by itself)
+    # in one transaction: else each statement goes through DuckDB's log by itself
     connection.execute("USE published; BEGIN")
     for statement in texts.statements(arguments):
         connection.execute(statement)

@@ -4,12 +4,14 @@ a language all readers know."""
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from pipeline.press.formulas import SQL, sql_files
 
 FILES = sql_files()
+QUESTIONS = Path(__file__).parents[1] / "golden" / "asked"
 LONGEST_LINE, LONGEST_PIECE = 120, 45
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _MACRO = re.compile(
@@ -118,7 +120,7 @@ def test_no_word_that_older_readers_take_for_syntax(path):
     assert not re.search(r"(?<![a-z_])if\(", code)
 
 
-@of_each_file
+@pytest.mark.parametrize("path", [*FILES, *sorted(QUESTIONS.glob("*.sql"))], ids=lambda path: path.stem)
 def test_no_line_is_wider_than_a_screen(path):
     lines = path.read_text(encoding="utf-8").split("\n")
     assert not [f"{path.name}:{n}" for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]

@@ -18,9 +18,8 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
 
 CLASSES = ("ChronosBoltModelForForecasting", "Chronos2Model")
-CALENDAR = (
-    60 + 24 + 7 + 32 + 13
-)  # rows for minutes, hours, days of the week and of the month, months, counted from 0 or from 1
+# rows for minutes, hours, days of the week and of the month, months, counted from 0 or from 1
+CALENDAR = 60 + 24 + 7 + 32 + 13
 OF_CODES = 4  # heads of the layer that asks the coarse code for the fine one
 ROTATIONS = "frequencies of rotations"
 MOST_BITS = 24  # of a code, whose rows are two to this power

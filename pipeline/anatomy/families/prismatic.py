@@ -19,11 +19,8 @@ PATCH, PATCHES = 14, 256  # of a picture of 224 pixels each way
 DINO, DINO_LAYERS, DINO_WIDTH, DINO_HEADS, REGISTERS = 1024, 24, 4096, 16, 4
 SIGLIP, SIGLIP_LAYERS, SIGLIP_WIDTH, SIGLIP_HEADS = 1152, 27, 4304, 16
 WIDER = 4  # the projector's first matrix, for two towers
-LANGUAGE = {
-    "llama2": "llama",
-    "vicuna": "llama",
-    "mistral": "mistral",
-}  # by the first word of its name; Llama where none is given
+# by the first word of its name; Llama where none is given
+LANGUAGE = {"llama2": "llama", "vicuna": "llama", "mistral": "mistral"}
 
 
 @family("openvla", "prismatic")

@@ -54,8 +54,8 @@ class Tiers:
             self.steps[tier] = self._steps(tier, wanted)
 
     def statements(self, asked: str) -> Iterator[str]:
-        """What makes a temporary table of each tier from a relation; the last is not made but asked for: the statement is a query. Of what is
-        asked it hands on the columns beside `keys`, if any."""
+        """What makes two temporary tables of each tier: `…_key`, its rows, with their numbers in the tiers that it joins, and `…_tier`, what is
+        worked out for them. Of the last, whose rows are those of the relation `asked`, the second is the query that stands last."""
         for place, tier in enumerate(self.tiers):
             before = [one for one in self.tiers[:place] if one.is_in(tier)]
             largest = [one for one in before if not any(one.is_in(other) for other in before)]

@@ -11,6 +11,7 @@ from functools import cached_property
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
+from pipeline.base import durations
 from pipeline.book.commands import GGUF_OF, TEXT_ALONE
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
@@ -194,7 +195,7 @@ class ModelPages:
             whole=self._of_pipeline(number),
             sound=self.held["sounds"].get(model["model_id"]),
             heard=sounds.sentence(self.held["sounds"].get(model["model_id"]), self._cards),
-            length_of=sounds.length,
+            length_of=durations.in_words,
             files=self._files(model["model_id"]),
             pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]), self._cards)),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],

@@ -66,12 +66,3 @@ def sentence(sound: dict | None, cards: list[tuple[int, int]]) -> str:
         if card:
             return f"{TOLD} seconds of sound: one {card} GB card in {name}."
     return ""
-
-
-def length(seconds: int) -> str:
-    """In words: 30 seconds, 5 minutes, 1 hour."""
-    for size, unit in ((3600, "hour"), (60, "minute"), (1, "second")):
-        if seconds % size == 0:
-            count = seconds // size
-            return f"{count} {unit}{'s' if count > 1 else ''}"
-    raise AssertionError(seconds)

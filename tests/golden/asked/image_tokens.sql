@@ -1,5 +1,6 @@
 SELECT 1 AS place, * FROM image_tokens_of('Qwen/Qwen3.5-9B', image_width := 1920, image_height := 1080)
-UNION ALL BY NAME SELECT 2 AS place, * FROM image_tokens_of('llava-hf/llava-v1.6-mistral-7b-hf', image_width := 500, image_height := 1500)
+UNION ALL BY NAME SELECT 2 AS place, * FROM image_tokens_of('llava-hf/llava-v1.6-mistral-7b-hf', image_width := 500,
+    image_height := 1500)
 UNION ALL BY NAME SELECT 3 AS place, * FROM image_tokens_of('google/gemma-2b', image_width := 500, image_height := 1500)
 UNION ALL BY NAME SELECT 4 AS place, * FROM image_tokens_of('Qwen/Qwen3.5-9B', image_width := 0, image_height := 30000)
 UNION ALL BY NAME SELECT 5 AS place, * FROM image_tokens_of('adept/fuyu-8b')

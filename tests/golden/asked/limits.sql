@@ -1,5 +1,7 @@
 SELECT 1 AS place, * FROM limits_on('rtx-4090', 'microsoft/phi-4', dtype_id := 'awq-int4')
-UNION ALL SELECT 2, * FROM limits_on('rtx-3060-12gb', 'google/gemma-2b', phase_id := 'qlora', dtype_id := 'nf4', checkpointing := 'full')
-UNION ALL SELECT 3, * FROM limits_on('h100-sxm', 'google/gemma-4-12B-it', context_tokens := 5000, engine_id := 'llama.cpp', dtype_id := 'gguf-q4_k_m')
+UNION ALL SELECT 2, * FROM limits_on('rtx-3060-12gb', 'google/gemma-2b', phase_id := 'qlora', dtype_id := 'nf4',
+    checkpointing := 'full')
+UNION ALL SELECT 3, * FROM limits_on('h100-sxm', 'google/gemma-4-12B-it', context_tokens := 5000,
+    engine_id := 'llama.cpp', dtype_id := 'gguf-q4_k_m')
 UNION ALL SELECT 4, * FROM limits_on('gtx-1050-ti', 'deepseek-ai/DeepSeek-V3-0324')
 ORDER BY place

@@ -1,5 +1,7 @@
-SELECT 1 AS place, * FROM on_several_gpus('h100-sxm', 'deepseek-ai/DeepSeek-V3-0324', dtype_id := 'fp8', sequences := 4, engine_id := 'vllm')
-UNION ALL SELECT 2, * FROM on_several_gpus('rtx-3060-12gb', 'google/gemma-4-12B-it', dtype_id := 'gguf-q8_0', context_tokens := 20000)
+SELECT 1 AS place, * FROM on_several_gpus('h100-sxm', 'deepseek-ai/DeepSeek-V3-0324', dtype_id := 'fp8', sequences := 4,
+    engine_id := 'vllm')
+UNION ALL SELECT 2, * FROM on_several_gpus('rtx-3060-12gb', 'google/gemma-4-12B-it', dtype_id := 'gguf-q8_0',
+    context_tokens := 20000)
 UNION ALL SELECT 3, * FROM on_several_gpus('rtx-4090', 'microsoft/phi-4', sequences := 0)
 UNION ALL SELECT 4, * FROM on_several_gpus('no-such-card', 'microsoft/phi-4')
 ORDER BY place, gpu_count

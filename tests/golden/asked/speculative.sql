@@ -1,12 +1,16 @@
 -- a model and what drafts for it, in each engine
 FROM speculative_of('Qwen/Qwen3-32B', 'Qwen/Qwen3-0.6B', dtype_id := 'gguf-q4_k_m', draft_dtype_id := 'gguf-q8_0');
-FROM speculative_of('Qwen/Qwen3-8B', 'RedHatAI/Qwen3-8B-speculator.eagle3', engine_id := 'vllm', context_tokens := 20000, sequences := 3, gpu_count := 2);
-FROM speculative_of('openai/gpt-oss-20b', 'RedHatAI/gpt-oss-20b-speculator.eagle3', dtype_id := 'stored', engine_id := 'vllm');
+FROM speculative_of('Qwen/Qwen3-8B', 'RedHatAI/Qwen3-8B-speculator.eagle3', engine_id := 'vllm',
+    context_tokens := 20000, sequences := 3, gpu_count := 2);
+FROM speculative_of('openai/gpt-oss-20b', 'RedHatAI/gpt-oss-20b-speculator.eagle3', dtype_id := 'stored',
+    engine_id := 'vllm');
 FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', engine_id := 'transformers', context_tokens := 3000);
 FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', engine_id := 'sglang', sequences := 8, kv_dtype_id := 'fp8');
-FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', dtype_id := 'mlx-4bit', engine_id := 'mlx-lm', context_tokens := 30000);
+FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', dtype_id := 'mlx-4bit', engine_id := 'mlx-lm',
+    context_tokens := 30000);
 FROM speculative_of('Qwen/Qwen3-8B', 'google/gemma-2b', engine_id := 'vllm');
-FROM speculative_of('google/gemma-4-12B-it', 'google/gemma-4-E4B-it', engine_id := 'llama.cpp', dtype_id := 'gguf-q4_k_m', draft_kv_dtype_id := 'q8_0');
+FROM speculative_of('google/gemma-4-12B-it', 'google/gemma-4-E4B-it', engine_id := 'llama.cpp',
+    dtype_id := 'gguf-q4_k_m', draft_kv_dtype_id := 'q8_0');
 FROM speculative_of('Qwen/Qwen3-8B', 'RedHatAI/Qwen3-8B-speculator.eagle3', engine_id := 'llama.cpp');
 FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', engine_id := 'torchtune');
 FROM speculative_of('Qwen/Qwen3.5-9B', 'Qwen/Qwen3-0.6B', engine_id := 'vllm', gpu_count := 4)

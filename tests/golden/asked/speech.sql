@@ -1,6 +1,7 @@
 -- speech by seconds: every kind that writes or hears it, and what is refused
 FROM speech_of('unsloth/orpheus-3b-0.1-ft', seconds := 25)
-UNION ALL FROM speech_of('maya-research/maya1', seconds := 10.5, dtype_id := 'gguf-q8_0', engine_id := 'llama.cpp', text_tokens := 300)
+UNION ALL FROM speech_of('maya-research/maya1', seconds := 10.5, dtype_id := 'gguf-q8_0', engine_id := 'llama.cpp',
+    text_tokens := 300)
 UNION ALL FROM speech_of('Qwen/Qwen3-TTS-12Hz-0.6B-Base', seconds := 60)
 UNION ALL FROM speech_of('hexgrad/Kokoro-82M', seconds := 40, dtype_id := 'fp32')
 UNION ALL FROM speech_of('coqui/XTTS-v2', seconds := 12, dtype_id := 'fp32')

@@ -1,6 +1,9 @@
 -- how long a training takes, and what finishes in time
-SELECT 1 AS place, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data_bytes := 1000000000, price_per_gpu_hour := 2)
-UNION ALL SELECT 2, * FROM plan_training_for('rtx-4090', 'microsoft/phi-4', phase_id := 'qlora', data_tokens := 50000000, days := 3, epochs := 2)
-UNION ALL SELECT 3, * FROM plan_training_for('h100-sxm', 'allenai/OLMoE-1B-7B-0125-Instruct', phase_id := 'pretrain', data_bytes := 100000000000, days := 30, global_batch_tokens := 4000000, bytes_per_token := 4)
+SELECT 1 AS place, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data_bytes := 1000000000,
+    price_per_gpu_hour := 2)
+UNION ALL SELECT 2, * FROM plan_training_for('rtx-4090', 'microsoft/phi-4', phase_id := 'qlora',
+    data_tokens := 50000000, days := 3, epochs := 2)
+UNION ALL SELECT 3, * FROM plan_training_for('h100-sxm', 'allenai/OLMoE-1B-7B-0125-Instruct', phase_id := 'pretrain',
+    data_bytes := 100000000000, days := 30, global_batch_tokens := 4000000, bytes_per_token := 4)
 UNION ALL SELECT 4, * FROM plan_training_for('rtx-4090', 'google/gemma-2b', data_bytes := -1)
 ORDER BY ALL
