@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.book.sounds import CLASSES, CONTEXT_TOKENS, WAS_RUN, WRITES
+
 from .almanac import Almanac, Row
 from .problems import Wrong
 from .question import INFERENCE, Card, Model, Use
@@ -14,25 +16,16 @@ LENGTHS = (30, 300, 3600)  # that are told beside those asked for
 FORMATS = ("bf16", "fp16", "int8", "nf4")  # the best first
 ROUND = "fp32"  # told where nothing smaller is known
 ENGINE = "transformers"
-TEXT = 512  # tokens beside the sound
 WHOLE, CODEC, FRAMES, PROMPT, WINDOW = "whole", "codec", "frames", "prompt", "window"
+_HEARS = "EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component IN ({}) AND grid = '{}')"
 _KIND = f"""
     SELECT CASE
-        WHEN EXISTS (FROM sound_class AS class WHERE class.sound_type = model.model_type
-            AND class.parameter_count = model.parameter_count) THEN '{WHOLE}'
-        WHEN EXISTS (FROM speech_model AS writes WHERE writes.writer_type = model.model_type
-            AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)) THEN '{CODEC}'
-        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component = 'audio' AND grid = 'tiles') THEN '{PROMPT}'
-        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component = 'audio' AND grid = 'context') THEN '{FRAMES}'
-        WHEN EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component IN ('audio', 'encoder') AND grid = 'fixed'
-            AND model.pipeline_tag = 'automatic-speech-recognition') THEN '{WINDOW}'
+        WHEN {WAS_RUN} THEN '{WHOLE}'
+        WHEN {WRITES} THEN '{CODEC}'
+        WHEN {_HEARS.format("'audio'", "tiles")} THEN '{PROMPT}'
+        WHEN {_HEARS.format("'audio'", "context")} THEN '{FRAMES}'
+        WHEN {_HEARS.format("'audio', 'encoder'", "fixed")} AND model.pipeline_tag = 'automatic-speech-recognition' THEN '{WINDOW}'
     END FROM model WHERE model_id = $id
-"""
-_RUNS_IN = """
-    SELECT any_value(class.program) AS program, string_agg(class.note, '. ' ORDER BY class.element_bytes) AS note
-    FROM sound_class AS class JOIN model ON model.model_type = class.sound_type
-        AND model.parameter_count = class.parameter_count
-    WHERE model.model_id = $id
 """
 IN_WINDOWS = "It hears sound in windows of one length, one after the other: longer sound takes no more."
 
@@ -65,7 +58,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> 
     found = ask(almanac, model, card, formats, lengths, seconds)
     mine = [row for row in found if row["seconds"] == seconds]
     told = _plain([row for row in mine if row["total_bytes"] is not None]) if use.dtype_id is None else mine
-    runs_in = almanac.rows(_RUNS_IN, {"id": model.model_id}) if kind == WHOLE else []
+    runs_in = almanac.rows(f"FROM ({CLASSES}) WHERE model_id = $id", {"id": model.model_id}) if kind == WHOLE else []
     for row in told:
         row["runs_in"] = runs_in[0]["program"] if runs_in else "Transformers"
         of = [each for each in found if each["dtype_id"] == row["dtype_id"]]
@@ -145,20 +138,20 @@ def _heard(
     almanac: Almanac, model: Model, card: Card, formats: tuple[str, ...], lengths: list[int], seconds: int
 ) -> list[Row]:
     """Of who hears as part of the prompt the sound's tokens are in the context, beside some of text."""
-    each = almanac.rows(
-        """
-        SELECT tower.samples_each, tower.text_tokens_each, constant.value AS rate FROM tower, constant
-        WHERE model_id = $id AND component = 'audio' AND constant_id = 'audio_samples_per_second'
+    contexts = almanac.rows(
+        f"""
+        SELECT seconds, ({CONTEXT_TOKENS})::BIGINT AS tokens
+        FROM tower, (SELECT unnest($seconds::INTEGER[]) AS seconds) WHERE model_id = $id AND component = 'audio'
         """,
-        {"id": model.model_id},
-    )[0]
-    context = lambda n: -(-int(n * each["rate"]) // each["samples_each"]) * each["text_tokens_each"] + TEXT  # noqa: E731
+        {"id": model.model_id, "seconds": lengths},
+    )
+    tokens = {row["seconds"]: row["tokens"] for row in contexts}
     told = "dtype_id, engine_id, total_bytes, error_band, capacity_bytes, headroom_bytes, verdict, unknown_reason"
     found: list[Row] = []
     for n in lengths:
         scenario = {
             "model_id": model.model_id, "engine_id": ENGINE, "audio_seconds": n, "sequences": 1, "gpu_count": 1,
-            "context_tokens": context(n) if each["samples_each"] else None,
+            "context_tokens": tokens.get(n),
         }  # fmt: skip
         how = {"phase_id": INFERENCE, "is_plain": False, "with_limits": False}
         rows = almanac.ask(

@@ -6,20 +6,10 @@ Who reads a window of a fixed length (Whisper) needs the same for all: it reads 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from pipeline.book.sounds import CLASSES, CONTEXT_TOKENS, TEXT_TOKENS, WAS_RUN, WRITES
 
 Rows = dict[str, dict]  # by format: KEYS
 KEYS = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
-SHORT = 512  # tokens of text where nothing but the text is known
-_SPOKEN = """
-    SELECT model.model_id FROM model
-    WHERE list_contains(coalesce($1, [model.model_id]), model.model_id) AND (
-        EXISTS (FROM speech_model AS writes WHERE writes.writer_type = model.model_type
-            AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size))
-        OR EXISTS (FROM sound_class AS class WHERE class.sound_type = model.model_type
-            AND class.parameter_count = model.parameter_count))
-    ORDER BY model.model_id
-"""
 
 
 def is_asked(connection) -> bool:
@@ -30,29 +20,20 @@ def is_asked(connection) -> bool:
     return len(connection.execute(asked).fetchall()) == 2
 
 
-def spoken_of(connection, names: Iterable[str] | None = None) -> list[str]:
-    """Models (of those that are named) that `speech_of` answers for: of hundreds a few, and asking it of all takes long."""
-    found = connection.execute(_SPOKEN, [None if names is None else list(names)]).fetchall()
-    return [name for (name,) in found]
+def spoken_of(connection) -> list[str]:
+    """Models that `speech_of` answers for: of hundreds a few, and asking it of all takes long."""
+    query = f"SELECT model_id FROM model WHERE {WRITES} OR {WAS_RUN} ORDER BY model_id"
+    return [name for (name,) in connection.execute(query).fetchall()]
 
 
 def writers(connection) -> set[str]:
     """Those of them that write the codes of a codec: they speak, whatever the Hub lists them under."""
-    query = """
-        SELECT model.model_id FROM model JOIN speech_model AS writes ON writes.writer_type = model.model_type
-            AND (writes.vocab_size IS NULL OR writes.vocab_size = model.vocab_size)
-    """
-    return {model for (model,) in connection.execute(query).fetchall()}
+    return {name for (name,) in connection.execute(f"SELECT model_id FROM model WHERE {WRITES}").fetchall()}
 
 
 def classes(connection) -> dict[str, tuple[str, str | None, str]]:
     """By model whose class was run whole, what runs it, what is to know of that, and what comes of it."""
-    query = """
-        SELECT model.model_id, any_value(class.program), string_agg(class.note, '. ' ORDER BY class.element_bytes), any_value(class.gives)
-        FROM sound_class AS class JOIN model ON model.model_type = class.sound_type AND model.parameter_count = class.parameter_count
-        GROUP BY ALL ORDER BY ALL
-    """
-    return {model: tuple(said) for model, *said in connection.execute(query).fetchall()}
+    return {model: tuple(said) for model, *said in connection.execute(CLASSES).fetchall()}
 
 
 def heard(connection, names: list[str], seconds: tuple[int, ...], formats: tuple[str, ...], engine: str) -> dict:
@@ -61,11 +42,9 @@ def heard(connection, names: list[str], seconds: tuple[int, ...], formats: tuple
         "SELECT parameters FROM duckdb_functions() WHERE function_name = 'footprint_of' LIMIT 1"
     ).fetchone()[0]
     # who hears as part of the prompt has the sound's tokens in its context, and some of text
-    rate = "(SELECT value FROM constant WHERE constant_id = 'audio_samples_per_second')"
-    tokens = f"ceil(seconds * {rate} / nullif(samples_each, 0)) * text_tokens_each + {SHORT}"
     given = {
         "model_id": "model_id", "dtype_id": "dtype_id", "engine_id": f"'{engine}'", "phase_id": "'inference'",
-        "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({SHORT}, max_context_tokens), {tokens})",
+        "audio_seconds": "seconds", "context_tokens": f"iif(seconds IS NULL, least({TEXT_TOKENS}, max_context_tokens), {CONTEXT_TOKENS})",
     }  # fmt: skip
     asked = ", ".join(f'{given.get(name, "NULL")} AS "{name}"' for name in arguments)
     connection.execute(
