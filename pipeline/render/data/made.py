@@ -38,7 +38,6 @@ PLACEMENTS = {
 TILED = "-tiled"  # after a way to place the parts: the same with `is_tiled`
 PACKED = "+"  # after that: the same with the denoiser in the format that follows, and behind another the text encoders
 SPEAKS = "speak"  # the wish of those that make speech
-GIVES = {"listen": ("text",), SPEAKS: ("speech", "music")}  # by wish, what has to come of a class that was run whole
 BYTES = {"fp16": 2}  # of a parameter, where a format says it by itself
 
 Rows = dict[str, dict]  # by column: weights_bytes, total_bytes, error_band, unknown_reason and, where told, least_bytes
@@ -60,6 +59,7 @@ class Made:
     columns: tuple[str, ...]
     tasks: tuple[str, ...]
     classes: str  # a pattern that the class of a pipeline's denoiser holds; empty: of no other wish
+    gives: tuple[str, ...]  # what has to come of a class of sound that was run whole
 
 
 def wishes() -> list[Made]:
@@ -76,6 +76,7 @@ def wishes() -> list[Made]:
                 tuple(row["columns"].split()),
                 tuple(row["tasks"].split()),
                 row["classes"],
+                tuple(row["gives"].split()),
             )
             for row in csv.DictReader(lines)
         ]
@@ -209,7 +210,7 @@ class MadeFiles:
             ]
         # (the Hub lists who tells speakers apart as speech recognition)
         gives = {name: what for name, (_program, _note, what) in sounds.classes(connection).items()}
-        mine = [n for n in mine if gives.get(n) in (None, *GIVES[wish.name])]
+        mine = [n for n in mine if gives.get(n) in (None, *wish.gives)]
         if not mine:
             return {}
         found = sounds.heard(connection, mine, wish.sizes, wish.columns, ENGINE)
