@@ -15,6 +15,7 @@ from pipeline.anatomy.parts.experts import read_sparse
 from pipeline.anatomy.reading import nested, ratio
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
+from pipeline.anatomy.towers.vit import timm_pooling
 
 PROJECTOR = "downsample_mlp_gelu"
 
@@ -45,13 +46,7 @@ def tower(fields: Fields) -> Part:
     part.parameter((fields.count("image_size", default=384) // patch) ** 2 * hidden, "position_embedding")
     part.block(layers, hidden, width, heads, fused=True)
     part.norm(hidden)
-    part.parameter(hidden, "probe")
-    part.linear("attention_q", hidden, hidden)
-    part.linear("attention_kv", hidden, 2 * hidden)
-    part.linear("attention_o", hidden, hidden)
-    part.norm(hidden)
-    part.linear("ffn_up", hidden, width)
-    part.linear("ffn_down", width, hidden)
+    timm_pooling(part, hidden, width)
     part.hidden, part.layers = hidden, layers
     return part
 

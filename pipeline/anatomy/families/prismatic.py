@@ -13,6 +13,7 @@ from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
+from pipeline.anatomy.towers.vit import timm_pooling
 
 BACKBONE = "dinosiglip-vit-so-224px"
 PATCH, PATCHES = 14, 256  # of a picture of 224 pixels each way
@@ -60,13 +61,7 @@ def _siglip() -> Part:
     part = _patches("vision", SIGLIP)
     part.block(SIGLIP_LAYERS, SIGLIP, SIGLIP_WIDTH, SIGLIP_HEADS, fused=True)
     part.norm(SIGLIP)
-    part.parameter(SIGLIP, "latents")
-    part.linear("attention_q", SIGLIP, SIGLIP)
-    part.linear("attention_kv", SIGLIP, 2 * SIGLIP)
-    part.linear("attention_o", SIGLIP, SIGLIP)
-    part.norm(SIGLIP)
-    part.linear("ffn_up", SIGLIP, SIGLIP_WIDTH)
-    part.linear("ffn_down", SIGLIP_WIDTH, SIGLIP)
+    timm_pooling(part, SIGLIP, SIGLIP_WIDTH)
     return part.finished(SIGLIP, SIGLIP_LAYERS)[0]
 
 

@@ -190,6 +190,19 @@ def attention_pooling(part: Part, hidden: int, width: int) -> None:
     part.add("attention_qkv", "parameter", 3 * hidden, hidden)
     part.vector(3 * hidden, "bias")
     part.linear("attention_o", hidden, hidden, operator="linear-subclass")
+    _pooled_block(part, hidden, width)
+
+
+def timm_pooling(part: Part, hidden: int, width: int) -> None:
+    """The same as timm builds it (AttentionPoolLatent): plain layers, keys and values in one."""
+    part.parameter(hidden, "probe")
+    part.linear("attention_q", hidden, hidden)
+    part.linear("attention_kv", hidden, 2 * hidden)
+    part.linear("attention_o", hidden, hidden)
+    _pooled_block(part, hidden, width)
+
+
+def _pooled_block(part: Part, hidden: int, width: int) -> None:
     part.norm(hidden)
     part.linear("ffn_up", hidden, width)
     part.linear("ffn_down", width, hidden)
