@@ -15,7 +15,7 @@ try:
     from pathlib import Path
     from typing import TYPE_CHECKING
 
-    from pipeline.ask import command
+    from pipeline.ask import arguments
     from pipeline.base import failures
     from pipeline.base.arguments import Parser
 except KeyboardInterrupt:
@@ -107,7 +107,7 @@ def _parser() -> Parser:
         "anatomy", help="describe the model of a config.json: parameters by class, what it caches"
     )
     tell.add_argument("config", type=Path)
-    command.add(commands)
+    arguments.add(commands)
     commands.add_parser("release", help="keep a digest of what is built; the next builds tell what changed since")
     commands.add_parser("gates", help="say whether what is built may take the place of the last release")
     last = commands.add_parser(
@@ -192,6 +192,8 @@ def _run(asked: argparse.Namespace) -> int | None:
 
         say(told(asked.config))
     elif asked.command in ("fits", "what", "plan"):
+        from pipeline.ask import command
+
         return command.run(asked)
     elif asked.command in ("release", "gates", "last-release", "diff", "notes", "assets", "promise", "to-folder"):
         return _releases(asked)

@@ -49,7 +49,7 @@ def complete(words: Sequence[str]) -> int:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    from .command import parser
+    from .arguments import parser
 
     *before, text = words
     commands = parser().commands

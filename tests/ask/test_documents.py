@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from pipeline import ROOT
-from pipeline.ask import command
+from pipeline.ask import arguments, command
 from tests.ask.test_receipt import VLLM_08
 
 LINES = [
@@ -33,5 +33,5 @@ def test_a_command_of_the_documents_is_answered(tool, ask, line, tmp_path, monke
 def test_every_status_and_every_question_is_documented():
     text = (ROOT / "site" / "docs" / "terminal.md").read_text(encoding="utf-8")
     assert {int(found) for found in re.findall(r"^\| (\d+) \|", text, re.M)} == {0, 1, 2, 3, 4, command.MISTAKE}
-    commands = next(a.choices for a in command.parser()._actions if a.dest == "command")
+    commands = next(a.choices for a in arguments.parser()._actions if a.dest == "command")
     assert all(f"vram-almanac {name}" in text for name in commands)

@@ -1,0 +1,250 @@
+"""What can be asked of `vram-almanac`: its commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline.base.arguments import Parser
+
+PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
+STATUSES = (
+    "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
+    "4 where there is no almanac to ask."
+)
+_MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
+
+
+def parser(prog: str = "vram-almanac") -> Parser:
+    top = Parser(prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add(commands)
+    done = commands.add_parser("completion", help="print what makes a shell complete this command")
+    done.add_argument("shell", choices=("bash", "zsh", "fish"))
+    return top
+
+
+class _Words(argparse.Action):
+    """A name in several words: qwen3 8b, or ollama run qwen3:8b as it is pasted."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, " ".join(values) or None)
+
+
+def add(commands: Any) -> None:
+    """The questions, as commands of a parser."""
+    fits = commands.add_parser(
+        "fits", help="say whether a model fits a card, in which formats and how far", epilog=STATUSES
+    )
+    fits.add_argument(
+        "model",
+        type=_name,
+        metavar="MODEL",
+        nargs="*",
+        action=_Words,
+        help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json",
+    )
+    _add_card(fits)
+    _add_use(fits)
+    fits.add_argument(
+        "--seconds",
+        type=_count("--seconds", _MOST_SECONDS),
+        metavar="N",
+        help="of sound, for a model that hears or speaks (default: 30, where it is not asked by tokens)",
+    )
+    fits.add_argument(
+        "--program",
+        type=_name,
+        metavar="P",
+        help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
+    )
+    fits.add_argument(
+        "--draft",
+        metavar="MODEL",
+        help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
+    )
+    fits.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="compare with what a start-up log of vLLM, SGLang, llama.cpp or Ollama, or PyTorch's memory summary, says it held",
+    )
+    fits.add_argument(
+        "--all", action="store_true", help="every format, also those that do not run here, each with its reason"
+    )
+    fits.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="of a config.json: keep the DuckDB file that answered, to ask its macros",
+    )
+    _add_output(fits)
+    what = commands.add_parser(
+        "what", help="list what fits a card, the newest and most downloaded first", epilog=STATUSES
+    )
+    _add_card(what)
+    what.add_argument(
+        "--for",
+        dest="wish",
+        default="chat",
+        metavar="WISH",
+        help="chat, code, vision, embed, qlora, lora or full (default: chat)",
+    )
+    what.add_argument(
+        "--context",
+        type=_tokens,
+        metavar="TOKENS",
+        help="at least so many (default: as the wish has it)",
+    )
+    what.add_argument(
+        "--users", type=_count("--users", _MOST_USERS), default=1, metavar="N", help="at the same time (default: 1)"
+    )
+    what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
+    what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
+    what.add_argument(
+        "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
+    )
+    _add_output(what)
+    plan = commands.add_parser(
+        "plan", help="say how many cards of a kind a model takes, and how they share", epilog=STATUSES
+    )
+    plan.add_argument(
+        "model", type=_name, metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json"
+    )
+    _add_card(plan, is_several=True)
+    _add_use(plan)
+    plan.add_argument(
+        "--train-on",
+        type=_data,
+        metavar="SIZE",
+        help="of a training: how much text, for example 1GB or 2Btokens; says how long it takes and what finishes in time",
+    )
+    plan.add_argument(
+        "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
+    )
+    plan.add_argument("--price", type=_positive, metavar="P", help="with --train-on: what an hour of a card costs")
+    plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
+    _add_output(plan)
+
+
+def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> None:
+    group = command.add_argument_group("the card (by default that of this machine, and what is free of it)")
+    more = {"action": "append"} if is_several else {}
+    group.add_argument(
+        "--gpu",
+        type=_name,
+        metavar="CARD",
+        help="id or name, several of them as 2xrtx-3090" + ("; may be said again" if is_several else ""),
+        **more,
+    )
+    if not is_several:
+        group.add_argument(
+            "--free",
+            type=_amount,
+            metavar="SIZE",
+            help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names",
+        )
+    group.add_argument(
+        "--empty", action="store_true", help="this machine's card as if no other program held a part of it"
+    )
+
+
+def _add_use(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--context",
+        type=_tokens,
+        metavar="TOKENS",
+        help="of one sequence (default: 8192; in training 2048)",
+    )
+    command.add_argument(
+        "--users",
+        "--batch",
+        dest="users",
+        type=_count("--users", _MOST_USERS),
+        default=None,
+        metavar="N",
+        help="at the same time; in training the micro-batch (default: 1, or the program's)",
+    )
+    command.add_argument("--format", type=_name, metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
+    command.add_argument(
+        "--kv", type=_name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
+    )
+    command.add_argument("--phase", choices=PHASES, default=None, help="what is done with it (default: inference)")
+    command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print the answer as JSON, in bytes and tokens")
+    command.add_argument(
+        "--data",
+        metavar="PLACE",
+        help="folder, file or address of the almanac (default: VRAM_ALMANAC, else this machine's build, else the last copy)",
+    )
+    command.add_argument(
+        "--fresh",
+        action="store_true",
+        help="ask the address whether there is a newer almanac, though it was asked today",
+    )
+
+
+def _name(text: str) -> str:
+    """A name; a variable of a shell that nobody has set is none."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def _tokens(text: str) -> int:
+    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576."""
+    found = re.fullmatch(r"(\d{1,9})([kKmM])", text.strip())
+    said = str(int(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)) if found else text
+    return _count("--context", _MOST_TOKENS)(said)
+
+
+def _count(name: str, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        plain = text.replace(",", "").replace("_", "")
+        if not (plain.isascii() and plain.isdigit()):
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number")
+        number = int(plain[:12])
+        if not 1 <= number <= most:
+            raise argparse.ArgumentTypeError(f"it starts at 1 and ends at {most:,}")
+        return number
+
+    return read
+
+
+def _data(text: str) -> tuple[int | None, int | None]:
+    """An amount of text: in bytes, or in tokens."""
+    if found := re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGBT]?) ?tokens?", text.strip()):
+        count = int(float(found[1]) * 1000 ** {"K": 1, "M": 2, "G": 3, "B": 3, "T": 4}.get(found[2].upper(), 0))
+        if 0 < count <= 10**15:
+            return None, count
+    found = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGT]?)B?", text.strip())
+    size = int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if not 0 < size <= 10**15:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB, 2Btokens")
+    return size, None
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0")
+    return number
+
+
+def _amount(text: str) -> str:
+    from .question import amount
+
+    try:
+        amount(text)
+    except ValueError as reason:
+        raise argparse.ArgumentTypeError(str(reason)) from None
+    return text
