@@ -198,6 +198,9 @@ class Book:
 
     def common_contexts(self, phases: set[str]) -> list[int]:
         """Those of the axis that many models are known at: the others are a few models' own, shorter ones."""
+        return self._once(("common contexts", frozenset(phases)), lambda: self._common_contexts(phases))
+
+    def _common_contexts(self, phases: set[str]) -> list[int]:
         step, known = len(self.scenarios) * self.width, {}
         for s in self.rows(sorted(phases)):
             column = self.array[self.index[s] * self.width :: step]

@@ -248,22 +248,28 @@ def _placed(connection, names: list[str], wish: Made) -> dict[str, dict[int, Row
     """The rows of `pipeline_of` by pipeline, size and placement; of what is unknown the parts that are known."""
     width, height, frames = (*wish.side, "asked.size") if wish.side else ("asked.size", "asked.size", 1)
     asked = f"asked.model_id, dtype_id := '{DTYPE}', width := {width}, height := {height}, frames := {frames}"
-    # what is asked beside a placement, as a column ends with it
-    ends = {c.removeprefix(c.partition(PACKED)[0].removesuffix(TILED)) for c in wish.columns}
     given = "(SELECT unnest($1::VARCHAR[]) AS model_id) AS model, (SELECT unnest($2::INTEGER[]) AS size) AS sizes"
-    several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
+    # what is asked beside a placement, as a column ends with it: in one question, whose text is planned once
+    ends = sorted({c.removeprefix(c.partition(PACKED)[0].removesuffix(TILED)) for c in wish.columns})
+    packed = [[text or None for text in end.partition(PACKED)[2].partition(PACKED)[::2]] for end in ends]
+    result = connection.execute(
+        f"""
+        SELECT asked.model_id, asked.size, asked.column_end, told.*
+        FROM {given}, (
+            SELECT unnest($3::VARCHAR[]) AS column_end, unnest($4::BOOLEAN[]) AS is_tiled,
+                unnest($5::VARCHAR[]) AS denoiser, unnest($6::VARCHAR[]) AS text
+        ) AS ends, LATERAL (SELECT model.*, sizes.*, ends.*) AS asked, pipeline_of(
+            {asked}, is_tiled := asked.is_tiled, denoiser_dtype_id := asked.denoiser, text_dtype_id := asked.text
+        ) AS told
+        """,
+        [names, list(wish.sizes), ends, [end.startswith(TILED) for end in ends], *map(list, zip(*packed, strict=True))],
+    )
+    columns = [column[0] for column in result.description][3:]
     found: dict[str, dict[int, Rows]] = {}
-    for end in sorted(ends):
-        denoiser, _, text = end.partition(PACKED)[2].partition(PACKED)
-        formats = {"denoiser_dtype_id": denoiser, "text_dtype_id": text}
-        more = ", is_tiled := true" if end.startswith(TILED) else ""
-        more += "".join(f", {name} := '{packed}'" for name, packed in formats.items() if packed)
-        query = f"SELECT asked.model_id, asked.size, told.* {several}, pipeline_of({asked}{more}) AS told"
-        result = connection.execute(query, [names, list(wish.sizes)])
-        columns = [column[0] for column in result.description][2:]
-        for name, size, *values in result.fetchall():
-            row = dict(zip(columns, values, strict=True))
-            found.setdefault(name, {}).setdefault(size, {})[row["placement"] + end] = row
+    for name, size, end, *values in result.fetchall():
+        row = dict(zip(columns, values, strict=True))
+        found.setdefault(name, {}).setdefault(size, {})[row["placement"] + end] = row
+    several = f"FROM {given}, LATERAL (SELECT model.model_id, sizes.size) AS asked"
     least = f"""
         SELECT asked.model_id, {{'resident': sum(part.weights_bytes), 'model': max(part.weights_bytes),
             'sequential': max(part.leaf_bytes)}} {several}, pipeline_stages({asked}) AS part GROUP BY ALL
