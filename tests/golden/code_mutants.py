@@ -4,7 +4,7 @@
     python -m tests.golden.code_mutants pipeline/hub/gguf.py tests/hub/test_gguf_config.py 20     # so many, drawn at random
     python -m tests.golden.code_mutants pipeline/anatomy anatomy 60 autumn                         # of all files of a folder, another draw
 
-`anatomy` is golden anatomy (anatomy.py), which asks each reader in seconds; tests that are named after it (anatomy,tests/…) are asked where it feels nothing.
+`anatomy` is golden anatomy (anatomy.py, then varied.py), which asks each reader in seconds; tests that are named after it (anatomy,tests/…) are asked where it feels nothing.
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `and` becomes `or`, and a `not` is left out.
 A mutant is killed by a test that fails or takes ten times as long. Prints the survivors and the share that was killed; ends with 1 below 95 %.
@@ -124,7 +124,8 @@ def passes(folder: Path, tests: str, most: float | None = None) -> bool:
 
 
 class Digests:
-    """Golden anatomy in the place of tests: what the readers make of one model of each kind, a second for each question."""
+    """Golden anatomy in the place of tests: what the readers make of one model of each kind, a second for each question; and where that
+    is kept, what they make of varied configs (varied.py), which takes half a minute."""
 
     def __init__(self, folder: Path) -> None:
         self.hub, named = folder / "hub", anatomy.read().keys()
@@ -139,13 +140,16 @@ class Digests:
                 if record["model_id"] in named:
                     chosen.setdefault(kind, line)
         (self.hub / "model" / "a.jsonl").write_text("\n".join(chosen.values()), encoding="utf-8")
-        self.truth = self._said(folder)
+        self.truth, self.varied = self._said(folder), self._said_of_varied(folder)
 
     def _said(self, folder: Path, most: float | None = None) -> bytes | None:
         return _run(folder, [sys.executable, "-m", "tests.golden.anatomy", "--of", str(self.hub)], most)
 
+    def _said_of_varied(self, folder: Path, most: float | None = None) -> bytes | None:
+        return _run(folder, [sys.executable, "-m", "tests.golden.varied", "--digests"], most)
+
     def are_kept(self, folder: Path, most: float) -> bool:
-        return self._said(folder, most) == self.truth
+        return self._said(folder, most) == self.truth and self._said_of_varied(folder, most) == self.varied
 
 
 def _run(folder: Path, command: list[str], most: float | None) -> bytes | None:
@@ -176,7 +180,7 @@ def main(path: str, tests: str, sample: str = "", seed: str = "") -> int:
         digests = Digests(folder) if tests.startswith(ANATOMY) else None
         others = tests.removeprefix(ANATOMY).strip(",")
         began = time.monotonic()
-        if (digests and digests.truth is None) or (others and not passes(folder, others)):
+        if (digests and None in (digests.truth, digests.varied)) or (others and not passes(folder, others)):
             print(f"{tests} fails without any change", file=sys.stderr)
             return 2
         most = 10 * (time.monotonic() - began) + 60
