@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden import components, mutants
+from pipeline.book.facts import read_facts
+from pipeline.book.scenario import TYPES
+from tests.golden import components, drawn, mutants
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +22,20 @@ def test_every_figure_is_the_one_of_the_file(book, rows):
             *changed[:20],
         ]
     )
+
+
+def test_what_is_said_of_drawn_scenarios_is_as_the_file_has_it(book):
+    changed = drawn.differences(drawn.read(), drawn.digests(book))
+    meant = f"{len(changed)} models changed; where that is meant, `python -m tests.golden.drawn` writes them anew; `--of` tells each scenario"
+    assert not changed, "\n".join([meant, *changed[:20]])
+
+
+def test_scenarios_are_drawn_of_every_argument_and_engine():
+    rows = drawn.scenarios()
+    said = {name for row in rows for name, value in row.items() if value is not None}
+    assert said == TYPES.keys() - {"program_version"}  # which programs.sql asks
+    engines = {row["engine_id"] for row in read_facts()["engine"].to_dicts()}
+    assert {row["engine_id"] for row in rows} - {None} == engines
 
 
 def test_the_figures_reach_every_phase_engine_and_way_to_share(rows):

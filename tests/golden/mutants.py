@@ -6,7 +6,7 @@
     python -m tests.golden.mutants 150 --seed autumn        # another draw, of all files
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `least` becomes `greatest`, AND becomes OR.
-A mutant is killed by any figure of components.csv or of tests/golden/asked that changes; one that does not run as SQL counts neither way.
+A mutant is killed by any figure of components.csv, drawn.csv or tests/golden/asked that changes; one that does not run as SQL counts neither way.
 Survivors are what no figure feels; tests/golden/equal_mutants.csv lists those that cannot be felt, each with its reason. A draw takes as many
 of a hundred places from each file as of the next, and ends with 1 where fewer than 95 % of the mutants that run are killed.
 
@@ -34,6 +34,7 @@ import duckdb
 from pipeline.press import formulas
 from pipeline.press.flat import flatten
 from tests.golden import asked, components
+from tests.golden import drawn as drawn_scenarios
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")
 _TOKEN = re.compile(
@@ -120,7 +121,7 @@ class Figures:
     def __init__(self, paths: set[Path]) -> None:
         """With the questions that name anything of these files."""
         rows, texts = components.read(), asked.questions()
-        named = {row["model_id"] for row in rows} | set(asked.named())
+        named = {row["model_id"] for row in (*rows, *drawn_scenarios.scenarios())} | set(asked.named())
         snapshot = components.small_snapshot([{"model_id": name} for name in named])
         self.connection = duckdb.connect()
         self.statements = components.fill(self.connection, snapshot)
@@ -130,7 +131,10 @@ class Figures:
         self.connection.execute(_ASKED)
         asked.begin(self.connection)
         wanted = {name for name, one in self.statements.items() if one.path in paths}
-        asks = [("components.csv", lambda c: _unoptimised(c, rows), FOOTPRINTS)]
+        asks = [
+            ("components.csv", lambda c: _unoptimised(c, rows), FOOTPRINTS),
+            ("drawn.csv", lambda c: _unoptimised(c, drawn_scenarios.scenarios()), FOOTPRINTS),
+        ]
         asks += [(text, lambda c, text=text: c.execute(text).fetchall(), text) for text in _QUERIES]
         asks += [(name, lambda c, text=text: asked.ask(c, text), text) for name, text in texts.items()]
         found = [self._asked(*one) for one in asks if not self._all_of(one[-1]).isdisjoint(wanted)]
