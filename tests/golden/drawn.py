@@ -19,13 +19,14 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import newest_snapshot
-from tests.golden import components
+from tests.golden import components, varied
 
 PATH = Path(__file__).with_name("drawn.csv")
 SAID = (*components.COMPONENTS, "unknown_reason")
-OF_EACH, OF_NAMED = 60, 180
+OF_EACH, OF_NAMED, OF_TYPE = 60, 180, 30
 _SEED = 20261126
 
 # by what is done: engines that do it, and what may be asked beside it; None is what the engine takes by itself
@@ -125,13 +126,21 @@ _MODELS = (
 )
 
 
+def models() -> dict[str, int]:
+    """Models and how many scenarios are drawn of each: those of components.csv, and one of each type that implementation.csv describes."""
+    told = {row["model_type"] for row in read_facts()["implementation"].to_dicts()}
+    of_types = [model_id for model_id, (config, _others) in varied.kinds().items() if config.get("model_type") in told]
+    of_components = [row["model_id"] for row in components.read()]
+    return dict.fromkeys(of_types, OF_TYPE) | dict.fromkeys(of_components, OF_EACH) | dict.fromkeys(_MODELS, OF_NAMED)
+
+
 @cache
 def scenarios() -> list[dict[str, object]]:
-    """Of each model of components.csv as many scenarios, each with a context of its own, by which it is told apart."""
+    """Each with a context of its own, by which it is told apart from others of its model."""
     found = []
-    for model_id in sorted({row["model_id"] for row in components.read()} | set(_MODELS)):
+    for model_id, count in sorted(models().items()):
         draw = random.Random(f"{_SEED} {model_id}")
-        for place in range(OF_NAMED if model_id in _MODELS else OF_EACH):
+        for place in range(count):
             row = _drawn(draw, model_id)
             # (what reads less than that has a reason)
             row["context_tokens"] = draw.choice((1, 500, 1000, 2000, 4000)) + place

@@ -6,4 +6,8 @@ UNION ALL SELECT 2, * FROM plan_training_for('rtx-4090', 'microsoft/phi-4', phas
 UNION ALL SELECT 3, * FROM plan_training_for('h100-sxm', 'allenai/OLMoE-1B-7B-0125-Instruct', phase_id := 'pretrain',
     data_bytes := 100000000000, days := 30, global_batch_tokens := 4000000, bytes_per_token := 4)
 UNION ALL SELECT 4, * FROM plan_training_for('rtx-4090', 'google/gemma-2b', data_bytes := -1)
+UNION ALL SELECT 5, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data_tokens := 1000,
+    global_batch_tokens := 1)
+UNION ALL SELECT 6, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data_tokens := 1000,
+    global_batch_tokens := 0)
 ORDER BY ALL
