@@ -35,7 +35,7 @@ def page_of(pages: ModelPages, number: int) -> Page:
     """Renders it."""
     body, files = pages.render(number), files_of(pages, number)
     content = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
-    return Page(body, pages.description(number), pages.picture(number) if files else None, content)
+    return Page(body, pages.headlines.description(number), pages.headlines.picture(number) if files else None, content)
 
 
 def write(pages: ModelPages, shell: Shell, site_dir: Path, number: int, page: Page) -> None:

@@ -20,7 +20,7 @@ def files(pages: ModelPages, number: int) -> dict[str, str | bytes]:
         f"{api.ROOT}/models/{pages.paths[pages.book.models[number]['model_id']]}.json": api.text(told(pages, number)),
         **({f"{shapes.FOLDER}/{shape.name}.bin": shape.content} if shape else {}),
         **{f"{api.ROOT}/badges/{name}.svg": drawn for name, drawn in said.items()},
-        pages.picture(number): pages.preview(number),
+        pages.headlines.picture(number): pages.headlines.preview(number),
     }
 
 
@@ -29,7 +29,7 @@ def told(pages: ModelPages, number: int) -> dict:
     model = pages.book.models[number]
     name, points = model["model_id"], pages.points(number)
     inference, training = pages.shown(number)
-    answer, exactly = pages.said(number)
+    answer, exactly = pages.headlines.said(number)
     order = pages.order(number)
     shape = pages.shape(number)
     pipeline = pages.held["pipelines"].get(name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from array import array
 from collections import Counter, defaultdict
 from functools import cached_property
@@ -22,13 +20,13 @@ from pipeline.render.data.kept import Kept, contents
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
-from pipeline.render.draw.preview import Previews
 from pipeline.render.environment import environment
 from pipeline.render.pages import containers, pipelines, reach, sounds
-from pipeline.render.pages.answer import SINGLE_GIB, WHOLE, answer, ladder, recipe, smallest_for_badge
+from pipeline.render.pages.answer import WHOLE, recipe, smallest_for_badge
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
+from pipeline.render.pages.headlines import Headlines
 from pipeline.render.pages.reach import Reach
 
 
@@ -37,7 +35,6 @@ class ModelPages:
 
     def __init__(self, book: Book, site_url: str = "", packs: Packs | None = None) -> None:
         self.book, self.site_url, self.packs = book, site_url, packs
-        self._answered: tuple[int, tuple[str, str]] = (-1, ("", ""))
         self._shaped: tuple[int, shapes.Shape | None] = (-1, None)
         env = environment(book)
         self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
@@ -56,7 +53,7 @@ class ModelPages:
             c: book.rows(["inference"], **book.default("inference", context_tokens=c)) for c in self.contexts
         }
         self.support, self.relatives = Support(book), Relatives(book.models)
-        self.previews, self._drawn = Previews(), {}
+        self.headlines = Headlines(book, self)
         self.reach = Reach(book, lambda: self.held)
         self.by_card = ByCard(book, self.support, lambda: self.held)
         self.commands = Commands(book.models, self.relatives)
@@ -169,7 +166,7 @@ class ModelPages:
             path=self.paths[model["model_id"]],
             organisation=organisation or "(no organisation)",
             name=name,
-            answer=self._answer(number) if known else ("", ""),
+            answer=self.headlines.answer(number) if known else ("", ""),
             made_of=self._made_of(number),
             container=container,
             gaps=htmlsafe_json_dumps(TEXT_ALONE) if is_text_alone else "",
@@ -181,7 +178,7 @@ class ModelPages:
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
             commands=self.commands.of(number, context or self.wanted[0], is_text_alone) if known and inference else [],
-            reason=self.reason(number),
+            reason=self.headlines.reason(number),
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
             length=length or self.wanted[1],
@@ -192,12 +189,12 @@ class ModelPages:
             else [],
             base_path=self.paths.get(model["base_model_id"]),
             has_parts=bool(self.held["tensors"].get(model["model_id"]) or self.held["layers"].get(model["model_id"])),
-            whole=self._of_pipeline(number),
+            whole=self.headlines.of_pipeline(number),
             sound=self.held["sounds"].get(model["model_id"]),
-            heard=sounds.sentence(self.held["sounds"].get(model["model_id"]), self._cards),
+            heard=self.headlines.of_sound(number),
             length_of=durations.in_words,
             files=self._files(model["model_id"]),
-            pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]), self._cards)),
+            pipeline=(pipeline := pipelines.told(self.held["pipelines"].get(model["model_id"]), self.headlines.cards)),
             whole_sizes=[pipelines.totals(p) for p in pipeline["known"]] if pipeline else [],
             placed=pipelines.verdicts(pipeline, book.common, self.support.in_pytorch(pipelines.DTYPE))
             if pipeline
@@ -214,18 +211,12 @@ class ModelPages:
             told=self.is_told(number),
             is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= paths.LISTED,
             gpus=book.common,
-            ld=Markup(self._described(number)),
+            ld=Markup(self.headlines.described(number)),
             site_url=self.site_url,
         )
 
     def points(self, number: int) -> dict[tuple, list]:
         return self.held["points"].get(self.book.models[number]["model_id"], {})
-
-    def description(self, number: int) -> str:
-        """For search engines and previews: the answer itself, where there is one."""
-        name = self.book.models[number]["model_id"]
-        said = self._answer(number)[0] or self._of_pipeline(number)
-        return f"{name}: {said[:1].lower()}{said[1:]}" if said else f"GPU memory of {name}: not known, and why."
 
     def order(self, number: int) -> list[tuple[str, str, str]]:
         """What a page shows, by phase, format and engine."""
@@ -270,7 +261,7 @@ class ModelPages:
         model = self.book.models[number]
         pipeline = self.held["pipelines"].get(model["model_id"])
         if pipeline:
-            return pipelines.for_badge(pipeline, self._cards)
+            return pipelines.for_badge(pipeline, self.headlines.cards)
         context, _length = self.opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
         return smallest_for_badge(self.book, number, context) if known else None, known
@@ -300,48 +291,6 @@ class ModelPages:
         """What a page opens with: inference and training."""
         context, length = self.opening(self.book.models[number])
         return self.inference.get(context, []), self.training.get(length, [])
-
-    def picture(self, number: int) -> str:
-        """The picture that other sites show beside a link to a model's page, whose name they show themselves: by what it says, because
-        many models have the same answer, and a picture for each would be more than half the files of a site."""
-        return f"assets/previews/{hashlib.sha256(self._pictured(number).encode()).hexdigest()[:16]}.png"
-
-    def _pictured(self, number: int) -> str:
-        said = (self._answer(number)[0] or self._of_pipeline(number)).rstrip(".")
-        return said or "What it needs can be calculated"
-
-    def preview(self, number: int) -> bytes:
-        said = self._pictured(number)
-        if said not in self._drawn:
-            self._drawn[said] = self.previews.draw("GPU memory", "", said.split("; "))
-        return self._drawn[said]
-
-    def reason(self, number: int) -> str:
-        """Why nothing is known of a model."""
-        shown = self.inference.get(self.opening(self.book.models[number])[0], [])
-        note = self.book.models[number]["anatomy_note"] or "nothing is published"
-        return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
-
-    def _of_pipeline(self, number: int) -> str:
-        return pipelines.sentence(self.held["pipelines"].get(self.book.models[number]["model_id"]), self._cards)
-
-    @property
-    def _cards(self) -> list[tuple[int, int]]:
-        return [card for card in ladder(self.book) if card[0] <= SINGLE_GIB]
-
-    def _answer(self, number: int) -> tuple[str, str]:
-        if self._answered[0] != number:  # a page, its description and its files ask in turn
-            said, told = answer(self.book, number, *self.opening(self.book.models[number]))
-            if self.own_format(number):  # its base's page says the rest
-                said, told = (f"{text.rstrip('.').partition('; ')[0]}." if text else "" for text in (said, told))
-            self._answered = number, (said, told)
-        return self._answered[1]
-
-    def said(self, number: int) -> tuple[str, str]:
-        """The answer, that of a pipeline too, and the scenarios that it speaks of."""
-        said = self._answer(number)
-        sound = self.held["sounds"].get(self.book.models[number]["model_id"])
-        return said if said[0] else (self._of_pipeline(number) or sounds.sentence(sound, self._cards), "")
 
     def opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]
@@ -415,19 +364,6 @@ class ModelPages:
         format_ = f" ({held})" if held else ""
         said = f"Quantisation{format_} of" if is_packed else "Copy of" if is_same else "Made from"
         return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self.own_format(number))}
-
-    def _described(self, number: int) -> str:
-        """The page for search engines, as schema.org's WebPage."""
-        model = self.book.models[number]
-        found = {
-            "@context": "https://schema.org",
-            "@type": "WebPage",
-            "name": words.shown(model["model_id"]),
-            **({"url": f"{self.site_url}models/{self.paths[model['model_id']]}/"} if self.site_url else {}),
-            **({"dateModified": model["facts_as_of"]} if model["facts_as_of"] else {}),
-            "about": {"@type": "SoftwareApplication", "name": words.shown(model["model_id"].rpartition("/")[2])},
-        }
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
     def entry(self, model: dict) -> dict:
         """A model as a line of a list."""

@@ -49,7 +49,7 @@ def _plans(book) -> dict[str, tuple[list[dict], list[dict]]]:
 def _model(pages: ModelPages, number: int) -> dict:
     model = pages.book.models[number]
     row = api.plain({name: model[name] for name in api.LISTED}) | {"path": pages.paths[model["model_id"]]}
-    return row if pages.is_told(number) else row | {"unknown_reason": pages.reason(number)}
+    return row if pages.is_told(number) else row | {"unknown_reason": pages.headlines.reason(number)}
 
 
 def _gpu(gpu: dict) -> dict:
