@@ -90,7 +90,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             model = own.shown_as(model, asked.model)
         use = _use(almanac, asked, adapter)
         if model is not None:
-            use = question.in_its_format(model, use)
+            model, use = question.in_its_format(almanac, model, use)
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
             question.check_use(model, use)

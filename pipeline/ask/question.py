@@ -292,11 +292,24 @@ def kv_dtype_of(almanac: Almanac, asked: str) -> str:
     return asked.strip().lower()
 
 
-def in_its_format(model: Model, use: Use) -> Use:
-    """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over."""
+def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
+    """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over. A program that is named
+    and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
     if model.dtype_id is None or use.dtype_id is not None or (use.is_training and use.phase_id != "qlora"):
-        return use
-    return use if use.is_training and model.dtype_id not in ("nf4", "int8") else replace(use, dtype_id=model.dtype_id)
+        return model, use
+    if use.is_training and model.dtype_id not in ("nf4", "int8"):
+        return model, use
+    if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
+        name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
+        said = f"No source says that {name} runs {model.dtype_id}: told are the formats of the original that it runs."
+        return replace(model, note=" ".join(filter(None, (model.note, said)))), use
+    return model, replace(use, dtype_id=model.dtype_id)
+
+
+def _runs(almanac: Almanac, engine_id: str, dtype_id: str) -> bool:
+    """Whether an engine is known to run a format on any card."""
+    query = "SELECT bool_or(runs) FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase"
+    return bool(almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "phase": INFERENCE}))
 
 
 def check_use(model: Model, use: Use) -> None:

@@ -83,3 +83,32 @@ def test_every_program_of_inference_is_answered_without_a_format(ask_json, progr
     card = "m4-max-64gb" if program == "mlx-lm" else "rtx-4090"
     told = ask_json("fits", SMALL, "--gpu", card, "--program", program)
     assert told["verdict"] == "fits" and len(told["formats"]) > 2
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "said"),
+    [
+        (
+            "qwen3:8b",
+            "vllm",
+            "No source says that vLLM runs gguf-q4_k_m: told are the formats of the original that it runs.",
+        ),
+        ("Qwen/Qwen3-8B-AWQ", "llama.cpp", "No source says that llama.cpp runs awq-int4"),
+    ],
+)
+def test_a_name_in_a_format_of_another_program_is_asked_in_the_formats_of_the_one_that_is_named(
+    ask_json, name, program, said
+):
+    told = ask_json("fits", name, *CARD, "--program", program)
+    assert told["verdict"] == "fits" and said in told["taken"]
+    assert told["formats"] and "gguf-q4_k_m" not in {row["dtype_id"] for row in told["formats"] if program == "vllm"}
+
+
+def test_a_name_in_a_format_that_the_program_runs_is_asked_in_it(ask_json):
+    told = ask_json("fits", "qwen3:8b", *CARD, "--program", "ollama")
+    assert [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"] and "No source" not in told["taken"]
+
+
+def test_a_format_that_was_asked_for_stays(ask_json):
+    told = ask_json("fits", "qwen3:8b", *CARD, "--program", "vllm", "--format", "gguf-q4_k_m")
+    assert told["verdict"] is None and [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"]
