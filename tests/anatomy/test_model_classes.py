@@ -36,7 +36,7 @@ INVENTED = (
     "LlamaForCausalLMEagle3",
     "HF_ColBERT",
     "ForecasterOfMyOwnModel",
-    "StableDiffusionSafetyChecker",
+    "SafetyCheckerOfMyOwn",
 )
 T5 = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4, "vocab_size": 2, "model_type": "t5"}
 BERT = {
@@ -72,7 +72,7 @@ STRANGE = {
         "architectures": ["LlamaForCausalLMEagle3"],
         "draft_vocab_size": 32000,
     },
-    "a checker": {**CLIP, "architectures": ["StableDiffusionSafetyChecker"]},
+    "a checker": {**CLIP, "architectures": ["SafetyCheckerOfMyOwn"]},
     "late interaction": {**BERT, "model_type": "bert", "architectures": ["HF_ColBERT"]},
     "a reward": {**LLAMA, "architectures": ["LlamaForRewardModel"]},
     "a second name": {**LLAMA, "architectures": ["LlamaForCausalLM", "InventedForCausalLM"]},

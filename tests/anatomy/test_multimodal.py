@@ -144,3 +144,33 @@ def test_an_encoder_alone_is_without_what_the_whole_model_puts_after_it():
 
 def _qwen3(text):
     return read_config(text | {"architectures": ["Qwen3Model"], "tie_word_embeddings": True}).parameter_count
+
+
+def test_florence_is_one_shape_under_the_names_of_either_code():
+    """Microsoft's code and Transformers name the widths and places of DaViT differently: none of them may fall back to a default."""
+    text = {"d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 128, "decoder_ffn_dim": 128}
+    text |= {
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "vocab_size": 512,
+        "max_position_embeddings": 32,
+    }
+    said = {"model_type": "florence2", "text_config": text, "tie_word_embeddings": True}
+    stages = {
+        "depths": [1, 2],
+        "patch_size": [7, 3],
+        "patch_prenorm": [False, True],
+        "num_heads": [2, 4],
+        "projection_dim": 64,
+    }
+    theirs = stages | {"dim_embed": [32, 64], "image_pos_embed": {"max_pos_embeddings": 20}}
+    ours = stages | {"embed_dim": [32, 64], "max_position_embeddings": 20}
+    first = read_config(
+        said | {"vision_config": theirs | {"visual_temporal_embedding": {"max_temporal_embeddings": 10}}}
+    )
+    second = read_config(said | {"vision_config": ours | {"max_temporal_embeddings": 10}})
+    assert first.tensors == second.tensors and first.stored_extra == second.stored_extra
+    assert first.stored_extra["waves of frames, which nothing learns"] == 10 * 64
+    assert (
+        first.parameter_count < read_config(said | {"vision_config": theirs | {"dim_embed": [64, 128]}}).parameter_count
+    )

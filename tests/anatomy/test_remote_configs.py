@@ -37,6 +37,7 @@ TYPES = (
     "minicpmv",
     "molmo",
     "moondream1",
+    "openelm",
     "openvla",
 )
 

@@ -1,7 +1,7 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
     pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2 \
-        snac==1.2.1 bigvgan==2.4.1
+        snac==1.2.1 bigvgan==2.4.1 vocos==0.1.0
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
@@ -24,8 +24,11 @@ from sound_packages import (
     ecapa_tdnn,
     kokoro,
     pyannote_diarization,
+    pyannote_diarization_2,
     pyannote_segmentation,
+    pyannote_segmentation_2,
     snac,
+    vocos,
     wespeaker,
     xtts,
 )
@@ -331,10 +334,14 @@ CLASSES = {
     "xtts": xtts,
     "chatterbox": chatterbox,
     "snac": snac,
+    "vocos": vocos,
     **{name: partial(bigvgan, name=name) for name in BIGVGAN},
     "ecapa_tdnn": ecapa_tdnn,
     "pyannote_diarization": pyannote_diarization,
     "pyannote_segmentation": pyannote_segmentation,
+    "pyannote_diarization_2": pyannote_diarization_2,
+    "pyannote_segmentation_2": pyannote_segmentation_2,
+    "pyannote_activity": pyannote_segmentation_2,
     "wespeaker": wespeaker,
     "vits": vits,
     "wavlm": wavlm,

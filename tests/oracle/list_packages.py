@@ -1,6 +1,7 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
-    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain snac bigvgan     # and the sources of UniDepth, TRELLIS and BiRefNet on the path
+    pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain snac bigvgan vocos omnivoice voxcpm uni2ts granite-tsfm sktime open_clip_torch
+    # and the sources of UniDepth, TRELLIS, BiRefNet and Depth Anything 3 on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -30,8 +31,29 @@ MAIN = {
     "trellis": "decoder",
     "esm": "encoder",
     "qwen3_tts_tokenizer_12hz": "audio",
+    "omnivoice": "text",
+    "voxcpm2": "text",
+    "biomedclip": "text",
+    "time_moe": "decoder",
+    "sundial": "decoder",
+    "moirai": "encoder",
+    "moirai2": "decoder",
+    "tinytimemixer": "encoder",
+    **dict.fromkeys(("da3metric-large", "da3-giant"), "vision"),
 } | dict.fromkeys(
-    ("pyannote_segmentation", "wespeaker", "pyannote_diarization", "ecapa_tdnn", "snac", *BIGVGAN), "audio"
+    (
+        "pyannote_segmentation",
+        "pyannote_segmentation_2",
+        "pyannote_activity",
+        "wespeaker",
+        "pyannote_diarization",
+        "pyannote_diarization_2",
+        "ecapa_tdnn",
+        "snac",
+        "vocos",
+        *BIGVGAN,
+    ),
+    "audio",
 )
 # of github.com/perennialtech/BigVGAN@fc6eba9f (configs), a copy of NVIDIA's code: what both have alike
 _BIGVGAN = {
@@ -68,6 +90,14 @@ CONFIGS: dict[str, dict] = {
         "lstm": {"hidden_size": 128, "num_layers": 4, "bidirectional": True, "monolithic": True},
         "linear": {"hidden_size": 128, "num_layers": 2}, "num_classes": 7,
     },
+    # of config.yaml of pyannote/segmentation, as a copy of the repository has it (anilbs/segmentation): three speakers in five seconds
+    "pyannote_segmentation_2": {
+        "sample_rate": 16000, "num_channels": 1, "sincnet": {"stride": 10},
+        "lstm": {"hidden_size": 128, "num_layers": 4, "bidirectional": True, "monolithic": True},
+        "linear": {"hidden_size": 128, "num_layers": 2}, "max_num_speakers": 3,
+    },
+    "pyannote_activity": {"name": "pyannote.audio.pipelines.VoiceActivityDetection", "segmentation": "pyannote/segmentation"},
+    "pyannote_diarization_2": {"segmentation": "pyannote/segmentation", "embedding": "speechbrain/spkrec-ecapa-voxceleb"},
     # of pyannote.audio/models/embedding/wespeaker (WeSpeakerResNet34): what the class itself takes
     "wespeaker": {"num_mel_bins": 80, "embed_dim": 256, "two_emb_layer": False},
     "pyannote_diarization": {
@@ -142,6 +172,89 @@ CONFIGS: dict[str, dict] = {
             },
         },
     },
+    # of config.yaml of charactr/vocos-mel-24khz at e7e2fcf
+    "vocos": {
+        "feature_extractor": {
+            "class_path": "vocos.feature_extractors.MelSpectrogramFeatures",
+            "init_args": {"sample_rate": 24000, "n_fft": 1024, "hop_length": 256, "n_mels": 100, "padding": "center"},
+        },
+        "backbone": {
+            "class_path": "vocos.models.VocosBackbone",
+            "init_args": {"input_channels": 100, "dim": 512, "intermediate_dim": 1536, "num_layers": 8},
+        },
+        "head": {"class_path": "vocos.heads.ISTFTHead", "init_args": {"dim": 512, "n_fft": 1024, "hop_length": 256, "padding": "center"}},
+    },
+    # the names of configs in github.com/ByteDance-Seed/Depth-Anything-3@2c21ea84 src/depth_anything_3/configs
+    "da3metric-large": {"model_name": "da3metric-large"},
+    "da3-giant": {"model_name": "da3-giant"},
+    # of github.com/zardusai-cyber/omnivoice-tts@0daa81a3 OmniVoice/config.json
+    "omnivoice": {
+        "audio_vocab_size": 1025, "audio_mask_id": 1024, "num_audio_codebook": 8,
+        "llm_config": {
+            "attention_bias": False, "head_dim": 128, "hidden_size": 1024, "intermediate_size": 3072, "max_position_embeddings": 40960,
+            "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8, "tie_word_embeddings": True, "vocab_size": 151676,
+        },
+    },
+    # of config.json of openbmb/VoxCPM2, as public ports write it out; its codec lies in a file of its own
+    "voxcpm2": {
+        "lm_config": {
+            "hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 32768, "num_attention_heads": 16,
+            "num_hidden_layers": 28, "num_key_value_heads": 2, "kv_channels": 128, "vocab_size": 73448,
+        },
+        "patch_size": 4, "feat_dim": 64, "scalar_quantization_latent_dim": 512, "scalar_quantization_scale": 9,
+        "residual_lm_num_layers": 8, "residual_lm_no_rope": True,
+        "encoder_config": {"hidden_dim": 1024, "ffn_dim": 4096, "num_heads": 16, "num_layers": 12, "kv_channels": 128},
+        "dit_config": {"hidden_dim": 1024, "ffn_dim": 4096, "num_heads": 16, "num_layers": 12, "kv_channels": 128},
+        "audio_vae_config": {
+            "encoder_dim": 128, "encoder_rates": [2, 5, 8, 8], "latent_dim": 64, "decoder_dim": 2048, "decoder_rates": [8, 6, 5, 2, 2, 2],
+            "sr_bin_boundaries": [20000, 30000, 40000], "sample_rate": 16000, "out_sample_rate": 48000,
+        },
+    },
+    # of open_clip_config.json of the repository at a9709a5, and bert of the size of base, with BERT's own number of words, which it names
+    "biomedclip": {
+        "embed_dim": 512,
+        "vision_cfg": {"timm_model_name": "vit_base_patch16_224", "timm_model_pretrained": False, "timm_pool": "", "timm_proj": "linear", "image_size": 224},
+        "text_cfg": {
+            "hf_model_name": "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract", "hf_proj_type": "mlp",
+            "hf_pooler_type": "cls_last_hidden_state_pooler", "context_length": 256,
+        },
+    },
+    # of config.json of Maple728/TimeMoE-200M at 3d1e09d
+    "time_moe": {
+        "hidden_size": 768, "horizon_lengths": [1, 8, 32, 64], "input_size": 1, "intermediate_size": 3072, "max_position_embeddings": 4096,
+        "num_attention_heads": 12, "num_experts": 8, "num_experts_per_tok": 2, "num_hidden_layers": 12, "num_key_value_heads": 12,
+        "tie_word_embeddings": False, "use_dense": False,
+    },
+    # what the class of thuml/sundial-base-128m takes by itself
+    "sundial": {
+        "input_token_len": 16, "hidden_size": 768, "intermediate_size": 3072, "output_token_lens": [720], "num_hidden_layers": 12,
+        "num_attention_heads": 12, "max_position_embeddings": 10000, "flow_loss_depth": 3, "num_sampling_steps": 50,
+    },
+    # of config.json of Salesforce/moirai-1.1-R-large at b2b123f9
+    "moirai": {
+        "d_model": 1024, "num_layers": 24, "patch_sizes": [8, 16, 32, 64, 128], "max_seq_len": 512, "scaling": True,
+        "distr_output": {
+            "_target_": "uni2ts.distribution.mixture.MixtureOutput",
+            "components": [
+                {"_target_": "uni2ts.distribution.student_t.StudentTOutput"},
+                {"_target_": "uni2ts.distribution.normal.NormalFixedScaleOutput", "scale": 0.001},
+                {"_target_": "uni2ts.distribution.negative_binomial.NegativeBinomialOutput"},
+                {"_target_": "uni2ts.distribution.log_normal.LogNormalOutput"},
+            ],
+        },
+    },
+    # of config.json of Salesforce/moirai-2.0-R-small, as programs that check its hash write it out
+    "moirai2": {
+        "d_model": 384, "d_ff": 1024, "num_layers": 6, "patch_size": 16, "max_seq_len": 512, "num_predict_token": 4, "scaling": True,
+        "quantile_levels": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
+    },
+    # of 512 steps and 96 to come: the sizes that give the 805,280 parameters which a run of granite-timeseries-ttm-r2 printed
+    "tinytimemixer": {
+        "context_length": 512, "prediction_length": 96, "patch_length": 64, "patch_stride": 64, "d_model": 192, "num_layers": 2,
+        "adaptive_patching_levels": 3, "decoder_d_model": 128, "decoder_num_layers": 2, "expansion_factor": 2, "use_decoder": True,
+        "gated_attn": True, "self_attn": False, "use_positional_encoding": False, "mode": "common_channel", "decoder_mode": "common_channel",
+        "resolution_prefix_tuning": False, "decoder_adaptive_patching_levels": 0,
+    },
     # of github.com/lpiccinelli-eth/UniDepth@8d8cfe4c configs/config_v2_vitl14.json
     "unidepth": {
         "model": {
@@ -197,7 +310,9 @@ def xtts(config: dict):
 
 
 @builds("pyannote_segmentation", "PyanNet", "pyannote.audio")
+@builds("pyannote_segmentation_2", "PyanNet", "pyannote.audio")
 def segmentation(config: dict):
+    """Each voice of up to three by itself (2.x), or which voices of up to three speak, two at most at once (3.x)."""
     import torch
     from pyannote.audio.models.blocks.sincnet import SincNet
 
@@ -208,7 +323,7 @@ def segmentation(config: dict):
         sincnet=SincNet(sample_rate=config["sample_rate"], stride=config["sincnet"]["stride"]),
         lstm=torch.nn.LSTM(60, lstm["hidden_size"], lstm["num_layers"], bidirectional=True),
         linear=torch.nn.ModuleList(torch.nn.Linear(width if i else out, width) for i in range(linear["num_layers"])),
-        classifier=torch.nn.Linear(width, config["num_classes"]),
+        classifier=torch.nn.Linear(width, config.get("num_classes") or config["max_num_speakers"]),
     )
 
 
@@ -228,6 +343,141 @@ def diarization(config: dict):
         segmentation=segmentation(CONFIGS["pyannote_segmentation"]),
         embedding=wespeaker(CONFIGS["wespeaker"]),
     )
+
+
+@builds("pyannote_activity", "VoiceActivityDetection", "pyannote.audio")
+def activity(config: dict):
+    return segmentation(CONFIGS["pyannote_segmentation_2"])
+
+
+@builds("pyannote_diarization_2", "SpeakerDiarization", "pyannote.audio")
+def diarization_2(config: dict):
+    import torch
+
+    return _module(
+        torch,
+        segmentation=segmentation(CONFIGS["pyannote_segmentation_2"]),
+        embedding=ecapa_tdnn(CONFIGS["ecapa_tdnn"]),
+    )
+
+
+@builds("vocos", "Vocos", "vocos")
+def vocos(config: dict):
+    from vocos.feature_extractors import MelSpectrogramFeatures
+    from vocos.heads import ISTFTHead
+    from vocos.models import VocosBackbone
+    from vocos.pretrained import Vocos
+
+    kinds = {"feature_extractor": MelSpectrogramFeatures, "backbone": VocosBackbone, "head": ISTFTHead}
+    return Vocos(**{part: kind(**config[part]["init_args"]) for part, kind in kinds.items()})
+
+
+@builds("da3metric-large", "DepthAnything3", "depth-anything-3 2c21ea84")
+@builds("da3-giant", "DepthAnything3", "depth-anything-3 2c21ea84")
+def depth_anything_3(config: dict):
+    import torch
+    from depth_anything_3 import cfg
+
+    said = Path(cfg.__file__).parent / "configs" / f"{config['model_name']}.yaml"
+    with torch.device("meta"):
+        return cfg.create_object(cfg.load_config(str(said)))
+
+
+@builds("omnivoice", "OmniVoice", "omnivoice")
+def omnivoice(config: dict):
+    """What writes the codes; its codec (Higgs Audio v2) lies in a folder of its own."""
+    import torch
+    from omnivoice.models.omnivoice import OmniVoice, OmniVoiceConfig
+
+    with torch.device("meta"):
+        return OmniVoice(OmniVoiceConfig(**{**config, "llm_config": {"model_type": "qwen3", **config["llm_config"]}}))
+
+
+@builds("voxcpm2", "VoxCPM2Model", "voxcpm")
+def voxcpm2(config: dict):
+    from voxcpm.model import voxcpm2 as models
+
+    config = json.loads(json.dumps(config))
+    rope = {
+        "type": "longrope",
+        "long_factor": [1.0] * 64,
+        "short_factor": [1.0] * 64,
+        "original_max_position_embeddings": 32768,
+    }
+    config["lm_config"] |= {
+        "bos_token_id": 1, "eos_token_id": 2, "rms_norm_eps": 1e-5, "rope_theta": 10000, "rope_scaling": rope, "use_mup": False,
+        "scale_emb": 12, "dim_model_base": 256, "scale_depth": 1.4,
+    }  # fmt: skip
+    config["dit_config"]["cfm_config"] = {
+        "sigma_min": 1e-6,
+        "solver": "euler",
+        "t_scheduler": "log-norm",
+        "inference_cfg_rate": 2.0,
+    }
+    models.mask_multichar_chinese_tokens = lambda tokenizer: tokenizer
+    settings = models.VoxCPMConfig(**config, device="cpu")
+    return models.VoxCPM2Model(settings, None, models.AudioVAEV2(config=settings.audio_vae_config))
+
+
+@builds("biomedclip", "CustomTextCLIP", "open-clip 3.3.0")
+def biomedclip(config: dict):
+    import torch
+    import transformers
+    from open_clip import hf_model
+    from open_clip.model import CustomTextCLIP
+
+    hf_model.AutoConfig = type("Told", (), {"from_pretrained": lambda _name: transformers.BertConfig(vocab_size=30522)})
+    text = {**config["text_cfg"], "hf_model_pretrained": False}
+    with torch.device("meta"):
+        return CustomTextCLIP(config["embed_dim"], config["vision_cfg"], text)
+
+
+@builds("time_moe", "TimeMoeForPrediction", "sktime")
+def time_moe(config: dict):
+    import torch
+    from sktime.libs.timemoe import timemoe, timemoe_config
+
+    with torch.device("meta"):
+        return timemoe.TimeMoeForPrediction(timemoe_config.TimeMoeConfig(**config))
+
+
+@builds("sundial", "SundialForPrediction", "sktime")
+def sundial(config: dict):
+    import torch
+    from sktime.libs.sundial import configuration_sundial, modeling_sundial
+
+    with torch.device("meta"):
+        return modeling_sundial.SundialForPrediction(configuration_sundial.SundialConfig(**config))
+
+
+@builds("moirai", "MoiraiModule", "uni2ts")
+def moirai(config: dict):
+    import torch
+    from uni2ts.model.moirai.module import MoiraiModule, decode_distr_output
+
+    outputs = decode_distr_output(config["distr_output"])
+    with torch.device("meta"):
+        return MoiraiModule(**{**config, "distr_output": outputs}, attn_dropout_p=0.0, dropout_p=0.0)
+
+
+@builds("moirai2", "Moirai2Module", "uni2ts")
+def moirai2(config: dict):
+    import torch
+    from uni2ts.model.moirai2.module import Moirai2Module
+
+    with torch.device("meta"):
+        return Moirai2Module(**config, attn_dropout_p=0.0, dropout_p=0.0)
+
+
+@builds("tinytimemixer", "TinyTimeMixerForPrediction", "granite-tsfm")
+def tinytimemixer(config: dict):
+    import torch
+    from tsfm_public.models.tinytimemixer import configuration_tinytimemixer, modeling_tinytimemixer
+
+    with torch.device("meta"):
+        return modeling_tinytimemixer.TinyTimeMixerForPrediction(
+            configuration_tinytimemixer.TinyTimeMixerConfig(**config)
+        )
 
 
 @builds("qwen3_tts_tokenizer_12hz", "Qwen3TTSTokenizerV2Model", "qwen-tts")
@@ -350,8 +600,24 @@ def birefnet(config: dict):
     return model
 
 
-# by type what a checkpoint holds besides: buffers, but for how many batches were seen
-STORED = {"birefnet": "running statistics and places within a window"}
+def _buffers(model) -> int:
+    """But for how many batches were seen, and for what is made anew."""
+    held = dict(model.named_buffers())
+    return sum(
+        held[name].numel() for name in model.state_dict() if name in held and not name.endswith("num_batches_tracked")
+    )
+
+
+# by type what a checkpoint holds besides, with a cause
+STORED = {
+    "birefnet": ("running statistics and places within a window", _buffers),
+    "omnivoice": ("where each codebook begins", lambda model: model.codebook_layer_offsets.numel()),
+    "vocos": ("its filters and its window, which are buffers", _buffers),
+    "voxcpm2": (
+        "its codec, which lies in a file of its own",
+        lambda model: -sum(p.numel() for p in model.audio_vae.parameters()),
+    ),
+}
 
 
 @builds("esm", "EsmForProteinFolding", "transformers")
@@ -383,8 +649,10 @@ def main() -> None:
         tensors = merged(tensors_of(model, MAIN[model_type]).items())
         fields = dict(places(config))
         version = package if " " in package else f"{package} {importlib.metadata.version(package)}"
-        held = sum(b.numel() for n, b in model.named_buffers() if not n.endswith("num_batches_tracked"))
-        stored = {"stored": {STORED[model_type]: str(held)}} if model_type in STORED else {}
+        stored = {}
+        if model_type in STORED:
+            cause, held = STORED[model_type]
+            stored = {"stored": {cause: str(held(model))}}
         write({
             "model_type": model_type, "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
             "told": sorted(fields), "least": {}, "tensors": tensors, **stored, "library_version": version,

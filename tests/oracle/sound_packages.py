@@ -23,6 +23,8 @@ RATE, WINDOW, STEP = (
     10,
     1,
 )  # of pyannote: samples of a second; seconds of what it looks at, and from one to the next
+OLDER_WINDOW, OLDER_STEP = 5, 0.5  # of its models before 3.0
+VOCOS_RATE, VOCOS_STEP, VOCOS_MELS = 24_000, 256, 100
 SPEAKERS, AT_ONCE = 3, 32  # told apart in a window; windows in a batch, as the pipeline's settings say
 
 
@@ -111,15 +113,15 @@ def _pyannote_parts():
     return segmentation.eval(), WeSpeakerResNet34().eval()
 
 
-def _windows(seconds: float) -> int:
-    return max(1, math.ceil((seconds - WINDOW) / STEP) + 1)
+def _windows(seconds: float, window: float = WINDOW, step: float = STEP) -> int:
+    return max(1, math.ceil((seconds - window) / step) + 1)
 
 
-def _scored(segmentation, windows: int) -> int:
+def _scored(segmentation, windows: int, window: int = WINDOW) -> int:
     """A batch of pyannote's Inference; how many frames a window has. (Who speaks when is made of the scores, which are small.)"""
     import torch
 
-    return segmentation(torch.zeros(windows, 1, WINDOW * RATE)).shape[1]
+    return segmentation(torch.zeros(windows, 1, window * RATE)).shape[1]
 
 
 def pyannote_segmentation(seconds: float, _dtype):
@@ -139,6 +141,47 @@ def pyannote_diarization(seconds: float, _dtype):
         embedding(torch.zeros(each, 1, WINDOW * RATE), weights=torch.ones(each, frames))
 
     return whole, run
+
+
+def _older_segmentation():
+    import list_packages
+    from pyannote.audio.core.task import Problem, Resolution, Specifications
+    from pyannote.audio.models.segmentation import PyanNet
+
+    said = list_packages.CONFIGS["pyannote_segmentation_2"]
+    model = PyanNet(**{name: said[name] for name in ("sincnet", "lstm", "linear", "sample_rate", "num_channels")})
+    model.specifications = Specifications(
+        problem=Problem.MULTI_LABEL_CLASSIFICATION, resolution=Resolution.FRAME, duration=OLDER_WINDOW,
+        permutation_invariant=True, classes=[f"speaker#{n + 1}" for n in range(said["max_num_speakers"])],
+    )  # fmt: skip
+    model.build()
+    return model.eval()
+
+
+def pyannote_segmentation_2(seconds: float, _dtype):
+    """The pipeline of voice activity looks at the same windows."""
+    model = _older_segmentation()
+    windows = min(AT_ONCE, _windows(seconds, OLDER_WINDOW, OLDER_STEP))
+    return model, lambda: _scored(model, windows, OLDER_WINDOW)
+
+
+def pyannote_diarization_2(seconds: float, _dtype):
+    """Then at each window once for each of three speakers, at most whole, 32 at a time."""
+    import torch
+    from speechbrain.lobes.features import Fbank
+    from speechbrain.processing.features import InputNormalization
+
+    segmentation, embedding = _older_segmentation(), packaged("ecapa_tdnn").eval()
+    features, normal = Fbank(n_mels=80), InputNormalization(norm_type="sentence", std_norm=False)
+    windows = _windows(seconds, OLDER_WINDOW, OLDER_STEP)
+
+    def run() -> None:
+        _scored(segmentation, min(AT_ONCE, windows), OLDER_WINDOW)
+        each = min(AT_ONCE, SPEAKERS * windows)
+        whole = torch.ones(each)
+        embedding(normal(features(torch.zeros(each, OLDER_WINDOW * RATE)), whole), whole)
+
+    return torch.nn.ModuleList((segmentation, embedding)), run
 
 
 def wespeaker(seconds: float, _dtype):
@@ -234,3 +277,19 @@ def bigvgan(seconds: float, _dtype, name: str):
     said, model = list_packages.CONFIGS[name], packaged(name).eval()
     frames = int(seconds * said["sampling_rate"] / said["hop_size"])
     return model, lambda: model(torch.zeros(1, said["num_mels"], frames))
+
+
+def vocos(seconds: float, _dtype):
+    """Of as many frames of a spectrum as the seconds have, all of them at once. Its inverse Fourier transform looks at values: torch.istft holds
+    the spectrum, its columns in time and the sound."""
+    import torch
+
+    model, frames = packaged("vocos").eval(), int(seconds * VOCOS_RATE / VOCOS_STEP)
+
+    def inverse(spectrum):
+        columns = torch.empty(1, spectrum.shape[2], model.head.istft.n_fft)
+        windowed = columns * model.head.istft.window
+        return windowed.new_empty(1, VOCOS_STEP * (columns.shape[1] - 1))
+
+    model.head.istft.forward = inverse
+    return model, lambda: model.decode(torch.zeros(1, VOCOS_MELS, frames))

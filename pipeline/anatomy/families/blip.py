@@ -235,7 +235,10 @@ def read_florence(fields: Fields) -> Anatomy:
     bart = {"d_model": 1024, "encoder_layers": 12, "decoder_layers": 12, **inner.config, "model_type": "bart"}
     bart |= {"architectures": ["BartForConditionalGeneration"], "tie_word_embeddings": True}
     text, vision = read_bart(Fields(bart, inner.where)), nested(fields, "vision_config", required=False)
-    widths, depths = sizes(vision, "embed_dim", (128, 256, 512, 1024), least=1), sizes(vision, "depths", (1, 1, 9, 1))
+    # the names that these have in the code beside Microsoft's checkpoints, or in Transformers
+    named = "dim_embed" if vision.raw("dim_embed") is not None else "embed_dim"
+    widths, depths = sizes(vision, named, (128, 256, 512, 1024), least=1), sizes(vision, "depths", (1, 1, 9, 1))
+    places, times_seen = vision.inner("image_pos_embed") or vision, vision.inner("visual_temporal_embedding") or vision
     kernels = sizes(vision, "patch_size", (7, 3, 3, 3), least=1)
     prenorm = vision.items("patch_prenorm") or [False, True, True, True]
     heads = sizes(vision, "num_heads", (4, 8, 16, 32), least=1)
@@ -248,7 +251,7 @@ def read_florence(fields: Fields) -> Anatomy:
     part, times, before = (
         Part("vision", "vision-tower"),
         ratio(vision, "mlp_ratio", 4.0),
-        vision.count("in_channels", default=3),
+        vision.count("in_channels", "in_chans", default=3),
     )
     bias = vision.flag("qkv_bias", default=True)
     for width, depth, kernel, first, count in zip(widths, depths, kernels, prenorm, heads, strict=True):
@@ -263,11 +266,13 @@ def read_florence(fields: Fields) -> Anatomy:
     joint, projection = Part("projector", "projector"), vision.count("projection_dim", default=1024)
     joint.linear("projector", before, projection, bias=False)
     joint.norm(projection)
-    rows = vision.count("max_position_embeddings", default=50)
+    rows = places.count("max_pos_embeddings", "max_position_embeddings", default=50)
     joint.embedding("position_embedding", rows, before // 2)
     joint.embedding("position_embedding", rows, before - before // 2)
+    frames = times_seen.count("max_temporal_embeddings", default=100)
     tied, head = fields.flag("tie_word_embeddings"), Part("decoder")
     head.linear("head", text.hidden_size, 0 if tied else (text.vocab_size or 0), bias=False)
     if not inner.flag("tie_word_embeddings"):  # encoder and decoder have tables of their own beside the shared one
         head.embedding("embedding", text.vocab_size or 0, text.hidden_size, count=2)
-    return add_parts(fields, text, [part, joint, head], is_head_tied=tied)
+    stored = {**text.stored_extra, "waves of frames, which nothing learns": frames * before}
+    return add_parts(fields, text, [part, joint, head], is_head_tied=tied, stored_extra=stored)

@@ -23,6 +23,9 @@ class Plan:
     projects: bool = True
 
 
+CHECKER = "StableDiffusionSafetyChecker"
+CONCEPTS, SPECIAL_CARE = 17, 3  # what that compares a picture with
+
 PLANS = {
     "clip": Plan(),
     "metaclip_2": Plan(),
@@ -63,7 +66,7 @@ def text_encoder(fields: Fields, style: str) -> Part:
 def read_pair(fields: Fields) -> Anatomy:
     kind, name = fields.text("model_type"), architecture_of(fields) or ""
     plan = PLANS[kind]
-    if has_head(name) and not name.endswith("ForImageClassification"):
+    if has_head(name) and name != CHECKER and not name.endswith("ForImageClassification"):
         return _listed(fields)
     if (
         fields.raw("text_config", "text_config_dict") is None
@@ -72,6 +75,8 @@ def read_pair(fields: Fields) -> Anatomy:
         raise UnknownAnatomy(f"{fields.where} has no text_config")
     vision_fields = nested(fields, "vision_config", "vision_config_dict", required=False).filled()
     text_fields = nested(fields, "text_config", "text_config_dict", required=False).filled()
+    if name == CHECKER:
+        return _checker(fields, vision_fields)
     if name.endswith("ForImageClassification"):
         return _classifier(fields, vision_fields, plan)
     vision = vision_tower(vision_fields.read_as(plan.tower), plan.tower)
@@ -113,6 +118,22 @@ def _classifier(fields: Fields, vision: Fields, plan: Plan) -> Anatomy:
     parts = [*vision_tower(vision.read_as(plan.tower), plan.tower), Part("vision")]
     parts[-1].linear("head", parts[0].hidden, label_count(fields))
     return assemble(fields, parts, hidden=parts[0].hidden, layers=parts[0].layers)
+
+
+def _checker(fields: Fields, vision: Fields) -> Anatomy:
+    """The vision tower, a projection, and what it compares pictures with: embeddings, and how near to each is too near (diffusers,
+    pipelines/stable_diffusion/safety_checker.py)."""
+    leave_parts(fields.config)
+    parts, joint = (
+        vision_tower(vision.read_as("clip_vision_model"), "clip_vision_model"),
+        Part("projector", "projector"),
+    )
+    projection = fields.count("projection_dim", default=512)
+    joint.linear("projector", parts[0].hidden, projection, bias=False)
+    for compared in (CONCEPTS, SPECIAL_CARE):
+        joint.parameter(compared * projection)
+        joint.vector(compared, "scale")
+    return assemble(fields, [*parts, joint], hidden=parts[0].hidden, layers=parts[0].layers)
 
 
 @family("clip_text_model", "siglip_text_model", "siglip2_text_model")

@@ -41,6 +41,10 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
     elif name.endswith("ForSpeechClassification"):  # of code beside checkpoints: a square matrix before the labels
         top.linear("pooler", hidden, hidden)
         top.linear("head", hidden, label_count(fields))
+    elif name == "AgeGenderModel":  # of the code on its card: two such heads, one number and three labels
+        for outputs in (1, 3):
+            top.linear("pooler", hidden, hidden)
+            top.linear("head", hidden, outputs)
     elif has_head(name):
         raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
     bare = BARE.get(fields.text("model_type"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import over, pair, ratio
+from pipeline.anatomy.rows import UnknownAnatomy
 from pipeline.anatomy.towers import seeing
 from pipeline.anatomy.towers.part import Part
 
@@ -53,6 +54,7 @@ class Vit:
     has_ratio: bool = False  # DINOv2 writes a ratio in place of the feed-forward's width
     norms_heads: bool = False  # where use_qk_norm says so
     head_norm_bias: bool = False
+    norms_say: bool = False  # of which kind they are, in norm_type
     averages: bool = False  # no norm at the end where use_mean_pooling says so
     turns_class_token: bool = False  # the class token has a learned place in the rotary positions
     flags: dict[str, str] = field(default_factory=dict)  # this dataclass's field ← the config's flag
@@ -66,6 +68,7 @@ INTERNVL = Vit(
     output_bias=True,
     layer_scales=2,
     norms_heads=True,
+    norms_say=True,
     averages=True,
     flags={"bias": "attention_bias", "mask_token": "use_mask_token"},
 )
@@ -147,7 +150,7 @@ def vit(fields: Fields) -> list[Part]:
         part.mlp(layers, hidden, width, gated=True, fused=True)
     else:
         part.mlp(layers, hidden, width, gated=plan.gated, bias=not plan.rms and fields.flag("mlp_bias", default=True))
-    part.norm(hidden, layers=layers, count=2, bias=not plan.rms)
+    part.norm(hidden, layers=layers, count=2, bias=not (plan.rms or (plan.norms_say and says_rms(fields))))
     part.vector(hidden, layers=layers, count=plan.layer_scales)
     part.norm(hidden, count=plan.pre_norm + plan.post_norm, bias=not plan.rms)
     if plan.always_pools or (plan.pools and fields.flag("vision_use_head")):
@@ -159,6 +162,13 @@ def vit(fields: Fields) -> list[Part]:
     if plan.turns_class_token:
         part.parameter(hidden // heads // 2, "position_embedding")
     return part.finished(hidden, layers)
+
+
+def says_rms(fields: Fields) -> bool:
+    kind = fields.text("norm_type", default="layer_norm")
+    if kind not in ("layer_norm", "rms_norm"):
+        raise UnknownAnatomy(f"{fields.where}.norm_type is {kind[:40]!r}")
+    return kind == "rms_norm"
 
 
 def embed_patches(part: Part, fields: Fields, plan: Vit, hidden: int) -> None:
