@@ -24,6 +24,8 @@ VIDEO = (
     "AutoencoderKLCogVideoX",
     "AutoencoderKLMochi",
 )
+# what Wan 2.1 sees of its first picture: places of ViT-H, and its width
+SEEN = (257, 1280)
 
 
 def latent_sides(row: dict[str, str]) -> tuple[int, int, int]:
@@ -65,10 +67,12 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
         text = ones(batch, tokens, config.text_dim)
         if row["model_id"] == "Wan-AI/Wan2.2-TI2V-5B":  # expand_timesteps: each token has a time of its own
             time = torch.ones(batch, frames * high * wide // 4)
+        picture = {"encoder_hidden_states_image": ones(batch, *SEEN)} if config.image_dim else {}
         return {
             "hidden_states": ones(batch, config.in_channels, frames, high, wide),
             "timestep": time,
             "encoder_hidden_states": text,
+            **picture,
         }
     if kind in STEPS:
         return STEPS[kind](config, row, ones, frames, high, wide)
