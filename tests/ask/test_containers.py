@@ -56,6 +56,8 @@ def test_every_container_has_a_source_and_a_rank_of_its_own():
         ("mlx-community/Qwen3-8B-4bit", "mlx"),
         (TEXT, None),
         ("qwen3:8b", None),
+        ("OpenVINO/Qwen3-8B-int4-cw-ov", "openvino"),
+        ("someone/Qwen3-8B-int8-ov", "openvino"),
         ("lmms-lab/llava-onevision-qwen2-7b-ov", None),  # One Vision, not OpenVINO
         ("someone/conyx-8b", None),
     ],
