@@ -120,6 +120,8 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
             facts |= {"plan": "times of tokens"}
         if sees_a_picture(fields):
             facts |= {"plan": "sees a picture"}
+        if fields.flag("zero_cond_t"):  # a picture lies beside the latents, at a time of its own
+            facts |= {"plan": "edits a picture"}
         if fields.items("dual_attention_layers"):  # blocks that attend to the picture alone, besides
             facts |= {"plan": "dual attention"}
         latent = (fields.inner("_vae_config") or Fields({})).count("scale_factor_spatial", default=8)

@@ -24,6 +24,8 @@ VIDEO = (
     "AutoencoderKLCogVideoX",
     "AutoencoderKLMochi",
 )
+# pixels each way of a picture that Qwen-Image-Edit reads (pipeline_qwenimage_edit_plus.py, VAE_IMAGE_SIZE)
+EDITED = 1024
 # what Wan 2.1 sees of its first picture: places of ViT-H, and its width
 SEEN = (257, 1280)
 
@@ -59,7 +61,13 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
             "timestep": time.to(dtype),
         }
         if kind == "QwenImageTransformer2DModel":
-            return given | {"img_shapes": [[(1, high // 2, wide // 2)]] * batch}
+            shapes = [(1, high // 2, wide // 2)]
+            # an edit: one picture, which its pipeline brings to EDITED pixels, lies behind the latents
+            if config.zero_cond_t:
+                side = EDITED // 16
+                shapes, packed = [*shapes, (1, side, side)], ones(batch, side * side, config.in_channels)
+                given["hidden_states"] = torch.cat([given["hidden_states"], packed], dim=1)
+            return given | {"img_shapes": [shapes] * batch}
         given |= {"img_ids": torch.ones(high * wide // 4, axes), "txt_ids": torch.ones(tokens, axes)}
         given |= {"guidance": time} if getattr(config, "guidance_embeds", True) else {}
         return given if axes == 4 else given | {"pooled_projections": ones(batch, config.pooled_projection_dim)}
