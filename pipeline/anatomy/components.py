@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.anatomy.autoencoders import shape_of
 from pipeline.anatomy.families import reader_for
+from pipeline.anatomy.families.diffusion_video import sees_a_picture
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import with_described_classes
 from pipeline.anatomy.reading import architecture_of, sizes
@@ -117,6 +118,12 @@ def denoiser_widths(fields: Fields) -> dict[str, int | str | None]:
         facts |= {"latent_elements": channels * (1 if is_packed else side * side)}
         if fields.flag("expand_timesteps"):  # of the pipeline: every token has a time of its own, and modulations too
             facts |= {"plan": "times of tokens"}
+        if sees_a_picture(fields):
+            facts |= {"plan": "sees a picture"}
+        if fields.flag("zero_cond_t"):  # a picture lies beside the latents, at a time of its own
+            facts |= {"plan": "edits a picture"}
+        if fields.items("dual_attention_layers"):  # blocks that attend to the picture alone, besides
+            facts |= {"plan": "dual attention"}
         latent = (fields.inner("_vae_config") or Fields({})).count("scale_factor_spatial", default=8)
         return facts | {"token_pixels": 256 if is_packed else latent * latent * side * side}
     except (UnknownAnatomy, ContradictoryConfig):

@@ -208,6 +208,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
 
 WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
 PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
+TEXT_PACKED = ("fp8", "nf4")  # of these, what text encoders can be held in, too
 
 
 def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[Row]:
@@ -230,13 +231,16 @@ def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[
 
 
 def _all_packed(almanac: Almanac, asked: Row, size: str, before: list[Row]) -> list[Row]:
-    """The denoiser in the fewest bits and the text encoders too, where that takes less: a large one may be what needs most."""
-    names = {"denoiser_dtype_id": PACKED[-1], "text_dtype_id": PACKED[-1]}
-    given = "".join(f", {name} := ${name}" for name in names)
-    query = f"FROM pipeline_fits_on($gpu, $model{size}{given}) WHERE placement = 'model'"
-    told = almanac.rows(query, asked | names)
-    least = min((row["total_bytes"] for row in before), default=0)
-    return [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
+    """Denoiser and text encoders in 8 bits and in 4, where that takes less: a large text encoder may be what needs most."""
+    found: list[Row] = []
+    for one in TEXT_PACKED:
+        names = {"denoiser_dtype_id": one, "text_dtype_id": one}
+        given = "".join(f", {name} := ${name}" for name in names)
+        query = f"FROM pipeline_fits_on($gpu, $model{size}{given}) WHERE placement = 'model'"
+        told = almanac.rows(query, asked | names)
+        least = min((row["total_bytes"] for row in (*before, *found)), default=0)
+        found += [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
+    return found
 
 
 def _first(rows: list[Row], verdict: str | None) -> Row | None:

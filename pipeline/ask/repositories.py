@@ -10,6 +10,8 @@ from pipeline.book.commands import GGUF_OF
 from .almanac import Almanac
 
 FILES = 6  # that are told of a repository of single files
+PARTS = {"whole": "", "vae": "autoencoder", "controlnet": "ControlNet"}  # in words
+ADDED = {"adapter": "an adapter", "controlnet": "a ControlNet"}  # what is loaded beside a whole model
 
 
 def is_pipeline(almanac: Almanac, model_id: str) -> bool:
@@ -43,14 +45,31 @@ def by_file(almanac: Almanac, model_id: str) -> str:
     )
     if not rows:
         return ""
-    told = []
-    for row in rows[:FILES]:
-        size = _size(row["file_bytes"]) if row["file_bytes"] else "size not known"
-        part = "" if row["file_part"] == "whole" else f"{row['file_part'].replace('_', ' ')} of "
-        of = f", {part}{row['of_model_id']}" if row["of_model_id"] else ""
-        told.append(f"{visible(row['file_name'].rpartition('/')[2])} ({size}{visible(of)})")
+    told = [f"{visible(row['file_name'].rpartition('/')[2])} ({_held(row)})" for row in rows[:FILES]]
     more = f" and {len(rows) - FILES} more" if len(rows) > FILES else ""
-    return f". By file, each loaded by itself: {', '.join(told)}{more}"
+    return f". By file, each loaded by itself: {', '.join(told)}{more}{_beside(rows)}"
+
+
+def _held(row: dict[str, Any]) -> str:
+    """What a file takes, and what of which model it is."""
+    size = _size(row["file_bytes"]) if row["file_bytes"] else "size not known"
+    part = PARTS.get(row["file_part"], row["file_part"].replace("_", " "))
+    if row["of_model_id"]:
+        of = "for" if row["file_part"] in ADDED else "of"
+        part = f"{part} {of} {row['of_model_id']}" if part else row["of_model_id"]
+    return f"{size}, {visible(part)}" if part else size
+
+
+def _beside(rows: list[dict[str, Any]]) -> str:
+    """Of what is added to a model: that its size comes on top of what that takes."""
+    added = {row["of_model_id"]: row["file_part"] for row in rows if row["file_part"] in ADDED and row["of_model_id"]}
+    if not added:
+        return ""
+    kinds = " and ".join(sorted({ADDED[kind] for kind in added.values()}))
+    bases = ", ".join(f"vram-almanac fits {visible(base)}" for base in sorted(added))
+    return (
+        f". What {kinds} take{'s' if len(set(added.values())) == 1 else ''} comes on top of the model beside: {bases}"
+    )
 
 
 def _size(file_bytes: int) -> str:

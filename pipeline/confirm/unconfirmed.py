@@ -5,7 +5,7 @@ Where no exact total is published, a shape that is not a model's own can be comp
     table      what a library that names this very checkpoint says of it
     dims       the largest of the known models that share the type and all published dims with it
     base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container,
-               or its parts as single files (repository_holds.csv)
+               or its parts as single files (repository_holds.csv, which names the original of copies that the Hub says nothing of, too)
     listed     the dims that a third party lists with a width of its feed-forward, where they are all that weighs: of an encoder; or the largest
                of the known models of the type that have them all
 
@@ -28,7 +28,7 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.completing import DIMS_ONLY, completions, states_width, typed
 from pipeline.confirm.grade import Graded, basis, derived
 from pipeline.confirm.lenders import Confirmed, Lenders
-from pipeline.confirm.repository_kind import COPY, kind_of, parts_of
+from pipeline.confirm.repository_kind import COPY, container_named, kind_of, parts_of
 from pipeline.confirm.stored import TOWERS
 from pipeline.hub.record import Record
 
@@ -70,7 +70,8 @@ def unconfirmed(lenders: Lenders, record: Record, found: Graded) -> Confirmed | 
             anatomy = read_config(shape.config)
             # a checkpoint that is named, by a table or as the one that this is a copy of, says how many experts there are
             is_named = record.config_kind in _TABLES or record.config is None
-            if not _speaks_against(lenders, record, anatomy, is_named=is_named):
+            is_packed = record.config is None and _program(record) is not None
+            if not _speaks_against(lenders, record, anatomy, is_named=is_named, is_packed=is_packed):
                 return shape, replace(derived(shape, anatomy, words), is_confirmed=False)
     except (UnknownAnatomy, ContradictoryConfig):
         pass  # what nobody can read has the reason that it had
@@ -84,7 +85,7 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
     elif record.config_kind in _BY_DIMS:
         yield from _of_dims(lenders, record)
     elif (record.config is None or record.config_kind == DIMS_ONLY) and (lender := _copied(lenders, record)):
-        how = f"is a copy for {kind_of(record.library).program}, where other programs load the original"
+        how = f"is a copy for {_program(record)}, where other programs load the original"
         yield lenders.lent(record, lender), f"As {lender.model_id}, of which it {how}; {NOT_CONFIRMED}"
     elif record.config is None and (lender := lenders.known.get((parts_of(record.model_id) or "").lower())):
         yield (
@@ -151,9 +152,18 @@ def _tuned(lenders: Lenders, record: Record) -> Record | None:
 
 def _copied(lenders: Lenders, record: Record) -> Record | None:
     """What a repository holds a copy of, and no part of it: an adapter or a draft can be in the same container."""
+    is_whole = _program(record) and not _PARTS.search(record.model_id.partition("/")[2])
+    if not is_whole:
+        return None
+    return lenders.base_of(record) or lenders.known.get((parts_of(record.model_id) or "").lower())
+
+
+def _program(record: Record) -> str | None:
+    """What loads the copy that a repository holds: by the library that the Hub names, or, where it names none, by its name."""
     kind = kind_of(record.library)
-    is_whole = kind is not None and kind.kind == COPY and not _PARTS.search(record.model_id.partition("/")[2])
-    return lenders.base_of(record) if is_whole else None
+    if kind is not None:
+        return kind.program if kind.kind == COPY else None
+    return container_named(record.model_id) if parts_of(record.model_id) else None
 
 
 def _of_dims(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
@@ -179,9 +189,12 @@ def _weight(anatomy: Anatomy) -> tuple[int, int]:
     return anatomy.parameter_count, sum(a.layer_count * a.elements_per_token for a in unbounded)
 
 
-def _speaks_against(lenders: Lenders, record: Record, anatomy: Anatomy, *, is_named: bool) -> bool:
+def _speaks_against(
+    lenders: Lenders, record: Record, anatomy: Anatomy, *, is_named: bool, is_packed: bool = False
+) -> bool:
     count, named = anatomy.parameter_count, sizes_named(record.model_id)
-    estimate = record.approximate_parameter_count
+    # (an estimate is made of the size of files, which says nothing of a copy that packs them)
+    estimate = None if is_packed else record.approximate_parameter_count
     if estimate and not 1 / (1 + ESTIMATED) <= count / estimate <= 1 + ESTIMATED:
         return True
     if named and not any(NAMED[0] <= count / size <= NAMED[1] for size in named):

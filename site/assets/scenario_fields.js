@@ -70,7 +70,7 @@ export const GROUPS = [
     adapter_rank: { label: "LoRA rank", start: "16", when: (s) => !makes(s), pipeline: true },
     is_recomputed: { label: "All layers recomputed", choices: YES, start: "true", when: (s) => !makes(s), pipeline: true },
     denoiser_dtype_id: { label: "Denoiser packed in", choices: (shared) => packed(shared, () => true), pipeline: true },
-    text_dtype_id: { label: "Text encoders packed in", choices: (shared) => packed(shared, (row) => row.packer === "bitsandbytes"), when: makes, pipeline: true },
+    text_dtype_id: { label: "Text encoders packed in", choices: (shared) => packed(shared, (row) => row.packer === "bitsandbytes" || row.packer === "layerwise"), when: makes, pipeline: true },
   }],
   ["Several GPUs", {
     gpu_count: { label: "GPUs" },

@@ -56,6 +56,8 @@ def test_every_container_has_a_source_and_a_rank_of_its_own():
         ("mlx-community/Qwen3-8B-4bit", "mlx"),
         (TEXT, None),
         ("qwen3:8b", None),
+        ("OpenVINO/Qwen3-8B-int4-cw-ov", "openvino"),
+        ("someone/Qwen3-8B-int8-ov", "openvino"),
         ("lmms-lab/llava-onevision-qwen2-7b-ov", None),  # One Vision, not OpenVINO
         ("someone/conyx-8b", None),
     ],
@@ -152,6 +154,19 @@ class _Files:
 def test_a_repository_of_several_models_is_told_file_by_file():
     told = by_file(_Files(), "a/files")
     assert "a.safetensors (14.3 GB, denoiser of a/b), 0.pt (size not known)" in told and told.endswith("and 2 more")
+
+
+class _Added:
+    def rows(self, _query, _values):
+        row = {"file_bytes": 3_536_027_816, "of_model_id": "a/b"}
+        control = {"file_name": "c/union.safetensors", "file_part": "controlnet"}
+        return [row | control, row | {"file_name": "ae.safetensors", "file_part": "vae", "of_model_id": None}]
+
+
+def test_what_a_controlnet_takes_comes_on_top_of_the_model_that_it_is_for():
+    told = by_file(_Added(), "a/files")
+    assert "union.safetensors (3.54 GB, ControlNet for a/b), ae.safetensors (3.54 GB, autoencoder)" in told
+    assert told.endswith("What a ControlNet takes comes on top of the model beside: vram-almanac fits a/b")
 
 
 def test_a_repository_of_mlx_community_holds_what_its_name_says_and_is_not_converted_again():

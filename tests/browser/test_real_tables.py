@@ -25,7 +25,7 @@ MODELS = (
     "Qwen/Qwen3-8B",
     "openai/gpt-oss-20b",
     "sentence-transformers/all-MiniLM-L6-v2",
-    "Qwen/Qwen-Image-Edit-2511",
+    "Photoroom/prxpixel-t2i",
     "stabilityai/stable-diffusion-xl-base-1.0",
     "Wan-AI/Wan2.2-T2V-A14B-Diffusers",
     "openai/whisper-tiny",
@@ -104,12 +104,10 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
             f"SELECT total_bytes FROM pipeline_of($1, {asked} WHERE placement = 'model'", [MODELS[4], 1024]
         ).fetchone()[0]
     assert f"{needs / 2**30:.1f} of" in row.locator("td.rec").inner_text()
-    parts = page.locator("#window tbody.misses tr", has_text="Qwen-Image-Edit-2511").inner_text()
-    # its transformer alone is 38 GiB, a block of it fits
-    assert (
-        "unknown as a whole. At least 38.1 of 11.6 GiB with all at once" in parts
-        and "config of its text encoder" in parts
-    )
+    parts = page.locator("#window tbody.misses tr", has_text="prxpixel-t2i").inner_text()
+    # its transformer and its text encoder alone are 16 GiB, a block of them fits
+    assert "unknown as a whole. At least 16.2 of 11.6 GiB with all at once" in parts
+    assert "what its denoiser (PRXTransformer2DModel) holds while it runs is not known yet" in parts
     page.locator("#window select[name=context]").select_option("2048")
     page.wait_for_url("**pixels=2048*")
     miss = page.locator("#window tbody.misses tr", has_text="stable-diffusion-xl").inner_text()
@@ -418,8 +416,8 @@ def test_the_matrix_has_the_verdict_of_the_first_way_that_fits(open_page, folder
     verdict, total, capacity = next(way for way in told if way[0] == "fits")
     expect(row.locator("td.mine")).to_have_text(f"{verdict} {-(-100 * total // capacity)}\u00a0%")
     assert "one picture" not in row.inner_text() and "1,024" in page.locator("#note").inner_text()
-    # what works on a picture that is given is not known, and says so
-    assert "unknown" in page.locator("#matrix tbody tr", has_text="Qwen-Image-Edit").inner_text()
+    # one of which no part has its formula yet says so
+    assert "unknown" in page.locator("#matrix tbody tr", has_text="prxpixel-t2i").inner_text()
     # a format that says nothing of pipelines
     page = open_page(f"matrix/?gpu={CARD}&cards=mine&dtype=gguf-q4_k_m")
     assert "unknown" in page.locator("#matrix tbody tr", has_text="stable-diffusion-xl").inner_text()

@@ -111,6 +111,15 @@ def test_experts_are_in_no_published_dim_so_that_only_a_size_in_the_name_tells_t
     assert answered(named, base).grade == "derived"
 
 
+def test_a_copy_whose_name_tells_its_container_is_as_the_original_that_a_row_names():
+    copy = Record("litert-community/gemma-4-E2B-it-litert-lm", approximate_parameter_count=3 * COUNT)
+    found = answered(copy, known("google/gemma-4-E2B-it", LLAMA))
+    # (its files are packed: an estimate made of their size tells nothing)
+    assert found.grade == "derived" and "of which it is a copy for LiteRT-LM" in found.note
+    assert answered(replace(copy, model_id="litert-community/other-litert-lm"), BASE).grade == "unknown"
+    assert answered(replace(copy, library="peft"), known("google/gemma-4-E2B-it", LLAMA)).grade == "unknown"
+
+
 def test_a_copy_in_another_container_is_as_its_base_and_an_adapter_is_not():
     copy = Record("org/copy", base_model_id="Org/Base", library="litert-lm")
     found = answered(copy, BASE)

@@ -31,7 +31,7 @@ OVER = {
 }
 FLUX = "black-forest-labs/FLUX.1-dev"
 SDXL = "stabilityai/stable-diffusion-xl-base-1.0"
-NOT_RECORDED = "Qwen/Qwen-Image-Edit-2511"
+NOT_RECORDED = "MiniMaxAI/MiniMax-Music3"
 # what the snapshot has no pipeline of, by the widths of its config
 OTHERS = {"stable-diffusion-v1-5/stable-diffusion-v1-5": "320, 0, NULL, 768, 0, 64, 'CrossAttnDownBlock2D'"}
 

@@ -11,7 +11,7 @@ COPIES = """
     JOIN dtype USING (dtype_id)
     JOIN model ON model.model_id = file.of_model_id
     LEFT JOIN component AS part ON part.model_id = model.model_id
-    WHERE file.file_bytes IS NOT NULL AND file.file_part <> 'adapter' AND model.anatomy_grade <> 'unknown'
+    WHERE file.file_bytes IS NOT NULL AND file.file_part NOT IN ('adapter', 'controlnet') AND model.anatomy_grade <> 'unknown'
     GROUP BY ALL
 """
 

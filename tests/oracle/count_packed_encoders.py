@@ -1,8 +1,11 @@
-"""Counts text encoders of pipelines as Transformers packs them with bitsandbytes: the truth for `text_dtype_id` of pipeline_of.
+"""Counts text encoders of pipelines as Transformers packs them with bitsandbytes, and as diffusers casts them: the truth for `text_dtype_id` of pipeline_of.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_packed_encoders.py            # all rows of packed_encoders.csv that have no peak yet
     python tests/oracle/count_packed_encoders.py --again T5    # rows whose class or model holds this, anew
+
+fp8 is diffusers' layerwise casting (`apply_layerwise_casting`) of all linear layers but those that SKIPPED names: T5's last matrix, before which its class
+casts what it multiplies to the matrix's own numbers, so that 8 bits stop it; tables of tokens, which would lie there whole in 16 bits; heads.
 
 The class of Transformers is built without weights; linear layers but those that its quantiser leaves out (its own lists: tied and output
 matrices, what the class keeps in high precision) are held in 4 bits and an fp32 scale for each 64, or in 8 bits and one for each row. Then it
@@ -19,6 +22,7 @@ from count_pipelines import LANGUAGE
 from rows import configs, count_rows
 
 ROWS = Path(__file__).with_name("packed_encoders.csv")
+SKIPPED = ("embed", "shared", "norm", "wo$", "head")  # skip_modules_pattern
 
 
 def build(row: dict[str, str], config: dict):
@@ -37,6 +41,12 @@ def build(row: dict[str, str], config: dict):
 
 def pack(model, dtype_id: str) -> None:
     import torch
+
+    if dtype_id == "fp8":
+        from diffusers.hooks import apply_layerwise_casting
+
+        apply_layerwise_casting(model, torch.float8_e4m3fn, torch.bfloat16, skip_modules_pattern=SKIPPED)
+        return
     from transformers.quantizers.base import HfQuantizer
     from transformers.quantizers.quantizers_utils import should_convert_module
 

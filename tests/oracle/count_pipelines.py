@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from denoiser_inputs import SOUNDS, VIDEO, denoiser_inputs, latent_sides
+from denoiser_inputs import SEEN, SOUNDS, VIDEO, denoiser_inputs, latent_sides
 from rows import configs, count_rows
 
 ROWS = Path(__file__).with_name("pipelines.csv")
@@ -33,7 +33,8 @@ def in_words_of_diffusers(config: dict) -> dict:
     same = {name: config[name] for name in ("ffn_dim", "freq_dim", "text_dim", "num_layers")}
     sizes = {"num_attention_heads": heads, "attention_head_dim": config["dim"] // heads}
     channels = {"in_channels": config["in_dim"], "out_channels": config["out_dim"]}
-    return {"_class_name": "WanTransformer3DModel", **same, **sizes, **channels}
+    seen = {"image_dim": SEEN[1], "added_kv_proj_dim": config["dim"]} if config.get("has_image_input") == "true" else {}
+    return {"_class_name": "WanTransformer3DModel", **same, **sizes, **channels, **seen}
 
 
 BESIDE = (
@@ -112,6 +113,10 @@ def count(row: dict[str, str], config: dict) -> tuple[int, str]:
         weights, runs = tracker.total, None
         if row["part"] in BESIDE:
             runs, given = given_beside(row, model.config, next(model.parameters()).dtype)
+        elif row["class"] == "CLIPVisionModel":  # its pipeline reads the states before the last layer
+            side = model.config.image_size
+            pixels = torch.ones(int(row["sequences"]), 3, side, side, dtype=next(model.parameters()).dtype)
+            given = {"pixel_values": pixels, "output_hidden_states": True}
         elif row["stage"] == "encode":
             given = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
             if row["class"].startswith(LANGUAGE):  # its pipeline reads the states of its layers

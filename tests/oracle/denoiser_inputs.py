@@ -24,6 +24,10 @@ VIDEO = (
     "AutoencoderKLCogVideoX",
     "AutoencoderKLMochi",
 )
+# pixels each way of a picture that Qwen-Image-Edit reads (pipeline_qwenimage_edit_plus.py, VAE_IMAGE_SIZE)
+EDITED = 1024
+# what Wan 2.1 sees of its first picture: places of ViT-H, and its width
+SEEN = (257, 1280)
 
 
 def latent_sides(row: dict[str, str]) -> tuple[int, int, int]:
@@ -57,7 +61,13 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
             "timestep": time.to(dtype),
         }
         if kind == "QwenImageTransformer2DModel":
-            return given | {"img_shapes": [[(1, high // 2, wide // 2)]] * batch}
+            shapes = [(1, high // 2, wide // 2)]
+            # an edit: one picture, which its pipeline brings to EDITED pixels, lies behind the latents
+            if config.zero_cond_t:
+                side = EDITED // 16
+                shapes, packed = [*shapes, (1, side, side)], ones(batch, side * side, config.in_channels)
+                given["hidden_states"] = torch.cat([given["hidden_states"], packed], dim=1)
+            return given | {"img_shapes": [shapes] * batch}
         given |= {"img_ids": torch.ones(high * wide // 4, axes), "txt_ids": torch.ones(tokens, axes)}
         given |= {"guidance": time} if getattr(config, "guidance_embeds", True) else {}
         return given if axes == 4 else given | {"pooled_projections": ones(batch, config.pooled_projection_dim)}
@@ -65,10 +75,12 @@ def denoiser_inputs(model, row: dict[str, str]) -> dict:
         text = ones(batch, tokens, config.text_dim)
         if row["model_id"] == "Wan-AI/Wan2.2-TI2V-5B":  # expand_timesteps: each token has a time of its own
             time = torch.ones(batch, frames * high * wide // 4)
+        picture = {"encoder_hidden_states_image": ones(batch, *SEEN)} if config.image_dim else {}
         return {
             "hidden_states": ones(batch, config.in_channels, frames, high, wide),
             "timestep": time,
             "encoder_hidden_states": text,
+            **picture,
         }
     if kind in STEPS:
         return STEPS[kind](config, row, ones, frames, high, wide)

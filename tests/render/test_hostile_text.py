@@ -119,7 +119,8 @@ def given() -> dict[str, list[str]]:
         patch.setattr(news, "read", lambda _folder: told)
         row = dict.fromkeys(("task", "models", "known", "downloads", "shown", "share", "of_one_model", "with_files"), 1)
         unknown = [{"name": EVIL, "path": "x/y", "downloads": "1", "why": EVIL}]
-        covered = {"whole": row, "tasks": [row | {"task": EVIL}], "query": EVIL, "unknown": unknown}
+        kind = row | {"kind": EVIL, "told_by_file": 1}
+        covered = {"whole": row, "tasks": [row | {"task": EVIL}], "kinds": [kind], "query": EVIL, "unknown": unknown}
         patch.setattr(prose_pages, "coverage", lambda *_: covered)
         book = read(built())
         for name, rows in book.tables.items():

@@ -9,6 +9,12 @@ from pipeline.anatomy.reading import ratio, sizes
 from pipeline.anatomy.rows import Anatomy, FeedForwardLayer
 
 
+def sees_a_picture(fields: Fields) -> bool:
+    """Whether an encoder of pictures tells it of the first frame: of Wan 2.1, by either of its configs."""
+    said = fields.raw("has_image_input", default=fields.raw("model_kind") == "i2v")
+    return str(said).lower() == "true" or fields.count("image_dim", default=None) is not None
+
+
 @family("WanTransformer3DModel", "wan")
 def read_wan(fields: Fields) -> Anatomy:
     """Self-attention over frames, cross-attention to text (and to an image's features), one shared time projection."""
@@ -16,8 +22,7 @@ def read_wan(fields: Fields) -> Anatomy:
     if original:
         hidden, heads = fields.count("dim"), fields.count("num_heads")
         inputs, outputs = fields.count("in_dim", default=16), fields.count("out_dim", default=16)
-        has_image = str(fields.raw("has_image_input", default=fields.raw("model_kind") == "i2v")).lower() == "true"
-        image, added = (1280, hidden) if has_image else (None, None)
+        image, added = (1280, hidden) if sees_a_picture(fields) else (None, None)
     else:
         hidden, heads, _ = width_of(fields)
         inputs, outputs = fields.count("in_channels", default=16), fields.count("out_channels", default=16)

@@ -16,6 +16,22 @@ COUNTED = """SELECT coalesce(pipeline_tag, 'no task named') AS task, count(*) AS
     sum(downloads_30d) FILTER (holds IS NULL) AS of_one_model,
     sum(downloads_30d) FILTER (anatomy_grade = 'unknown' AND model_id IN (SELECT model_id FROM repository_file)) AS by_file
 FROM model GROUP BY ROLLUP (coalesce(pipeline_tag, 'no task named')) ORDER BY downloads DESC NULLS LAST"""
+# what a repository is: its pipeline, what it holds, the container of its files
+KINDS = """SELECT CASE
+        WHEN model_id IN (SELECT model_id FROM component WHERE unknown_reason IS NOT NULL
+            OR class_name IS NULL OR class_name NOT IN (SELECT class_name FROM pipeline_stage))
+            THEN 'pipelines of pictures, videos and sound of which a part is not known'
+        WHEN model_id IN (SELECT model_id FROM component) THEN 'whole pipelines of pictures, videos and sound'
+        WHEN contains(holds, 'adapter') THEN 'adapters'
+        WHEN holds IS NOT NULL OR files > 0 THEN 'files of several models, or no single one'
+        WHEN program_name IS NOT NULL THEN 'copies for ' || program_name
+        ELSE 'one model in the usual files' END AS kind, count(*) AS models, count(*) FILTER (anatomy_grade <> 'unknown') AS known,
+    count(*) FILTER (anatomy_grade = 'unknown' AND files > 0) AS told_by_file, sum(downloads_30d) AS downloads,
+    sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS answered,
+    sum(downloads_30d) FILTER (anatomy_grade = 'unknown' AND files > 0) AS by_file
+FROM model LEFT JOIN internal.model_container AS held USING (model_id)
+    LEFT JOIN (SELECT model_id, count(*) AS files FROM repository_file GROUP BY model_id) AS listed USING (model_id)
+GROUP BY kind ORDER BY downloads DESC NULLS LAST, kind"""
 WITHOUT = """SELECT model_id, downloads_30d, anatomy_note FROM model
 WHERE anatomy_grade = 'unknown' AND downloads_30d IS NOT NULL ORDER BY downloads_30d DESC, model_id LIMIT {}"""
 
@@ -24,12 +40,14 @@ def coverage(folder: Path, paths: dict[str, str]) -> dict:
     """What the page is filled with; without rows where the file has none."""
     database = folder / "almanac.duckdb"
     if not database.exists():
-        return {"tasks": [], "unknown": []}
+        return {"tasks": [], "kinds": [], "unknown": []}
     with reading(database) as connection:
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         views = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
         if not {"model", "repository_file"} <= tables | views:
-            return {"tasks": [], "unknown": []}
+            return {"tasks": [], "kinds": [], "unknown": []}
+        # (the table of containers is one of the formulas' own, which a file without formulas has not)
+        kinds = connection.execute(KINDS).fetchall() if "model_container" in tables else []
         rows = connection.execute(COUNTED).fetchall()
         unknown = connection.execute(WITHOUT.format(UNKNOWN)).fetchall()
     told = [_row(row) for row in rows]
@@ -39,6 +57,7 @@ def coverage(folder: Path, paths: dict[str, str]) -> dict:
         "whole": whole,
         "tasks": tasks,
         "query": COUNTED,
+        "kinds": [_kind(row) for row in kinds],
         "unknown": [{"name": n, "path": paths[n], "downloads": words.count(d), "why": w} for n, d, w in unknown],
     }
 
@@ -54,6 +73,20 @@ def _row(row: tuple) -> dict:
         "shown": words.count(downloads),
         "share": _share(answered, downloads),
         "of_one_model": _share(answered, max(of_one, answered)),
+        "with_files": _share(answered + by_file, downloads),
+    }
+
+
+def _kind(row: tuple) -> dict:
+    kind, models, known, told_by_file, *counts = row
+    downloads, answered, by_file = (number or 0 for number in counts)
+    return {
+        "kind": kind,
+        "models": models,
+        "known": known,
+        "told_by_file": told_by_file,
+        "shown": words.count(downloads),
+        "share": _share(answered, downloads),
         "with_files": _share(answered + by_file, downloads),
     }
 

@@ -12,8 +12,7 @@
 --   and the last of Qwen-Image): as apart_held says, and where a format has no such row as the others are.
 -- Not covered: blocks whose rows do not divide into groups (K formats of Stable Diffusion 3.5 large: converters write
 --   another format in their place); classes without a row in denoiser_part; parts other than the denoiser; what is kept
---   in 32 bits (below 0.5 %). Of text encoders bitsandbytes' formats are told: Transformers unpacks a GGUF file as it
---   loads, and layerwise casting hands T5's last matrix 8 bits to multiply, at which it stops.
+--   in 32 bits (below 0.5 %). Text encoders in GGUF files: Transformers unpacks these as it loads.
 
 -- few: layers that refine the text; blocks: the many others; pairs: two matrices of a kind in each block, of picture
 -- and text

@@ -23,12 +23,12 @@
 --   are loaded in fp32 always (least_bytes).
 -- denoiser_dtype_id: the denoisers in a format that packs them (table denoiser_format: bitsandbytes, GGUF files,
 --   layerwise casting), the rest in dtype_id. text_dtype_id: the text encoders but CLIP in one of bitsandbytes'
---   formats, as Transformers packs their classes (denoiser_part). What lies beside while a matrix is multiplied is
---   part of the activations.
+--   formats, as Transformers packs their classes, or in fp8 by layerwise casting (denoiser_part). What lies beside
+--   while a matrix is multiplied is part of the activations.
 -- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: from the total to where the
 --   highest of all parts ends, each with error_band_pipeline of its total and the spread of its unused blocks.
 -- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models
---   as text encoders but those with a row; pictures and videos as inputs; text encoders in GGUF files and fp8.
+--   as text encoders but those with a row; pictures and videos as inputs; text encoders in GGUF files.
 
 -- bytes of an element; an autoencoder in fp16 decodes in fp32 (force_upcast), as SDXL's does
 CREATE OR REPLACE MACRO part_bytes(dtype_id, part) AS CASE
@@ -152,6 +152,9 @@ CREATE OR REPLACE MACRO stage_reason(part, asked, bytes_each, text, passes, acti
     WHEN part.stage IS NULL THEN part.pipeline_part || ': what ' || coalesce(part.class_name, 'this part')
         || ' holds while it runs is not established yet'
     WHEN activations IS NULL THEN part.pipeline_part || ': its config does not say what a token is'
+    WHEN part.stage = 'encode' AND starts_with(packed_format(part, asked), 'gguf-')
+        THEN part.pipeline_part || ': Transformers unpacks a GGUF file as it loads, so that it takes what 16 bits do; '
+            || 'what programs that keep it packed (ComfyUI-GGUF, stable-diffusion.cpp) take is not known'
     WHEN is_packed(part, asked) AND packed.weights_bytes IS NULL
         THEN part.pipeline_part || ': how ' || part.class_name || ' is held in ' || packed_format(part, asked)
             || ' is not known (table denoiser_format)'
