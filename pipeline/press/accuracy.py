@@ -48,7 +48,7 @@ _NUMBERS = (
 _AS = {pl.Float64: float, pl.Boolean: "true".__eq__}
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.
-_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id})::BIGINT"
+_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id, 'context_tokens': f.context_tokens})::BIGINT"
 _WORKSPACE = (
     "(iif(f.phase_id = 'inference', 1, 2) * CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes "
     "WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END)::BIGINT"
