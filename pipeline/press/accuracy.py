@@ -79,7 +79,13 @@ COMPARED = {
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
+    # of the layers without a window, which some engines print by themselves
+    "cache_of_whole_context": "(f.sequences * f.context_tokens * 2 * list_sum(list_transform(m.caches, lambda layer: "
+    "iif(layer.window_tokens IS NULL, layer.layer_count * layer.elements_per_token, 0))))::BIGINT",
     "device_weights": "f.weights_bytes",
+    "weights_without_embedding": "f.weights_bytes - w.input_bytes",
+    # of a process that has loaded a model and runs nothing yet
+    "loaded_total": "f.weights_bytes + coalesce(run.process_context_bytes, k.process_context_bytes)::BIGINT",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     # of a stage of a pipeline that has neither embedding nor head: the first stage's without its embedding
