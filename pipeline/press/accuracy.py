@@ -28,6 +28,7 @@ PIPELINE = {
     "frames": pl.Int64,
     "is_tiled": pl.Boolean,
     "denoiser_dtype_id": pl.String,
+    "text_dtype_id": pl.String,
 }
 
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
