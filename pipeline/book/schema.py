@@ -41,8 +41,8 @@ ENUMS = {
     "purpose": ("lookup", "ladder", "opening"),
     "window_use": ("never", "always", "listed"),
     "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces"),
-    "logits_of": ("last", "all"),
-    "rotations_in": ("model", "layers"),
+    "logits_of": ("last", "all", "handed-over"),
+    "rotations_in": ("model", "layers", "cache"),
     "file_part": (
         "whole",
         "denoiser",

@@ -28,6 +28,7 @@ PIPELINE = {
     "frames": pl.Int64,
     "is_tiled": pl.Boolean,
     "denoiser_dtype_id": pl.String,
+    "text_dtype_id": pl.String,
 }
 
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
@@ -48,7 +49,7 @@ _NUMBERS = (
 _AS = {pl.Float64: float, pl.Boolean: "true".__eq__}
 # Between two steps, and what cuBLAS takes of the allocator on the card that was measured: for each thread that multiplies, in
 # training that of the forward pass and autograd's.
-_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id})::BIGINT"
+_RESIDENT = "f.weights_bytes + f.kv_cache_bytes + f.kv_padding_bytes + f.state_bytes + resting_bytes(m, {'rotations_in': run.rotations_in, 'dtype_id': f.dtype_id, 'context_tokens': f.context_tokens})::BIGINT"
 _WORKSPACE = (
     "(iif(f.phase_id = 'inference', 1, 2) * CASE a.workspace WHEN 'hopper' THEN k.cublas_workspace_bytes "
     "WHEN 'older' THEN k.cublas_workspace_old_bytes ELSE 0 END)::BIGINT"
@@ -79,7 +80,13 @@ COMPARED = {
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
+    # of the layers without a window, which some engines print by themselves
+    "cache_of_whole_context": "(f.sequences * f.context_tokens * 2 * list_sum(list_transform(m.caches, lambda layer: "
+    "iif(layer.window_tokens IS NULL, layer.layer_count * layer.elements_per_token, 0))))::BIGINT",
     "device_weights": "f.weights_bytes",
+    "weights_without_embedding": "f.weights_bytes - w.input_bytes",
+    # of a process that has loaded a model and runs nothing yet
+    "loaded_total": "f.weights_bytes + coalesce(run.process_context_bytes, k.process_context_bytes)::BIGINT",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     # of a stage of a pipeline that has neither embedding nor head: the first stage's without its embedding

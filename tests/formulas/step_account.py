@@ -27,6 +27,11 @@ DEFAULTS = {"engine_id": "transformers", "loss": "full", "gradient_accumulation"
 ADAPTER_DEFAULTS = {"adapter": "lora", "lora_dropout": "0"}
 
 
+def _default(row: dict[str, str], column: str) -> str | None:
+    """A prompt that is read has neither loss nor gradients."""
+    return None if row["phase_id"] == "inference" and column != "engine_id" else DEFAULTS[column]
+
+
 def read(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
 
@@ -56,7 +61,7 @@ def judged(name: str, **also: object) -> list[dict]:
         | {"model_id": row["model"], "gpu_count": "1", "max_context_tokens": row["context_tokens"]}
         | {column: row[column] or None for column in SCENARIO}
         | {n: row.get(n) or (usual if row["lora_rank"] else None) for n, usual in ADAPTER_DEFAULTS.items()}
-        | {column: row.get(column) or default for column, default in DEFAULTS.items()}
+        | {column: row.get(column) or _default(row, column) for column in DEFAULTS}
         | also
         for row in rows
     ]

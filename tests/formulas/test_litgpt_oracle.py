@@ -1,6 +1,8 @@
-"""LitGPT's engines against their own LoRA, QLoRA and full fine-tuning steps that were really run (tests/oracle/litgpt_peaks.csv)."""
+"""LitGPT's engines against their own steps that were really run: LoRA, QLoRA, full fine-tuning, prompts (tests/oracle/litgpt_peaks.csv)."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -19,7 +21,7 @@ def judged():
 
 
 def test_peaks_are_those_of_its_steps(judged):
-    assert len(judged) >= 49
+    assert len(judged) >= 71
     assert not [(step_account.said(row), row["reason"]) for row in judged if row["error"] is None]
     outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in judged if not UNDER <= row["error"] <= OVER]
     assert not outside
@@ -43,6 +45,31 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     reasons = [row["unknown_reason"] for row in unknown]
     assert [reason.startswith("litgpt is answered for in pure 16 bits") for reason in reasons[:3]] == [True] * 3
     assert all("litgpt" in reason for reason in reasons)
+
+
+def test_a_prompt_is_met_closer_than_a_step(judged):
+    """Nothing but what is there at once: the cache of all heads, the mask, logits in fp32, a matrix that is taken apart."""
+    read = [row for row in judged if row["phase_id"] == "inference"]
+    assert {row["engine_id"] for row in read} == {"litgpt", "litgpt-0.4"} and len(read) >= 22
+    assert not [step_account.said(row) for row in read if not -0.0005 <= row["error"] <= 0.0005]
+
+
+def test_what_was_not_read_of_its_generation_has_a_reason(footprints):
+    generated = {
+        "model_id": "meta-llama/Llama-3.1-8B",
+        "phase_id": "inference",
+        "engine_id": "litgpt",
+        "dtype_id": "bf16",
+    }
+    generated |= {"context_tokens": 512, "gpu_count": 1, "attention": "flash"}
+    others = [
+        {}, {"dtype_id": "gguf-q4_k_m"}, {"gpu_count": 2}, {"model_id": "bigscience/bloom-560m"},
+        {"model_id": "mistralai/Mistral-7B-v0.1"}, {"attention": "masked"}, {"engine_id": "autoawq-0.1.6"},
+    ]  # fmt: skip
+    known, *unknown = footprints([generated | other for other in others])
+    assert known["unknown_reason"] is None
+    assert [row["total_bytes"] for row in unknown] == [None] * len(unknown)
+    assert all(re.search("litgpt|autoawq", row["unknown_reason"]) for row in unknown)
 
 
 def test_a_qlora_has_a_verdict_where_its_kernels_run(book):

@@ -1,4 +1,4 @@
-"""Counts what LoRA, QLoRA and full fine-tuning steps of LitGPT hold at their peak: the truth that its engines' formulas are held to.
+"""Counts what steps of LitGPT (LoRA, QLoRA, full fine-tuning, prompts that are read) hold at their peak: the truth for its engines' formulas.
 
     pip install --no-deps litgpt==0.5.13 lightning lightning-utilities torchmetrics jsonargparse docstring_parser
     python tests/oracle/count_litgpt.py              # rows of litgpt_peaks.csv that have no peak yet
@@ -11,6 +11,9 @@ A base in 4 bits is packed as Lightning's BitsandbytesPrecision does it: every l
 unpacked in fp16 and cast. The product is MatMul4Bit of bitsandbytes 0.45 (engine litgpt) or of 0.42 (litgpt-0.4), which holds on to
 its input as an attribute of its context. Since 0.5 a StableEmbedding takes the embedding's place after the optimizer was made. The states
 of bitsandbytes' PagedAdamW are counted, though PyTorch does not count them.
+
+Inference is generate/base.py: a cache and a mask of all positions, and a prompt that fills them. Rows of litgpt-0.4 were counted with
+litgpt 0.4.4 (pip install --no-deps --target FOLDER litgpt==0.4.4; PYTHONPATH=FOLDER), whose prompts have no input_pos_maxp1.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ PACKED_BITS = {"nf4": 4 + 32 / 64, "nf4-double": 4 + 8 / 64 + 32 / 64 / 256}
 def build(row: rows.Row):
     import torch
 
-    if row["phase_id"] == "full-finetune":
+    if row["phase_id"] in ("full-finetune", "inference"):
         from litgpt.model import GPT, Config
 
         torch.set_default_dtype(torch.bfloat16)
@@ -171,6 +174,22 @@ def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker, 
     return peak
 
 
+def read_prompt(model, tokens: tuple[int, int], tracker) -> int:
+    import torch
+
+    sequences, length = tokens
+    model.set_kv_cache(batch_size=sequences, device="cuda", dtype=torch.bfloat16)
+    for tensor in model.buffers():
+        tracker.track(tensor)
+    ids = torch.empty(tokens, dtype=torch.long, device="cuda")
+    gc.collect()
+    tracker.reset_peak()
+    shortened = {} if version("litgpt").startswith("0.4.") else {"input_pos_maxp1": length}
+    logits = wrapped(model)(ids, torch.arange(0, length, device="cuda"), **shortened)
+    assert logits.dtype == torch.float32
+    return tracker.peak
+
+
 def count(row: rows.Row) -> rows.Row:
     import live_storage
     import torch
@@ -179,13 +198,13 @@ def count(row: rows.Row) -> rows.Row:
     fake_cuda.install()
     live_storage.install_attention()
     model, tracker = build(row), live_storage.Tracker()
-    is_packed = row["phase_id"] == "qlora"
-    if is_packed:
+    is_packed, is_read = row["phase_id"] == "qlora", row["phase_id"] == "inference"
+    if row["dtype_id"] in PACKED_BITS:
         quantise(model, PACKED_BITS[row["dtype_id"]], keeps_inputs=row["engine_id"] == "litgpt-0.4")
     is_full = row["phase_id"] == "full-finetune"
-    adapters = 0 if is_full else sum(p.numel() for p in model.parameters() if p.requires_grad)
+    adapters = 0 if is_full or is_read else sum(p.numel() for p in model.parameters() if p.requires_grad)
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.set_grad_enabled(not is_read):
         count_training.to_fake(model)
         count_training.behave_as_with_values()
         # fit() shortens the tables of rotations to the longest sequence, outside of the model's precision
@@ -199,8 +218,13 @@ def count(row: rows.Row) -> rows.Row:
         with tracker:
             for tensor in (*model.parameters(), *model.buffers()):
                 tracker.track(tensor)
-            optimizer = PagedAdamW(trained) if is_packed else count_training.optimizer_of(model, row["optimizer_id"])
-            peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker, is_full)
+            if is_read:
+                peak = read_prompt(model.eval(), tokens, tracker)
+            else:
+                optimizer = (
+                    PagedAdamW(trained) if is_packed else count_training.optimizer_of(model, row["optimizer_id"])
+                )
+                peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker, is_full)
     versions = f"torch {torch.__version__}, litgpt {version('litgpt')}, lightning {version('lightning')}"
     return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
 

@@ -23,7 +23,8 @@ part AS (
         scenario.*, iif(scenario.phase_id = 'qlora', 'qlora', 'other') AS recipe_phase_id,
         scenario_reason(model, dtype, weight, scenario, optimizer) AS unknown_reason,
         iif(scenario.phase_id = 'inference', sharded_weights(weight, scenario) + kernel_weights_bytes(model, scenario,
-            constants), NULL) AS inference_weights,
+            constants) + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT,
+            NULL) AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
             1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
@@ -36,7 +37,7 @@ part AS (
         iif(scenario.phase_id = 'inference', kv_padding_bytes(model, scenario), 0) AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
-        iif(scenario.phase_id = 'inference', loading_bytes(model, scenario), NULL) AS loading,
+        iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario), NULL) AS loading,
         error_band(scenario, constants) + shape_band(model, constants) + own_code_band(model, scenario, constants)
             AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)

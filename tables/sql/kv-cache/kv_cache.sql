@@ -7,7 +7,8 @@
 --   encoder's tokens: as many as the context, or the window that the encoder reads whatever it is asked.
 -- Sources: arithmetic over attention_layer (every layer's own window); engine_memory.csv for what an engine's allocator
 --   sets aside (cells, and how much of a window), engine_window.csv for the architectures whose windows it knows.
---   Transformers keeps repeated heads where it repeats them before it caches them.
+--   Transformers keeps repeated heads where it repeats them before it caches them, LitGPT before 0.5.5 always
+--   (keeps_all_heads).
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and
 --   layer splits take the GPU with the most layers (stage_share).
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
@@ -39,8 +40,9 @@ CREATE OR REPLACE MACRO reserved_tokens(layer, model, scenario) AS scenario.cell
     + iif(window_used(layer, model, scenario) IS NULL, 0, scenario.extra_window_cells));
 
 -- heads that are repeated before they are cached
-CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(
-    scenario.reads_prompt = 'whole' AND model.attention_form = 'broadcast' AND layer.kv_head_count > 1,
+CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(layer.kv_head_count > 1
+        AND (scenario.ways.keeps_all_heads
+            OR scenario.reads_prompt = 'whole' AND model.attention_form = 'broadcast'),
     model.head_max / layer.kv_head_count, 1);
 
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(

@@ -23,8 +23,9 @@
 --   are loaded in fp32 always (least_bytes).
 -- denoiser_dtype_id: the denoisers in a format that packs them (table denoiser_format: bitsandbytes, GGUF files,
 --   layerwise casting), the rest in dtype_id. text_dtype_id: the text encoders but CLIP in one of bitsandbytes'
---   formats, as Transformers packs their classes, or in fp8 by layerwise casting (denoiser_part). What lies beside
---   while a matrix is multiplied is part of the activations.
+--   formats, as Transformers packs their classes (denoiser_part) since its release 5.0: before, a T5 kept what it
+--   leaves in 32 bits; or in fp8 by layerwise casting. What lies beside while a matrix is multiplied is part of the
+--   activations.
 -- overhead_bytes: the process's context, cuBLAS, blocks that lie unused. error_band: from the total to where the
 --   highest of all parts ends, each with error_band_pipeline of its total and the spread of its unused blocks.
 -- Not covered: tiled decoding of pictures; sliced decoding; classes without a row in pipeline_stage; language models

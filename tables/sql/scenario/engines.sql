@@ -12,6 +12,13 @@ SELECT
     coalesce(memory.reads_prompt, 'none') AS reads_prompt, memory.logits_of, memory.rotations_in,
     coalesce(memory.copies_tied_head, false) AS copies_tied_head,
     coalesce(memory.inputs_on_host, false) AS inputs_on_host, band.value AS inference_error_band,
+    {
+        'keeps_all_heads': coalesce(memory.keeps_all_heads, false),
+        'mask_bytes_each': coalesce(memory.mask_bytes_each, 0),
+        'attends_unfused': coalesce(memory.attends_unfused, false),
+        'joins_while_loading': coalesce(memory.joins_while_loading, false), 'model_types': memory.model_types,
+        'dtype_ids': memory.dtype_ids
+    } AS ways,
     memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
     training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,

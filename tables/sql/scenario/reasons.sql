@@ -167,7 +167,7 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN weight.weights_bytes IS NULL
         THEN coalesce(weight.unknown_reason, 'the format of the published checkpoint is not known')
     WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
-        WHERE starts_with(parallelism, 'zero'))
+        WHERE starts_with(parallelism, 'zero')) AND scenario.reads_prompt = 'none'
         THEN scenario.engine_id || ' only trains'
     WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter THEN
         scenario.engine_id || ' is answered for with adapters only: phase_id := qlora or lora'
@@ -195,6 +195,20 @@ CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
         OR coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)), false)
         THEN 'what ' || scenario.engine_id || ' holds was counted for models of type '
             || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
+END;
+
+-- Engines whose own inference was read for some models and formats (model_types and dtype_ids of engine_memory).
+CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
+    WHEN scenario.ways.model_types IS NULL OR scenario.phase_id <> 'inference' THEN NULL
+    WHEN NOT list_contains(string_split(scenario.ways.dtype_ids, ' '), scenario.dtype_id)
+        THEN scenario.engine_id || ' is answered for in ' || replace(scenario.ways.dtype_ids, ' ', ', ')
+    WHEN NOT list_contains(string_split(scenario.ways.model_types, ' '), model.model_type)
+        OR coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)), false)
+        THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
+            || replace(scenario.ways.model_types, ' ', ', ') || ' without sliding windows'
+    WHEN scenario.kv_element_bits <> 16 THEN scenario.engine_id || ' holds its KV cache in 16 bits'
+    WHEN scenario.attention = 'masked' THEN 'attention := masked is a batch with padding, which ' || scenario.engine_id
+        || ' has not'
 END;
 
 -- Combinations whose formula is not established.
@@ -227,7 +241,7 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
-    counted_reason(model, scenario), unestablished_reason(model, scenario));
+    counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
 
 -- Why there is no answer for what a scenario reads, or null.
 -- (run: what the table engine_memory says of the engine)

@@ -240,7 +240,7 @@ resolved AS (
         -- (an engine of which no version is told is its name alone)
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
             AS holds_for,
-        has_adapted_experts(model, scenario) AS has_adapted_experts,
+        has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,

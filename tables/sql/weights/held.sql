@@ -54,7 +54,8 @@ END;
 -- A head of its own where an engine does not tie it to the embedding; what is saved where it packs that too.
 CREATE OR REPLACE MACRO untied_head_bytes(model, scenario) AS
     iif(scenario.unties_head AND model.is_head_tied, scenario.compute_bytes * model.embedding_elements, 0);
-CREATE OR REPLACE MACRO packs_head(scenario) AS scenario.packs_head AND scenario.phase_id = 'qlora';
+CREATE OR REPLACE MACRO packs_head(scenario) AS scenario.packs_head AND (scenario.phase_id = 'qlora'
+    OR scenario.phase_id = 'inference' AND scenario.dtype_id IN ('nf4', 'nf4-double'));
 -- (and all linear layers where Transformers leaves them, being of a class of their own, and such an engine does not)
 CREATE OR REPLACE MACRO has_own_linear(model) AS model.largest_linear_elements = 0;
 CREATE OR REPLACE MACRO packed_head_saving(model, dtype, scenario) AS iif(packs_head(scenario),

@@ -1,4 +1,5 @@
--- What Transformers holds at its peak beside weights and cache.
+-- What Transformers holds at its peak beside weights and cache, and what LitGPT's generate and AutoAWQ's fused modules
+-- do otherwise.
 --
 -- The largest moment of prefilling all sequences at once, T = sequences × context tokens:
 --     feed-forward  T × bytes × (tensors of the block's width × width + tensors of the residual width × hidden), or the
@@ -10,8 +11,13 @@
 --     logits        of each sequence's last token, bytes + 4 per column; of every token in encoders, in versions
 --         before 4.45 and in classes that do not ask which are wanted (has_prompt_logits of implementation.csv)
 --
+--     LitGPT        the logits of every token, bytes + 4 per column; a mask that stands for each pair of tokens; of
+--         packed weights the largest matrix or the head, taken apart
+--     AutoAWQ       scores without a fused kernel; while it loads, queries, keys and values of all layers a second time
+--
 -- Units: bytes per GPU. Sources: transformers-step-oracle (transformers 5.23.0 under fake tensors; 15 architectures
---   within 0.5 % of the peak, most within 0.05 %). Recurrent layers: activations/recurrent.sql.
+--   within 0.5 % of the peak, most within 0.05 %), litgpt-0.5.13 and litgpt-generate (22 prompts counted, within
+--   0.04 %), autoawq-0.1.6. Recurrent layers: activations/recurrent.sql.
 -- Not covered: images and audio (towers.sql), speculative decoding.
 
 -- Tensors of a feed-forward block's width that are alive at once, by activation function (activation.csv): one kernel
@@ -91,6 +97,8 @@ CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(sc
             -- (queries, keys and values of one product stay as long as the values, a view of it)
             + iif(model.has_fused_qkv AND model.rotary_form <> 'none' AND model.softmax_form <> 'compute',
                 model.query_max + 2 * model.key_max, 0)
+            -- (AutoAWQ's fused modules name that product too, and the keys as the cache takes them)
+            + iif(scenario.ways.joins_while_loading, model.query_max + 3 * model.key_max, 0)
             + iif(scenario.compute_bytes = 4, model.eager_hidden_32, model.eager_hidden_16) * model.hidden_size)
     + iif(is_encoder(model), 0, model.mask_count * scenario.compute_bytes * scenario.context_tokens));
 
@@ -108,7 +116,8 @@ CREATE OR REPLACE MACRO math_attention_bytes(model, scenario) AS step_tokens(sce
     + CASE WHEN has_broadcast_heads(model) THEN 3 WHEN scenario.sequences > 1 THEN 6 ELSE 5 END * 4 * model.query_max);
 
 CREATE OR REPLACE MACRO is_eager(model, scenario) AS
-    NOT has_broadcast_heads(model) AND (scenario.attention = 'eager' OR NOT model.has_flash_attention);
+    NOT has_broadcast_heads(model)
+        AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention);
 
 CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
     WHEN has_broadcast_heads(model) THEN math_attention_bytes(model, scenario)
@@ -135,6 +144,9 @@ CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
     WHEN scenario.logits_of = 'all'
         THEN step_tokens(scenario) * (head_columns(model, scenario) * (scenario.compute_bytes + 4)
             + scenario.compute_bytes * model.hidden_size)
+    -- (what they were made of is gone when they are made fp32)
+    WHEN scenario.logits_of = 'handed-over'
+        THEN step_tokens(scenario) * head_columns(model, scenario) * (scenario.compute_bytes + 4)
     -- (the hidden states that they are made of lie beside them; the last token's are made fp32 when these are gone)
     WHEN model.has_prompt_logits AND scenario.reads_prompt = 'whole'
         THEN step_tokens(scenario) * scenario.compute_bytes * (head_columns(model, scenario) + model.hidden_size)
@@ -142,11 +154,18 @@ CREATE OR REPLACE MACRO logit_bytes(model, scenario) AS CASE
 END;
 
 -- What Transformers holds between two steps beside weights and cache: old versions a table of rotations in every layer,
--- AutoGPTQ's 4-bit kernels (ExLlama, its default) a buffer for the largest matrix unpacked.
+-- AutoGPTQ's 4-bit kernels (ExLlama, its default) a buffer for the largest matrix unpacked. AutoAWQ's fused modules
+-- have a table in every layer too: a complex number of 8 bytes for two elements of a head, of twice the cache's
+-- positions.
 CREATE OR REPLACE MACRO resting_bytes(model, scenario) AS
-    iif(scenario.rotations_in = 'layers' AND NOT model.has_position_embedding,
+    CASE WHEN model.has_position_embedding THEN 0
+        WHEN scenario.rotations_in = 'layers' THEN
             model.attention_layer_count * coalesce(model.max_context_tokens, 0) * 2 * model.head_dim_max
-                * iif(scenario.dtype_id = 'fp32', 4, 2), 0)
+                * iif(scenario.dtype_id = 'fp32', 4, 2)
+        WHEN scenario.rotations_in = 'cache' THEN
+            model.attention_layer_count * 2 * scenario.context_tokens * 8 * model.head_dim_max / 2
+        ELSE 0
+    END
         + iif(scenario.dtype_id = 'gptq-int4', 2 * model.largest_linear_elements, 0);
 
 -- Packed weights, of which one matrix is taken apart while its product is formed, beside the residual stream and what
@@ -156,9 +175,21 @@ CREATE OR REPLACE MACRO unpacking_bytes(model, scenario) AS coalesce(
         + scenario.kernel_block_tensors * greatest(model.gated_max, model.plain_max))
     + scenario.kernel_unpacked_bytes * model.largest_linear_elements, 0);
 
+-- bitsandbytes multiplies single tokens packed; for a prompt it takes a matrix apart. Counted of engines that pack the
+-- head as well and cast what they have unpacked (activations/training/packed.sql): the largest matrix of a layer, or
+-- the head, beside its logits once it is cast.
+CREATE OR REPLACE MACRO unpacking_in_prompt(model, scenario) AS iif(packs_head(scenario), greatest(
+    step_tokens(scenario) * scenario.compute_bytes * hidden_tensors(model) * model.hidden_size
+        + unpacked_bytes(model, scenario),
+    step_tokens(scenario) * scenario.compute_bytes * model.hidden_size + unpacked_head_bytes(model, scenario),
+    -- (only what was cast is left when the logits are made)
+    step_tokens(scenario) * scenario.compute_bytes * (model.hidden_size + head_columns(model, scenario))
+        + scenario.compute_bytes * head_matrix_elements(model, scenario)), 0);
+
 -- What is alive all the while: token ids, positions with their embedding or rotation; old versions keep a table of
 -- rotations in every layer.
 CREATE OR REPLACE MACRO standing_bytes(model, scenario) AS 8 * step_tokens(scenario) + model.mask_buffer_bytes
+    + scenario.ways.mask_bytes_each * scenario.context_tokens::DOUBLE * scenario.context_tokens
     + iif(is_post_norm(model), 0, scenario.context_tokens)
         * (8 + scenario.compute_bytes * iif(model.has_position_embedding, model.hidden_size, 2 * model.head_dim_max))
     + resting_bytes(model, scenario);
@@ -173,7 +204,8 @@ CREATE OR REPLACE MACRO per_layer_input_bytes(model, scenario) AS iif(model.per_
 -- the while, and in a layer its additive form beside what it was made from; such kernels get grouped keys and values
 -- repeated for every head. Sequences that are padded to one length (attention := 'masked') have a mask each.
 CREATE OR REPLACE MACRO needs_mask(model, scenario) AS
-    (coalesce(model.shortest_window <= scenario.context_tokens, false) OR scenario.attention = 'masked')
+    (coalesce(model.shortest_window <= scenario.context_tokens, false) OR scenario.attention = 'masked'
+            OR scenario.ways.mask_bytes_each > 0)
         AND scenario.attention <> 'eager' AND model.has_flash_attention AND NOT is_encoder(model);
 
 CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS iif(needs_mask(model, scenario),
@@ -188,7 +220,7 @@ CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
 -- What a layer of these allocates anew, where all of a prompt's logits come after it: what the allocator can have
 -- cached by then.
 CREATE OR REPLACE MACRO layer_bytes_before_logits(model, scenario) AS
-    iif(scenario.phase_id = 'inference' AND (scenario.logits_of = 'all'
+    iif(scenario.phase_id = 'inference' AND (scenario.logits_of IN ('all', 'handed-over')
             OR model.has_prompt_logits AND scenario.reads_prompt = 'whole'),
         greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario),
             attention_bytes(model, scenario)), NULL);
@@ -205,13 +237,18 @@ CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario, constants) A
         recurrent_prefill_bytes(model, scenario),
         masked_attention_bytes(model, scenario), unpacking_bytes(model, scenario)) + step_tokens(scenario)
             * scenario.compute_bytes * model.per_layer_input_sum + mask_bytes(model, scenario),
-    per_layer_input_bytes(model, scenario), rotation_bytes(model, scenario, constants), logit_bytes(model, scenario)
+    per_layer_input_bytes(model, scenario), rotation_bytes(model, scenario, constants), logit_bytes(model, scenario),
+    unpacking_in_prompt(model, scenario)
 ) + standing_bytes(model, scenario);
 
 -- While it loads, a second copy of a tied head is there before anything else is: in old versions, and where AWQ's
--- layers are put in. No cache and no activations are there yet.
-CREATE OR REPLACE MACRO loading_bytes(model, scenario) AS CASE
+-- layers are put in. No cache and no activations are there yet. AutoAWQ's fused modules join queries, keys and values
+-- of layer after layer, whose caches they make, and let go of what they were made of when all layers are done.
+CREATE OR REPLACE MACRO loading_bytes(model, dtype, scenario) AS CASE
     WHEN scenario.reads_prompt <> 'whole' THEN 0
+    WHEN scenario.ways.joins_while_loading THEN resting_bytes(model, scenario) + dtype.bits_per_weight / 8
+        * model.hidden_size * list_sum(list_transform(model.mixers, lambda layer: layer.layer_count
+            * (layer.query_width + layer.key_width + layer.value_width)))
     WHEN model.is_head_tied AND (scenario.dtype_id = 'awq-int4' OR scenario.copies_tied_head)
         THEN 2 * model.vocab_size * model.hidden_size - kv_cache_bytes(model, scenario)
     ELSE 0
