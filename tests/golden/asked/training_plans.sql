@@ -10,4 +10,8 @@ UNION ALL SELECT 5, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data
     global_batch_tokens := 1)
 UNION ALL SELECT 6, * FROM plan_training_for('h100-sxm', 'google/gemma-2b', data_tokens := 1000,
     global_batch_tokens := 0)
+UNION ALL SELECT 7, * FROM plan_training_for('rtx-4090', 'google/gemma-2b', data_tokens := 1000,
+    price_per_gpu_hour := 0)
+UNION ALL SELECT 8, * FROM plan_training_for('rtx-4090', 'google/gemma-2b', data_tokens := 1000,
+    price_per_gpu_hour := -1)
 ORDER BY ALL
