@@ -15,6 +15,7 @@ from .almanac import Almanac, Row
 from .helps import commands_of, has_stages, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN
 from .question import INFERENCE, Card, Model, Use
+from .repositories import by_file, known_parts
 from .scenarios import (
     SMALL_CACHE,
     USUAL,
@@ -189,6 +190,8 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
         rows = _placed(almanac, asked, size, use.dtype_id)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
+        if reason and use.dtype_id in (None, *WHOLE):  # (of a format that is not counted the reason says enough)
+            reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
         "model": model.shown,
