@@ -15,6 +15,7 @@ from .almanac import Almanac, Row
 from .helps import commands_of, has_stages, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN
 from .question import INFERENCE, Card, Model, Use
+from .repositories import by_file, known_parts
 from .scenarios import (
     SMALL_CACHE,
     USUAL,
@@ -28,6 +29,7 @@ from .scenarios import (
     told_of,
     use_told,
 )
+from .words import format_name
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 VIDEO = {
@@ -189,6 +191,10 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
         rows = _placed(almanac, asked, size, use.dtype_id)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
+        if reason and use.dtype_id in (None, *WHOLE):
+            reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
+        elif reason and use.dtype_id not in WHOLE:
+            reason += _known_formats(almanac, asked, size)
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
         "model": model.shown,
@@ -228,6 +234,13 @@ def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[
     packed += _all_packed(almanac, asked, size, packed)
     at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
     return [*rows[:at], *packed, *rows[at:]]
+
+
+def _known_formats(almanac: Almanac, asked: Row, size: str) -> str:
+    """Those of the denoiser that are told instead of one that is not known."""
+    query = f"FROM pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := $dtype) WHERE total_bytes IS NOT NULL"
+    known = [format_name(one) for one in PACKED if almanac.rows(query, asked | {"dtype": one})]
+    return f". Known of its denoiser: {', '.join(known)} (--format)" if known else ""
 
 
 def _all_packed(almanac: Almanac, asked: Row, size: str, before: list[Row]) -> list[Row]:

@@ -38,16 +38,37 @@ def known_beside(almanac: Almanac, bases: str | None) -> str:
     return ""
 
 
+def known_parts(almanac: Almanac, model_id: str) -> str:
+    """What is known of a pipeline that is not known as a whole: what its parts weigh, the largest first."""
+    rows = almanac.rows(
+        "FROM pipeline_stages($id) WHERE weights_bytes > 0 ORDER BY weights_bytes DESC, pipeline_part", {"id": model_id}
+    )
+    if not rows:
+        return ""
+    named = [(PARTS.get(row["pipeline_part"], row["pipeline_part"].replace("_", " ")), row) for row in rows]
+    told = [f"{visible(part)} {row['weights_bytes'] / 2**30:.1f} GiB" for part, row in named]
+    return f". Known of its parts, in {rows[0]['dtype_id']}: {', '.join(told)} of weights"
+
+
 def by_file(almanac: Almanac, model_id: str) -> str:
-    """The single files of a repository that holds no one model: what each takes, the largest first."""
+    """The single files of a repository that holds no one model: what each takes, the largest first; of many the smallest of each part."""
     rows = almanac.rows(
         "FROM repository_file WHERE model_id = $id ORDER BY file_bytes DESC NULLS LAST, file_name", {"id": model_id}
     )
     if not rows:
         return ""
-    told = [f"{visible(row['file_name'].rpartition('/')[2])} ({_held(row)})" for row in rows[:FILES]]
+    told = [f"{visible(row['file_name'].rpartition('/')[2])} ({_held(row)})" for row in _shown(rows)]
     more = f" and {len(rows) - FILES} more" if len(rows) > FILES else ""
     return f". By file, each loaded by itself: {', '.join(told)}{more}{_beside(rows)}"
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that are told of rows from the largest on: the smallest of each part, then the next ones; what is added last."""
+    parts = [row["file_part"] for row in rows]
+    after = [parts[at + 1 :].count(part) for at, part in enumerate(parts)]  # how many of its part are smaller
+    return [
+        rows[at] for at in sorted(sorted(range(len(rows)), key=lambda at: (parts[at] in ADDED, after[at], at))[:FILES])
+    ]
 
 
 def _held(row: dict[str, Any]) -> str:

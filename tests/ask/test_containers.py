@@ -9,7 +9,7 @@ from pipeline import ROOT
 from pipeline.ask.containers import in_its_files
 from pipeline.ask.problems import Unknown
 from pipeline.ask.question import Model, Use
-from pipeline.ask.repositories import by_file, known_beside
+from pipeline.ask.repositories import by_file, known_beside, known_parts
 from pipeline.book.commands import TEXT_ALONE, fill, kind, lines
 from pipeline.render.pages import containers
 from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
@@ -131,7 +131,7 @@ class _Base:
         return False
 
     def rows(self, _query, values):
-        return [{"model_id": "a/base", "anatomy_grade": "exact"}] if values["base"] == "a/base" else []
+        return [{"model_id": "a/base", "anatomy_grade": "exact"}] if values.get("base") == "a/base" else []
 
 
 def test_what_is_an_adapter_or_a_draft_is_told_beside_the_model_that_it_was_made_for():
@@ -153,7 +153,42 @@ class _Files:
 
 def test_a_repository_of_several_models_is_told_file_by_file():
     told = by_file(_Files(), "a/files")
-    assert "a.safetensors (14.3 GB, denoiser of a/b), 0.pt (size not known)" in told and told.endswith("and 2 more")
+    assert "a.safetensors (14.3 GB, denoiser of a/b), 2.pt (size not known)" in told and told.endswith("and 2 more")
+
+
+class _Many:
+    def rows(self, _query, _values):
+        sizes = {"denoiser": [66, 34, 21, 20], "text_encoder": [51, 27, 16], "vae": [5, 1]}
+        rows = [
+            {"file_name": f"{part}-{size}", "file_part": part, "of_model_id": None, "file_bytes": size * 10**9}
+            for part, of in sizes.items()
+            for size in of
+        ]
+        return sorted(rows, key=lambda row: -row["file_bytes"])
+
+
+def test_of_many_files_the_smallest_of_each_part_are_told_the_largest_first():
+    told = by_file(_Many(), "a/files")
+    named = ["text_encoder-27", "denoiser-21", "denoiser-20", "text_encoder-16", "vae-5", "vae-1"]
+    assert [told.index(f"{name} (") for name in named] == sorted(told.index(f"{name} (") for name in named)
+    assert told.endswith("and 3 more")
+
+
+class _Parts:
+    def rows(self, _query, _values):
+        row = {"dtype_id": "bf16"}
+        return [
+            row | {"pipeline_part": "text_encoder", "weights_bytes": 3 * 2**30},
+            row | {"pipeline_part": "vae", "weights_bytes": 2**29},
+        ]
+
+
+def test_of_a_pipeline_that_is_not_known_as_a_whole_the_known_parts_are_told():
+    assert (
+        known_parts(_Parts(), "a/b")
+        == ". Known of its parts, in bf16: text encoder 3.0 GiB, autoencoder 0.5 GiB of weights"
+    )
+    assert known_parts(_Base(), "a/b") == ""
 
 
 class _Added:

@@ -6,7 +6,10 @@ ROUNDED = 0.006  # three digits of a listing, and a file's header
 
 COPIES = """
     SELECT file.model_id, file.file_name, file.file_bytes, dtype.bits_per_weight,
-        coalesce(sum(part.parameter_count) FILTER (file.file_part = 'whole'), any_value(model.parameter_count)) AS elements
+        coalesce(
+            sum(part.parameter_count) FILTER (file.file_part = 'whole'),
+            any_value(model.parameter_count + coalesce(model.predicting_parameter_count, 0))
+        ) AS elements
     FROM repository_file AS file
     JOIN dtype USING (dtype_id)
     JOIN model ON model.model_id = file.of_model_id

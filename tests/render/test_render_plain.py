@@ -80,6 +80,8 @@ def reasons(book):
         "select distinct kv_reason(kv, vendor, compute_capability) from kv_dtype as kv, gpu",
         "select distinct unknown_reason from pipeline_of('MiniMaxAI/MiniMax-Music3')",
         "select distinct told.unknown_reason from (select distinct model_id from component) as c, "
+        "pipeline_of(c.model_id, denoiser_dtype_id := 'gguf-q4_k_m') as told",
+        "select distinct told.unknown_reason from (select distinct model_id from component) as c, "
         "pipeline_training_of(c.model_id, denoiser_dtype_id := 'nf4') as told",
         "select distinct unknown_reason from pipeline_training_of('black-forest-labs/FLUX.1-dev', checkpointing := 'selective')",
         "select distinct unknown_reason from pipeline_training_of('black-forest-labs/FLUX.1-dev', lora_rank := 0)",

@@ -80,6 +80,10 @@ RULES = (
         "what its $1 ($2) holds while it runs is not known yet",
     ),
     (
+        r"\b(denoiser|[a-z]+ denoiser|[a-z]+ encoder|[a-z]+ encoder \d): how (\w+) is held in ([\w-]+) is not known \(table denoiser_format\)",
+        "how its $1 ($2) is kept in $3 is not known: no source says which of its layers such a file holds apart",
+    ),
+    (
         r"\bdenoiser: what a training step of (\w+) holds is not counted yet \(table denoiser_training\)",
         "what a training step of its denoiser ($1) holds is not known yet",
     ),
