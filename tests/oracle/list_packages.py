@@ -221,8 +221,22 @@ CONFIGS: dict[str, dict] = {
         **{name: said for name, said in _vibevoice(896, 4864, 24, 14, 2, 151936).items() if not name.startswith("semantic")},
         "tts_backbone_num_hidden_layers": 20,
     },
-    # the models that its class loads are made of the configs in github.com/microsoft/TRELLIS.2@5565d24
-    "trellis2": {"name": "Trellis2ImageTo3DPipeline"},
+    # the names of its checkpoints as public programs list them, each of a config in github.com/microsoft/TRELLIS.2@5565d24
+    "trellis2": {
+        "name": "Trellis2ImageTo3DPipeline",
+        "args": {
+            "models": {
+                "sparse_structure_decoder": "microsoft/TRELLIS-image-large/ckpts/ss_dec_conv3d_16l8_fp16",
+                "sparse_structure_flow_model": "ckpts/ss_flow_img_dit_1_3B_64_bf16",
+                "shape_slat_decoder": "ckpts/shape_dec_next_dc_f16c32_fp16",
+                "shape_slat_flow_model_512": "ckpts/slat_flow_img2shape_dit_1_3B_512_bf16",
+                "shape_slat_flow_model_1024": "ckpts/slat_flow_img2shape_dit_1_3B_1024_bf16",
+                "tex_slat_decoder": "ckpts/tex_dec_next_dc_f16c32_fp16",
+                "tex_slat_flow_model_512": "ckpts/slat_flow_imgshape2tex_dit_1_3B_512_bf16",
+                "tex_slat_flow_model_1024": "ckpts/slat_flow_imgshape2tex_dit_1_3B_1024_bf16",
+            },
+        },
+    },
     # of config.yaml of charactr/vocos-mel-24khz at e7e2fcf
     "vocos": {
         "feature_extractor": {
