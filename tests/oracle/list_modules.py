@@ -3,7 +3,7 @@
     pip install -e '.[oracle]'
     python tests/oracle/list_modules.py detr esm:EsmModel     # all classes of a model_type, or one of them, anew
     python tests/oracle/list_modules.py detr:DetrModel:backbone_config.backbone=resnet101     # a line beside it, with this said
-    python tests/oracle/list_modules.py --count               # counts configs that no term was made from: modules.csv
+    python tests/oracle/list_modules.py --count [detr]        # counts configs that no term was made from: modules.csv
 
 Writes tables/library/module.jsonl, a line for each class:
 
@@ -86,6 +86,9 @@ STORED = {
     "esm": {
         "positions that rotary layers do not read": "max_position_embeddings * hidden_size + max_position_embeddings",
         "rotary frequencies": "num_hidden_layers * (hidden_size // num_attention_heads // 2)",
+    },
+    "tipsv2": {
+        "its temperature, which this checkpoint leaves out": "-1",
     },
     "moshi": {
         "codebooks of its codec, which are buffers": "16842784",  # 32 of 2048 rows: sums, how often each is used, and a flag
@@ -549,8 +552,8 @@ def _value(text: str):
 def main() -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.ERROR)
-    if sys.argv[1:] == ["--count"]:
-        return count()
+    if sys.argv[1:2] == ["--count"]:
+        return count(sys.argv[2:])
     for asked in sys.argv[1:]:
         model_type, only, *told = [*asked.split(":"), ""][: 2 + asked.count(":")]
         told = {place: _value(text) for place, text in (part.split("=") for part in told if part)}
@@ -565,15 +568,18 @@ def main() -> None:
             write(row)
 
 
-def count() -> None:
-    """Counts every listed class anew in its whole default config and in some that the terms were not made from: modules.csv."""
+def count(model_types: list[str]) -> None:
+    """Counts every listed class anew, or those of some types, in its whole default config and in some that the terms were not made from:
+    modules.csv. Those of other packages stay (list_packages.py)."""
     from count_multimodal import count as counted
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    with COUNTS.open(newline="", encoding="utf-8") as file:  # those of other packages stay (list_packages.py)
-        found = [row for row in [*csv.reader(file)][1:] if row[0] not in CONFIG_MAPPING]
+    with COUNTS.open(newline="", encoding="utf-8") as file:
+        known = [*csv.reader(file)][1:]
+    found = [row for row in known if "transformers" not in row[-1] or (model_types and row[0] not in model_types)]
     for row in map(json.loads, FILE.read_text(encoding="utf-8").splitlines()):
-        if row["model_type"] not in CONFIG_MAPPING:
+        if not row["library_version"].startswith("transformers") or (
+            model_types and row["model_type"] not in model_types
+        ):
             continue
         names, said = (row["model_type"], row["class_name"]), SAID.get(row["model_type"], {})
         free = sorted(

@@ -1,7 +1,7 @@
 """Lists what models of other packages than Transformers hold, as their own code builds them from a published config.
 
     pip install kokoro coqui-tts pyannote.audio chatterbox-tts speechbrain snac bigvgan vocos omnivoice voxcpm uni2ts granite-tsfm sktime open_clip_torch
-    # and the sources of UniDepth, TRELLIS, BiRefNet and Depth Anything 3 on the path
+    # and the sources of UniDepth, TRELLIS, TRELLIS.2, BiRefNet, Depth Anything 3, VibeVoice and IC-Light (briarmbg.py) on the path
     python tests/oracle/list_packages.py            # all of them, or those that are named
 
 Writes lines of tables/library/module.jsonl and modules.csv (see list_modules.py). Such a class has one published shape: every field that is
@@ -39,12 +39,18 @@ MAIN = {
     "moirai": "encoder",
     "moirai2": "decoder",
     "tinytimemixer": "encoder",
-    **dict.fromkeys(("da3metric-large", "da3-giant"), "vision"),
+    "open_clip_convnext_base_w": "text",
+    "trellis2": "decoder",
+    **dict.fromkeys(
+        ("vibepod", "vibepod:7b", "vibevoice", "vibevoice:7b", "vibevoice:asr", "vibevoice_streaming"), "text"
+    ),
+    **dict.fromkeys(("da3metric-large", "da3-giant", "rmbg"), "vision"),
 } | dict.fromkeys(
     (
         "pyannote_segmentation",
         "pyannote_segmentation_2",
         "pyannote_activity",
+        "pyannote_embedding",
         "wespeaker",
         "pyannote_diarization",
         "pyannote_diarization_2",
@@ -62,6 +68,28 @@ _BIGVGAN = {
     "activation": "snakebeta", "snake_logscale": True,
 }  # fmt: skip
 BUILDERS: dict[str, tuple[str, str, Callable]] = {}
+
+
+def _vibevoice(width: int, inner: int, depth: int, heads: int, groups: int, words: int, is_tied: bool = False) -> dict:
+    """Of github.com/microsoft/VibeVoice@e73d1e1 vibevoice/configs; `depth` and what follows are of its Qwen2."""
+    tokenizer = {
+        "causal": True, "channels": 1, "conv_bias": True, "conv_norm": "none", "disable_last_norm": True, "encoder_depths": "3-3-3-3-3-3-8",
+        "encoder_n_filters": 32, "encoder_ratios": [8, 5, 5, 4, 2, 2], "layernorm": "RMSNorm", "layernorm_elementwise_affine": True,
+        "mixer_layer": "depthwise_conv",
+    }  # fmt: skip
+    decoder = {"decoder_depths": None, "decoder_n_filters": 32, "decoder_ratios": [8, 5, 5, 4, 2, 2]}
+    return {
+        "acoustic_vae_dim": 64, "semantic_vae_dim": 128, "acoustic_tokenizer_config": {**tokenizer, **decoder, "vae_dim": 64},
+        "semantic_tokenizer_config": {**tokenizer, "vae_dim": 128},
+        "decoder_config": {
+            "hidden_size": width, "intermediate_size": inner, "num_hidden_layers": depth, "num_attention_heads": heads,
+            "num_key_value_heads": groups, "vocab_size": words, "tie_word_embeddings": is_tied,
+        },
+        "diffusion_head_config": {"head_ffn_ratio": 3.0, "head_layers": 4, "hidden_size": width, "latent_size": 64, "speech_vae_dim": 64},
+    }  # fmt: skip
+
+
+_VIBEVOICE = {"1.5b": _vibevoice(1536, 8960, 28, 12, 2, 151936, True), "7b": _vibevoice(3584, 18944, 28, 28, 4, 152064)}
 CONFIGS: dict[str, dict] = {
     # of github.com/Blaizzy/mlx-audio (tests) and geneing/hexgrad-kokoro@be04266b checkpoints/config.json
     "kokoro": {
@@ -169,6 +197,43 @@ CONFIGS: dict[str, dict] = {
                 "slat_decoder_rf": "ckpts/slat_dec_rf_swin8_B_64l8r16_fp16",
                 "slat_decoder_mesh": "ckpts/slat_dec_mesh_swin8_B_64l8m256c_fp16",
                 "slat_flow_model": "ckpts/slat_flow_img_dit_L_64l8p2_fp16",
+            },
+        },
+    },
+    # what the class of pyannote.audio takes by itself, as pyannote/embedding says that it is of
+    "pyannote_embedding": {"sample_rate": 16000, "num_channels": 1, "sincnet": {"stride": 10}, "dimension": 512},
+    # of its config.json, and its code says no other sizes
+    "rmbg": {"in_ch": 3, "out_ch": 1},
+    # open_clip/model_configs/convnext_base_w.json
+    "open_clip_convnext_base_w": {
+        "embed_dim": 640,
+        "vision_cfg": {"timm_model_name": "convnext_base", "timm_model_pretrained": False, "timm_pool": "", "timm_proj": "linear", "timm_drop": 0.0, "timm_drop_path": 0.1, "image_size": 256},
+        "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 640, "heads": 10, "layers": 12},
+    },
+    # (what follows a colon tells configs of one type apart)
+    "vibepod": _VIBEVOICE["1.5b"],
+    "vibepod:7b": _VIBEVOICE["7b"],
+    "vibevoice": _VIBEVOICE["1.5b"],
+    "vibevoice:7b": _VIBEVOICE["7b"],
+    "vibevoice:asr": {name: said for name, said in _VIBEVOICE["7b"].items() if name != "diffusion_head_config"},
+    # Qwen2.5 0.5B, of whose layers the last twenty write sound
+    "vibevoice_streaming": {
+        **{name: said for name, said in _vibevoice(896, 4864, 24, 14, 2, 151936).items() if not name.startswith("semantic")},
+        "tts_backbone_num_hidden_layers": 20,
+    },
+    # the names of its checkpoints as public programs list them, each of a config in github.com/microsoft/TRELLIS.2@5565d24
+    "trellis2": {
+        "name": "Trellis2ImageTo3DPipeline",
+        "args": {
+            "models": {
+                "sparse_structure_decoder": "microsoft/TRELLIS-image-large/ckpts/ss_dec_conv3d_16l8_fp16",
+                "sparse_structure_flow_model": "ckpts/ss_flow_img_dit_1_3B_64_bf16",
+                "shape_slat_decoder": "ckpts/shape_dec_next_dc_f16c32_fp16",
+                "shape_slat_flow_model_512": "ckpts/slat_flow_img2shape_dit_1_3B_512_bf16",
+                "shape_slat_flow_model_1024": "ckpts/slat_flow_img2shape_dit_1_3B_1024_bf16",
+                "tex_slat_decoder": "ckpts/tex_dec_next_dc_f16c32_fp16",
+                "tex_slat_flow_model_512": "ckpts/slat_flow_imgshape2tex_dit_1_3B_512_bf16",
+                "tex_slat_flow_model_1024": "ckpts/slat_flow_imgshape2tex_dit_1_3B_1024_bf16",
             },
         },
     },
@@ -359,6 +424,110 @@ def diarization_2(config: dict):
         segmentation=segmentation(CONFIGS["pyannote_segmentation_2"]),
         embedding=ecapa_tdnn(CONFIGS["ecapa_tdnn"]),
     )
+
+
+@builds("pyannote_embedding", "XVectorSincNet", "pyannote.audio")
+def xvector(config: dict):
+    from pyannote.audio.models.embedding.xvector import XVectorSincNet
+
+    return XVectorSincNet(**config)
+
+
+@builds("rmbg", "BriaRMBG", "ic-light bcf3f29")
+def rmbg(config: dict):
+    import torch
+    from briarmbg import BriaRMBG
+
+    with torch.device("meta"):
+        return BriaRMBG(config)
+
+
+@builds("open_clip_convnext_base_w", "CLIP", "open-clip 3.3.0")
+def convnext(config: dict):
+    import torch
+    from open_clip.model import CLIP
+
+    with torch.device("meta"):
+        return CLIP(**config)
+
+
+TRELLIS2 = {  # by model that the pipeline loads, file and part
+    "sparse_structure_flow_model": ("gen/ss_flow_img_dit_1_3B_64_bf16", "denoiser"),
+    "shape_slat_flow_model_512": ("gen/slat_flow_img2shape_dit_1_3B_512_bf16", "denoiser"),
+    "shape_slat_flow_model_1024": ("gen/slat_flow_img2shape_dit_1_3B_512_bf16_ft1024", "denoiser"),
+    "shape_slat_decoder": ("scvae/shape_vae_next_dc_f16c32_fp16_ft_512", "decoder"),
+    "tex_slat_flow_model_512": ("gen/slat_flow_imgshape2tex_dit_1_3B_512_bf16", "denoiser"),
+    "tex_slat_flow_model_1024": ("gen/slat_flow_imgshape2tex_dit_1_3B_512_bf16_ft1024", "denoiser"),
+    "tex_slat_decoder": ("scvae/tex_vae_next_dc_f16c32_fp16_ft_512", "decoder"),
+}
+
+
+@builds("trellis2", "Trellis2ImageTo3DPipeline", "trellis.2 5565d24")
+def trellis2(config: dict):
+    """Its seven models, the decoder of TRELLIS that it begins with, and DINOv3 of the large size, by which they see. What takes backgrounds
+    away is a model of its own (RMBG 2.0) and is not counted."""
+    import torch
+    import transformers
+
+    with torch.device("meta"):
+        settings = transformers.DINOv3ViTConfig(
+            hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
+        )
+        parts = {"vision_dinov3": transformers.DINOv3ViTModel(settings)}
+    stand_ins.for_trellis()
+    stand_ins.for_trellis2()
+    from trellis2 import models
+
+    root = Path(models.__file__).parents[2] / "configs"
+    for name, (file, part) in TRELLIS2.items():
+        told = json.loads((root / f"{file}.json").read_text(encoding="utf-8"))["models"][part]
+        with torch.device("meta"):
+            parts[name] = getattr(models, told["name"])(**told["args"])
+    with torch.device("meta"):
+        parts["sparse_structure_decoder"] = models.SparseStructureDecoder(
+            out_channels=1, latent_channels=8, num_res_blocks=2, num_res_blocks_middle=2, channels=[512, 128, 32]
+        )
+    return _module(torch, **parts)
+
+
+VIBEVOICE = "vibevoice e73d1e1"
+
+
+@builds("vibepod", "VibeVoiceForConditionalGeneration", VIBEVOICE)
+@builds("vibepod:7b", "VibeVoiceForConditionalGeneration", VIBEVOICE)
+@builds("vibevoice", "VibeVoiceForConditionalGeneration", VIBEVOICE)
+@builds("vibevoice:7b", "VibeVoiceForConditionalGeneration", VIBEVOICE)
+@builds("vibevoice:asr", "VibeVoiceASRForConditionalGeneration", VIBEVOICE)
+@builds("vibevoice_streaming", "VibeVoiceStreamingForConditionalGenerationInference", VIBEVOICE)
+def vibevoice(config: dict):
+    import torch
+
+    stand_ins.for_vibevoice()
+    from vibevoice.modular import (
+        configuration_vibevoice,
+        configuration_vibevoice_streaming,
+        modeling_vibevoice,
+        modeling_vibevoice_asr,
+        modeling_vibevoice_streaming_inference,
+    )
+
+    stand_ins.for_vibevoice_schedule()
+    config = json.loads(json.dumps(config))
+    config["decoder_config"] |= {"model_type": "qwen2", "max_position_embeddings": 32768}
+    if "tts_backbone_num_hidden_layers" in config:
+        settings = configuration_vibevoice_streaming.VibeVoiceStreamingConfig(**config)
+        kind = modeling_vibevoice_streaming_inference.VibeVoiceStreamingForConditionalGenerationInference
+    elif "diffusion_head_config" in config:
+        settings = configuration_vibevoice.VibeVoiceConfig(**config)
+        kind = modeling_vibevoice.VibeVoiceForConditionalGeneration
+    else:
+        settings = configuration_vibevoice.VibeVoiceASRConfig(**config)
+        kind = modeling_vibevoice_asr.VibeVoiceASRForConditionalGeneration
+    with torch.device("meta"):
+        model = kind(settings)
+    if config["decoder_config"]["tie_word_embeddings"]:
+        model.lm_head.weight = model.model.language_model.embed_tokens.weight
+    return model
 
 
 @builds("vocos", "Vocos", "vocos")
@@ -611,6 +780,12 @@ def _buffers(model) -> int:
 # by type what a checkpoint holds besides, with a cause
 STORED = {
     "birefnet": ("running statistics and places within a window", _buffers),
+    "pyannote_embedding": ("running statistics and filters, which are buffers", _buffers),
+    "rmbg": ("running statistics", _buffers),
+    "vibevoice_streaming": (
+        "the encoder of its sound, which this checkpoint leaves out",
+        lambda model: -sum(p.numel() for p in model.model.acoustic_tokenizer.encoder.parameters()),
+    ),
     "omnivoice": ("where each codebook begins", lambda model: model.codebook_layer_offsets.numel()),
     "vocos": ("its filters and its window, which are buffers", _buffers),
     "voxcpm2": (
@@ -654,7 +829,7 @@ def main() -> None:
             cause, held = STORED[model_type]
             stored = {"stored": {cause: str(held(model))}}
         write({
-            "model_type": model_type, "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
+            "model_type": model_type.partition(":")[0], "class_name": class_name, "fields": fields, "pinned": sorted(fields), "lengths": lengths(config), "aliases": {},
             "told": sorted(fields), "least": {}, "tensors": tensors, **stored, "library_version": version,
         })  # fmt: skip
         total = sum({id(p): p.numel() for p in model.parameters()}.values())
@@ -664,14 +839,16 @@ def main() -> None:
                 by[operator] += number * sides[0] * sides[1]
         versions = f"torch {torch.__version__.split('+')[0]}, {version}"
         shown = json.dumps(config, separators=(",", ":"), sort_keys=True)
-        rows.append([model_type, class_name, shown, total, *by.values(), total - sum(by.values()), versions])
+        rows.append(
+            [model_type.partition(":")[0], class_name, shown, total, *by.values(), total - sum(by.values()), versions]
+        )
         print(model_type, class_name, total, len(tensors), "rows")
     with COUNTS.open(newline="") as file:
         head, *known = csv.reader(file)
-    named = {tuple(row[:2]) for row in rows}
+    named = {tuple(row[:3]) for row in rows}
     with COUNTS.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        kept = [row for row in known if tuple(row[:2]) not in named]
+        kept = [row for row in known if tuple(row[:3]) not in named]
         writer.writerows([head, *sorted([*kept, *rows], key=lambda row: row[:2])])
 
 
