@@ -68,7 +68,7 @@ COMPARED = {
     "allocated": _ALLOCATED,
     # of a first step, whose packed layers' inputs of the step before are not there yet
     "allocated_first": f"{_ALLOCATED} - (f.context_tokens * f.sequences * packed_inputs(m, {{'keeps_packed_inputs': run.keeps_packed_inputs, "
-    "'phase_id': f.phase_id, 'compute_bytes': 2}))::BIGINT",
+    "'phase_id': f.phase_id, 'compute_bytes': 2, 'adapter': f.adapter}))::BIGINT",
     # summed over two and three cards, each of which has the activations of a layer at some time
     "allocated_on_two": f"{_ALLOCATED} + f.activations_bytes",
     "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",

@@ -47,7 +47,7 @@ export const GROUPS = [
     loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["score", "one score, for rewards"]], when: trains },
     expandable_segments: { label: "Expandable segments", choices: YES, when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
-    adapter: { label: "Adapter", choices: words("lora rslora dora"), when: adapts },
+    adapter: { label: "Adapter", choices: words("lora rslora dora llama-adapter llama-adapter-v2"), when: adapts },
     lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },
     trains_embeddings: { label: "Embedding and head trained too", choices: YES, when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },

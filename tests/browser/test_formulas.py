@@ -111,7 +111,7 @@ def scenarios(book, count, seed=20, model=None):
             "lora_targets": maybe(["attention", "query-value", "all-linear", "experts", "attention-experts"]),
             "lora_dropout": maybe([0.0, 0.05]) if dice.random() < 0.3 else None,
             "trains_embeddings": maybe([True, False]) if phase in ("lora", "qlora") and dice.random() < 0.5 else None,
-            "adapter": maybe(["lora", "rslora", "dora"]) if phase in ("lora", "qlora") else None,
+            "adapter": maybe(["lora", "rslora", "dora", "llama-adapter"]) if phase in ("lora", "qlora") else None,
             "loss": maybe(["full", "chunked", "fused", "score"]),
             "gradient_accumulation": maybe([1, 4]),
             "ema": maybe([True, False]),

@@ -21,7 +21,7 @@ def judged():
 
 
 def test_peaks_are_those_of_its_steps(judged):
-    assert len(judged) >= 71
+    assert len(judged) >= 91
     assert not [(step_account.said(row), row["reason"]) for row in judged if row["error"] is None]
     outside = [f"{step_account.said(row)}: {row['error']:+.2%}" for row in judged if not UNDER <= row["error"] <= OVER]
     assert not outside
@@ -45,6 +45,20 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     reasons = [row["unknown_reason"] for row in unknown]
     assert [reason.startswith("litgpt is answered for in pure 16 bits") for reason in reasons[:3]] == [True] * 3
     assert all("litgpt" in reason for reason in reasons)
+
+
+def test_prompts_are_adapters_of_litgpt_alone(footprints):
+    """LLaMA-Adapter: its elements do not depend on a rank, and what was not counted has a reason."""
+    prompted = ASKED | {"adapter": "llama-adapter", "lora_rank": 16}
+    others = [
+        {}, {"lora_rank": 64}, {"adapter": "llama-adapter-v2"}, {"model_id": "google/gemma-2b"}, {"engine_id": "transformers"},
+        {"adapter": "llama-adapter-v2", "engine_id": "litgpt-0.4"},
+    ]  # fmt: skip
+    known, ranked, scaled, *unknown = footprints([prompted | other for other in others])
+    assert known["adapters_bytes"] == ranked["adapters_bytes"] == 2 * 30 * (10 * 4096 + 32)
+    assert scaled["total_bytes"] > known["total_bytes"] > 0
+    assert [row["total_bytes"] for row in unknown] == [None] * 3
+    assert all("litgpt" in row["unknown_reason"] for row in unknown)
 
 
 def test_a_prompt_is_met_closer_than_a_step(judged):

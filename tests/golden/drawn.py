@@ -47,7 +47,7 @@ _SERVED = {
     "program": [None, None, None, None, "ollama", "vllm", "transformers", "lm-studio"],
 }  # fmt: skip
 _TRAINED = {
-    "engine_id": [None, None, "transformers-4.15", "pytorch-loop", "torchtune", "torchtune-0.4", "torchtitan", "megatron", "deepspeed", "litgpt", "litgpt-0.4", "unsloth"],
+    "engine_id": [None, None, "transformers-4.15", "pytorch-loop", "torchtune", "torchtune-0.4", "torchtitan", "megatron", "deepspeed", "litgpt", "litgpt-0.4", "litgpt-2023", "unsloth"],
     "optimizer_id": components._TRAINING["optimizer_id"],
     "optimizer_rank": [None, None, 64],
     "precision": [None, None, "amp", "pure", "mixed"],
@@ -94,6 +94,7 @@ _ALONE = {
 _OWN = {
     "litgpt": _LITGPT,
     "litgpt-0.4": _LITGPT,
+    "litgpt-2023": _LITGPT,
     "unsloth": {"phase_id": ["lora", "qlora"], "gpu_count": [1], "loss": [None, "unsloth"], "offload": [None]},
     "torchtune": _ALONE,
     "torchtune-0.4": _ALONE,

@@ -50,6 +50,8 @@ def build(row: rows.Row):
             model = GPT(Config.from_name(row["model"].split("/")[1]))
         torch.set_default_dtype(torch.float32)
         return model.train()
+    if row["adapter"]:
+        return build_prompted(row)
     from litgpt.lora import GPT, Config, mark_only_lora_as_trainable
 
     adapted = {f"lora_{name}": True for name in TARGETS[row["lora_targets"]]}
@@ -65,6 +67,22 @@ def build(row: rows.Row):
         model = GPT(config)
     torch.set_default_dtype(torch.float32)
     mark_only_lora_as_trainable(model)
+    return model.train()
+
+
+def build_prompted(row: rows.Row):
+    """LLaMA-Adapter in either form; rank and targets are LoRA's, and do not matter."""
+    import importlib
+
+    import torch
+
+    name = {"llama-adapter": "adapter", "llama-adapter-v2": "adapter_v2"}[row["adapter"]]
+    library = importlib.import_module(f"litgpt.{name}")
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.device("meta"):
+        model = library.GPT(library.Config.from_name(row["model"].split("/")[1]))
+    torch.set_default_dtype(torch.float32)
+    getattr(library, f"mark_only_{name}_as_trainable")(model)
     return model.train()
 
 
@@ -155,6 +173,10 @@ def train(model, optimizer, tokens: tuple[int, int], accumulated: int, tracker, 
         gc.collect()
         tracker.reset_peak()
         for _ in range(accumulated):
+            for block in model.modules():
+                # keys and values of a prompt are kept until eval() is called, as if its weights stayed what they are
+                if hasattr(block, "adapter_kv_cache"):
+                    block.adapter_kv_cache = None
             if is_full:
                 logits = model(ids)
                 loss = chunked_cross_entropy(logits[..., :-1, :], targets[..., 1:])

@@ -56,14 +56,16 @@ CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
     of_targets(scenario, model.lora_attention_module_count, model.lora_query_value_module_count,
         model.lora_linear_module_count) + split_adapters(model, scenario);
 
-CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS iif(scenario.phase_id IN ('lora', 'qlora'),
-    scenario.lora_rank * (adapted_elements(model, scenario) + CASE
+CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS CASE
+    WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 0
+    WHEN is_prompted(scenario) THEN prompt_elements(model, scenario)
+    ELSE scenario.lora_rank * (adapted_elements(model, scenario) + CASE
         WHEN NOT scenario.has_adapted_experts THEN 0
         WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements
     END + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
-    + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0),
-    0)::BIGINT;
+    + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0)
+END::BIGINT;
 
 CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS iif(scenario.precision = 'pure', scenario.compute_bytes, 4);
 

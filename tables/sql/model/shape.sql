@@ -55,6 +55,11 @@ SELECT
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
+    -- prompts of LLaMA-Adapter: which layers have one, and the columns of a mask over it
+    greatest(model.layer_count - constants.llama_adapter_first_layer, 0)::BIGINT AS prompted_layer_count,
+    constants.llama_adapter_tokens::BIGINT AS prompt_tokens,
+    (constants.attention_mask_multiple * ceil(constants.llama_adapter_tokens / constants.attention_mask_multiple))
+        ::BIGINT AS prompt_mask_columns,
     reading_shape.is_sparsely_read, reading_shape.token_elements, reading_shape.writes_otherwise,
     least(coalesce(largest_layer_elements, model.parameter_count), model.parameter_count)::BIGINT
         AS largest_layer_elements,
@@ -63,6 +68,7 @@ SELECT
     -- a denoiser with text encoders and an autoencoder around it
     model.model_id IN (SELECT component.model_id FROM component) AS is_pipeline
 FROM model
+CROSS JOIN constants
 JOIN code USING (model_id)
 JOIN census USING (model_id)
 JOIN linear_shape USING (model_id)

@@ -74,8 +74,16 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN adapts_routed(scenario) AND scenario.phase_id = 'qlora' AND NOT scenario.has_packed_experts
         THEN 'adapters of quantised routed experts are not established yet: experts are packed in nf4-experts and '
             || 'nf4-double-experts'
-    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'rslora', 'dora')
-        THEN 'adapter is lora, rslora or dora'
+    WHEN scenario.is_adapter AND scenario.adapter NOT IN ('lora', 'rslora', 'dora') AND NOT is_prompted(scenario)
+        THEN 'adapter is lora, rslora or dora, in LitGPT llama-adapter or llama-adapter-v2 too'
+    WHEN is_prompted(scenario) AND scenario.trained_model_types IS NULL
+        THEN 'adapter := ' || scenario.adapter || ' was counted in the engines litgpt and litgpt-0.4 alone: lora'
+    WHEN trains_scales(scenario) AND scenario.engine_norm_form = 'rms'
+        THEN 'adapter := ' || scenario.adapter || ' trains norms, whose form changed within the releases of '
+            || scenario.engine_id || '; known: engine_id := litgpt'
+    WHEN is_prompted(scenario) AND model.kv_head_max = 1 AND model.head_max > 1
+        THEN 'adapter := ' || scenario.adapter || ' was not counted in ' || scenario.engine_id
+            || ' of a model with one key for all heads: lora'
     WHEN scenario.adapter = 'dora' AND scenario.has_adapter_dropout
         THEN 'what DoRA keeps with lora_dropout is not established yet'
     WHEN scenario.has_adapter_dropout AND scenario.has_adapted_experts THEN
@@ -180,7 +188,8 @@ END;
 -- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
 CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
-    WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune' OR scenario.adapter <> 'lora'
+    WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune'
+        OR scenario.adapter <> 'lora' AND NOT is_prompted(scenario)
         OR coalesce(scenario.trains_embeddings, false)
         OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear', 'all-linear-head')
         THEN scenario.engine_id || ' is answered for with full fine-tuning, and LoRA and QLoRA of queries and values, '

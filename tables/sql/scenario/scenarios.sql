@@ -221,7 +221,7 @@ resolved AS (
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
-        coalesce(scenario.lora_dropout > 0, false) AS has_adapter_dropout,
+        coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
         coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,

@@ -20,6 +20,7 @@ END;
 -- layer an input of its own in any precision, and a mask of a byte an element.
 CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
     WHEN NOT scenario.is_adapter THEN 0
+    WHEN is_prompted(scenario) THEN kept_by_prompts(model, scenario)
     ELSE adapter_compute_bytes(scenario) * (adapted_inputs(model, scenario) + scenario.lora_rank
         * adapted_modules(model, scenario)
         + iif(scenario.has_adapted_experts AND NOT adapts_routed(scenario), model.lora_beside_input_sum

@@ -116,11 +116,12 @@ CREATE OR REPLACE MACRO inputs_on_card(model, scenario, sums) AS
 CREATE OR REPLACE MACRO kept_by_layers(model, scenario, sums) AS CASE scenario.checkpointing
     WHEN 'full' THEN inputs_on_card(model, scenario, sums) + sums.mask + sums.window_mask / scenario.sequences
     WHEN 'selective' THEN sums.selective + sums.mask + sums.window_mask / scenario.sequences
-    ELSE sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
+    ELSE iif(is_prompted(scenario), kept_by_prompted_layers(model, scenario, sums),
+        sums.layers - iif(scenario.is_adapter, scenario.norm_bytes * model.hidden_size, 0)
         -- nor does the first feed-forward block where it stands beside the adapted attention
         - iif(model.is_block_parallel AND scenario.lora_targets IN ('attention', 'query-value')
             AND NOT norms_embedding(scenario), sums.block, 0)
-        - iif(is_first_untrained(scenario), sums.before_experts - scenario.norm_bytes * model.hidden_size, 0)
+        - iif(is_first_untrained(scenario), sums.before_experts - scenario.norm_bytes * model.hidden_size, 0))
 END;
 
 -- Of one layer: what is kept twice when the layer is worked on. Layers of a hybrid differ, the heaviest is worked on;
@@ -136,6 +137,7 @@ CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
     kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
         + iif(scenario.is_autocast, 2 * model.hidden_size, 0)
     + logit_width(model, scenario) * kept_per_logit(model, scenario) + kept_by_head_adapter(model, scenario)
+    + iif(trains_scales(scenario), scenario.compute_bytes * logit_width(model, scenario), 0)
     -- a dense layer, its activation and a norm before the head
     + iif(model.has_head_transform, 3 * scenario.compute_bytes * model.hidden_size, 0);
 

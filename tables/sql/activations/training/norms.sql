@@ -31,11 +31,11 @@ CREATE OR REPLACE MACRO norm_form(model, scenario) AS
 
 CREATE OR REPLACE MACRO kept_by_norm(model, scenario) AS CASE iif(scenario.has_fused_kernels, 'layer',
     norm_form(model, scenario))
-    WHEN 'rms' THEN iif(scenario.is_adapter, 4, 4 + scenario.residual_bytes)
-    WHEN 'rms-copy' THEN iif(scenario.is_adapter, 4, 4 + scenario.residual_bytes) + iif(scenario.residual_bytes = 2, 2,
-        0)
-    WHEN 'rms-fp32' THEN iif(scenario.is_adapter, 4, 8)
-    WHEN 'layer-fp32' THEN iif(scenario.is_adapter, 8, 12)
+    WHEN 'rms' THEN iif(has_frozen_norms(scenario), 4, 4 + scenario.residual_bytes)
+    WHEN 'rms-copy' THEN iif(has_frozen_norms(scenario), 4, 4 + scenario.residual_bytes)
+        + iif(scenario.residual_bytes = 2, 2, 0)
+    WHEN 'rms-fp32' THEN iif(has_frozen_norms(scenario), 4, 8)
+    WHEN 'layer-fp32' THEN iif(has_frozen_norms(scenario), 8, 12)
     WHEN 'layer-plain' THEN 4
     -- autocast runs fused norms in fp32, frozen or not
     ELSE iif(scenario.precision = 'amp', 4, scenario.compute_bytes)

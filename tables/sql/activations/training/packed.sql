@@ -24,20 +24,26 @@ CREATE OR REPLACE MACRO unpacked_head_bytes(model, scenario) AS iif(packs_head(s
 CREATE OR REPLACE MACRO keeps_packed_inputs(scenario) AS scenario.keeps_packed_inputs AND scenario.phase_id = 'qlora';
 CREATE OR REPLACE MACRO block_width_sum(model) AS
     coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count * block.width)), 0);
-CREATE OR REPLACE MACRO packed_inputs(model, scenario) AS iif(keeps_packed_inputs(scenario),
-    scenario.compute_bytes * (model.norm_output_sum + model.context_sum + block_width_sum(model)), 0);
+CREATE OR REPLACE MACRO packed_inputs(model, scenario) AS CASE
+    WHEN NOT keeps_packed_inputs(scenario) THEN 0
+    WHEN is_prompted(scenario) THEN packed_inputs_prompted(model, scenario)
+    ELSE scenario.compute_bytes * (model.norm_output_sum + model.context_sum + block_width_sum(model))
+END;
 
 -- Of these, what a step keeps beyond what autograd saves without them: an adapter without dropout reads its layer's own
 -- input. (LitGPT's results of attention are laid out anew for the projection.)
-CREATE OR REPLACE MACRO kept_packed_inputs(model, scenario) AS iif(keeps_packed_inputs(scenario),
-    scenario.compute_bytes * (iif(adapts_head(scenario) AND NOT scenario.has_adapter_dropout, 0, model.hidden_size)
+CREATE OR REPLACE MACRO kept_packed_inputs(model, scenario) AS CASE
+    WHEN NOT keeps_packed_inputs(scenario) THEN 0
+    WHEN is_prompted(scenario) THEN packed_inputs_prompted(model, scenario)
+    ELSE scenario.compute_bytes * (iif(adapts_head(scenario) AND NOT scenario.has_adapter_dropout, 0, model.hidden_size)
         + CASE
         WHEN scenario.has_adapter_dropout
             THEN model.norm_output_sum - model.hidden_size + model.context_sum + block_width_sum(model)
         WHEN adapts_all_linear(scenario) THEN 0
         ELSE model.norm_output_sum - model.layer_count * model.hidden_size + block_width_sum(model)
             + iif(scenario.lora_targets = 'query-value', model.context_sum, 0)
-    END), 0);
+    END)
+END;
 
 -- The norm behind the embedding: its input and statistics, and the first layer's norm, whose input now needs a
 -- gradient.
