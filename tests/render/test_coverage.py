@@ -17,6 +17,7 @@ MODELS = [
     ("a/half-named", None, "declared", 5, None),
     ("a/copy-ov", None, "declared", 60, "OpenVINO"),
 ]
+WEIGHED = ("a/half", "a/half-named")  # by their weights alone
 PARTS = [
     ("a/pictures", "Known", None),
     ("a/half", "Known", None),
@@ -42,6 +43,9 @@ def folder(tmp_path):
             if program:
                 connection.execute("INSERT INTO internal.model_container VALUES (?, ?)", [name, program])
         connection.executemany("INSERT INTO component VALUES (?, ?, ?)", PARTS)
+        connection.execute("CREATE TABLE footprint (model_id VARCHAR, total_bytes BIGINT)")
+        totals = [(name, None if name in WEIGHED else 1) for name, _holds, grade, *_ in MODELS if grade != "unknown"]
+        connection.executemany("INSERT INTO footprint VALUES (?, ?)", totals)
         connection.execute("INSERT INTO pipeline_stage VALUES ('Known')")
         connection.execute("INSERT INTO repository_file VALUES ('a/files', 'one'), ('a/files', 'two')")
     return tmp_path
@@ -49,14 +53,16 @@ def folder(tmp_path):
 
 def test_each_repository_is_counted_once_under_its_kind(folder):
     kinds = coverage(folder, {name: name for name, *_ in MODELS})["kinds"]
-    told = {row["kind"]: (row["models"], row["known"], row["told_by_file"], row["with_files"]) for row in kinds}
+    told = {
+        row["kind"]: (row["models"], row["told"], row["told_by_file"], row["share"], row["with_files"]) for row in kinds
+    }
     assert told == {
-        "one model in the usual files": (2, 1, 0, "66.7 %"),
-        "copies for OpenVINO": (1, 1, 0, "100.0 %"),
-        "files of several models, or no single one": (2, 0, 1, "80.0 %"),
-        "whole pipelines of pictures, videos and sound": (1, 1, 0, "100.0 %"),
-        "pipelines of pictures, videos and sound of which a part is not known": (2, 2, 0, "100.0 %"),
-        "adapters": (1, 0, 0, "0.0 %"),
+        "one model in the usual files": (2, 1, 0, "66.7 %", "66.7 %"),
+        "copies for OpenVINO": (1, 1, 0, "100.0 %", "100.0 %"),
+        "files of several models, or no single one": (2, 0, 1, "0.0 %", "80.0 %"),
+        "whole pipelines of pictures, videos and sound": (1, 1, 0, "100.0 %", "100.0 %"),
+        "pipelines of pictures, videos and sound of which a part is not known": (2, 0, 0, "0.0 %", "100.0 %"),
+        "adapters": (1, 0, 0, "0.0 %", "0.0 %"),
     }
     assert [row["models"] for row in kinds][:2] == [2, 1]  # the most downloaded first
 
@@ -66,3 +72,9 @@ def test_a_file_without_formulas_has_no_kinds(folder):
         connection.execute("DROP TABLE internal.model_container")
     page = coverage(folder, {name: name for name, *_ in MODELS})
     assert page["kinds"] == [] and page["whole"]["models"] == len(MODELS)
+
+
+def test_what_only_weights_are_known_of_is_not_answered(folder):
+    whole = coverage(folder, {name: name for name, *_ in MODELS})["whole"]
+    assert (whole["told"], whole["known"]) == (3, 5)
+    assert (whole["share"], whole["weighed"]) == ("59.0 %", "66.8 %")  # 190 and 215 of 322

@@ -117,7 +117,10 @@ def given() -> dict[str, list[str]]:
                         "examples": [[EVIL, EVIL, "fits", "no"]], "why": [EVIL], "cause": EVIL, "among": [EVIL]}],
         }  # fmt: skip
         patch.setattr(news, "read", lambda _folder: told)
-        row = dict.fromkeys(("task", "models", "known", "downloads", "shown", "share", "of_one_model", "with_files"), 1)
+        row = dict.fromkeys(
+            ("task", "models", "told", "known", "downloads", "shown", "share", "weighed", "of_one_model", "with_files"),
+            1,
+        )
         unknown = [{"name": EVIL, "path": "x/y", "downloads": "1", "why": EVIL}]
         kind = row | {"kind": EVIL, "told_by_file": 1}
         covered = {"whole": row, "tasks": [row | {"task": EVIL}], "kinds": [kind], "query": EVIL, "unknown": unknown}

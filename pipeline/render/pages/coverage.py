@@ -5,19 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.base.readonly import reading
+from pipeline.book.sounds import WAS_RUN, WRITES
 from pipeline.render import words
 
 LEAST_SHARE, UNKNOWN = 0.005, 60  # of all downloads, for a task of its own; so many of the unknown are named
 
-COUNTED = """SELECT coalesce(pipeline_tag, 'no task named') AS task, count(*) AS models,
+# models of which a total of memory is told: by the table that says so. What these leave out is known by its weights alone, or not at all
+TOTALS = {
+    "footprint": "SELECT model_id FROM footprint WHERE total_bytes IS NOT NULL",
+    "pipeline_compatibility": "SELECT model_id FROM pipeline_compatibility WHERE total_bytes IS NOT NULL",
+    "sound_class": f"SELECT model_id FROM model WHERE {WRITES} OR {WAS_RUN}",
+}
+COUNTED = """WITH told AS ({totals})
+SELECT coalesce(pipeline_tag, 'no task named') AS task, count(*) AS models,
+    count(*) FILTER (model_id IN (FROM told)) AS told,
     count(*) FILTER (anatomy_grade <> 'unknown') AS known,
     sum(downloads_30d) AS downloads,
-    sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS answered,
+    sum(downloads_30d) FILTER (model_id IN (FROM told)) AS answered,
+    sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS weighed,
     sum(downloads_30d) FILTER (holds IS NULL) AS of_one_model,
     sum(downloads_30d) FILTER (anatomy_grade = 'unknown' AND model_id IN (SELECT model_id FROM repository_file)) AS by_file
 FROM model GROUP BY ROLLUP (coalesce(pipeline_tag, 'no task named')) ORDER BY downloads DESC NULLS LAST"""
 # what a repository is: its pipeline, what it holds, the container of its files
-KINDS = """SELECT CASE
+KINDS = """WITH told AS ({totals})
+SELECT CASE
         WHEN model_id IN (SELECT model_id FROM component WHERE unknown_reason IS NOT NULL
             OR class_name IS NULL OR class_name NOT IN (SELECT class_name FROM pipeline_stage))
             THEN 'pipelines of pictures, videos and sound of which a part is not known'
@@ -25,9 +36,12 @@ KINDS = """SELECT CASE
         WHEN contains(holds, 'adapter') THEN 'adapters'
         WHEN holds IS NOT NULL OR files > 0 THEN 'files of several models, or no single one'
         WHEN program_name IS NOT NULL THEN 'copies for ' || program_name
-        ELSE 'one model in the usual files' END AS kind, count(*) AS models, count(*) FILTER (anatomy_grade <> 'unknown') AS known,
+        ELSE 'one model in the usual files' END AS kind, count(*) AS models,
+    count(*) FILTER (model_id IN (FROM told)) AS told,
+    count(*) FILTER (anatomy_grade <> 'unknown') AS known,
     count(*) FILTER (anatomy_grade = 'unknown' AND files > 0) AS told_by_file, sum(downloads_30d) AS downloads,
-    sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS answered,
+    sum(downloads_30d) FILTER (model_id IN (FROM told)) AS answered,
+    sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS weighed,
     sum(downloads_30d) FILTER (anatomy_grade = 'unknown' AND files > 0) AS by_file
 FROM model LEFT JOIN internal.model_container AS held USING (model_id)
     LEFT JOIN (SELECT model_id, count(*) AS files FROM repository_file GROUP BY model_id) AS listed USING (model_id)
@@ -46,9 +60,12 @@ def coverage(folder: Path, paths: dict[str, str]) -> dict:
         views = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
         if not {"model", "repository_file"} <= tables | views:
             return {"tasks": [], "kinds": [], "unknown": []}
+        found = [query for name, query in TOTALS.items() if name in tables | views]
+        totals = "\n    UNION ".join(found or ["SELECT model_id FROM model WHERE false"])
+        counted = COUNTED.format(totals=totals)
         # (the table of containers is one of the formulas' own, which a file without formulas has not)
-        kinds = connection.execute(KINDS).fetchall() if "model_container" in tables else []
-        rows = connection.execute(COUNTED).fetchall()
+        kinds = connection.execute(KINDS.format(totals=totals)).fetchall() if "model_container" in tables else []
+        rows = connection.execute(counted).fetchall()
         unknown = connection.execute(WITHOUT.format(UNKNOWN)).fetchall()
     told = [_row(row) for row in rows]
     whole = next(row for row in told if row["task"] is None)
@@ -56,38 +73,42 @@ def coverage(folder: Path, paths: dict[str, str]) -> dict:
     return {
         "whole": whole,
         "tasks": tasks,
-        "query": COUNTED,
+        "query": counted,
         "kinds": [_kind(row) for row in kinds],
         "unknown": [{"name": n, "path": paths[n], "downloads": words.count(d), "why": w} for n, d, w in unknown],
     }
 
 
 def _row(row: tuple) -> dict:
-    task, models, known, *counts = row
-    downloads, answered, of_one, by_file = (number or 0 for number in counts)
+    task, models, told, known, *counts = row
+    downloads, answered, weighed, of_one, by_file = (number or 0 for number in counts)
     return {
         "task": task,
         "models": models,
+        "told": told,
         "known": known,
         "downloads": downloads,
         "shown": words.count(downloads),
         "share": _share(answered, downloads),
+        "weighed": _share(weighed, downloads),
         "of_one_model": _share(answered, max(of_one, answered)),
-        "with_files": _share(answered + by_file, downloads),
+        "with_files": _share(weighed + by_file, downloads),
     }
 
 
 def _kind(row: tuple) -> dict:
-    kind, models, known, told_by_file, *counts = row
-    downloads, answered, by_file = (number or 0 for number in counts)
+    kind, models, told, known, told_by_file, *counts = row
+    downloads, answered, weighed, by_file = (number or 0 for number in counts)
     return {
         "kind": kind,
         "models": models,
+        "told": told,
         "known": known,
         "told_by_file": told_by_file,
         "shown": words.count(downloads),
         "share": _share(answered, downloads),
-        "with_files": _share(answered + by_file, downloads),
+        "weighed": _share(weighed, downloads),
+        "with_files": _share(weighed + by_file, downloads),
     }
 
 
