@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,8 @@ VIDEO = {
     "height": 480,
     "frames": 81,
 }  # that is asked of pipelines that make videos, as site/made.csv does
+# of what nothing more is known
+WEIGHTS, ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = $dtype", "bf16"
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -84,7 +87,11 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "reason": None,
     }
     if verdict is None:
-        answer["reason"] = next((row["unknown_reason"] for row in told if row["unknown_reason"]), None)
+        # (the reason of most formats: that one engine cannot load it says nothing of the others)
+        reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)
+        answer["reason"] = reasons[0][0] if reasons else None
+        if not any(row["total_bytes"] for row in told):
+            answer["weights_bytes"] = almanac.value(WEIGHTS, {"id": model.model_id, "dtype": ALONE})
     if use.program is not None and use.context_tokens is None and not use.is_training:
         answer["has_own_context"] = bool(
             almanac.value(

@@ -99,6 +99,8 @@ class Page:
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     page.say(_sentence(answer), "bold")
+    if answer.get("weights_bytes"):
+        page.say(f"Its weights alone take {gib_of(answer['weights_bytes'])} GiB in bf16.")
     for note in card["notes"]:
         page.say(note)
     if about := answer.get("about"):

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.ask import answers, several, words
 from pipeline.render.data.made import wishes
-from tests.ask.conftest import EXPERTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
+from tests.ask.conftest import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
 
 
 @pytest.fixture
@@ -434,3 +434,11 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
 def test_a_video_is_as_long_and_wide_as_the_first_screen_asks():
     wish = next(wish for wish in wishes() if wish.unit == "frames" and wish.side)
     assert {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} == answers.VIDEO
+
+
+def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_single_engine(ask, ask_json):
+    told = ask_json("fits", FORECASTS, "--gpu", "rtx-4090")
+    assert told["verdict"] is None and told["weights_bytes"] == 238_955_328
+    assert told["reason"].startswith("only its tensors are known")
+    ended, out, _error = ask("fits", FORECASTS, "--gpu", "rtx-4090")
+    assert ended == 3 and "Its weights alone take 0.2 GiB in bf16." in " ".join(out.split())

@@ -179,6 +179,7 @@ class ModelPages:
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
             commands=self.commands.of(number, context or self.wanted[0], is_text_alone) if known and inference else [],
             reason=self.headlines.reason(number),
+            weights_alone=model["anatomy_grade"] != "unknown" and (model["parameter_count"] or 0) * 2,
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
             length=length or self.wanted[1],
