@@ -1,4 +1,5 @@
 -- speech by seconds: every kind that writes or hears it, and what is refused
+PRAGMA enable_optimizer;
 FROM speech_of('unsloth/orpheus-3b-0.1-ft', seconds := 25)
 UNION ALL FROM speech_of('maya-research/maya1', seconds := 10.5, dtype_id := 'gguf-q8_0', engine_id := 'llama.cpp',
     text_tokens := 300)
