@@ -38,8 +38,7 @@ VIDEO = {
     "height": 480,
     "frames": 81,
 }  # that is asked of pipelines that make videos, as site/made.csv does
-# of what nothing more is known
-WEIGHTS, ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = $dtype", "bf16"
+WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -91,7 +90,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)
         answer["reason"] = reasons[0][0] if reasons else None
         if not any(row["total_bytes"] for row in told):
-            answer["weights_bytes"] = almanac.value(WEIGHTS, {"id": model.model_id, "dtype": ALONE})
+            answer["weights_bytes"] = almanac.value(WEIGHTS_ALONE, {"id": model.model_id})
     if use.program is not None and use.context_tokens is None and not use.is_training:
         answer["has_own_context"] = bool(
             almanac.value(
@@ -200,7 +199,7 @@ def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
         if reason and use.dtype_id in (None, *WHOLE):
             reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
-        elif reason and use.dtype_id not in WHOLE:
+        elif reason:
             reason += _known_formats(almanac, asked, size)
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {

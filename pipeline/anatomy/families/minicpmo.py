@@ -26,15 +26,8 @@ VERSIONS = ("2.6", "4.5")
 LLAMA_ROWS = 32_000
 INITS = ("init_vision", "init_audio", "init_tts")
 WORDS = {"backbone_model": "llama", "projector_type": "mlp"}
-TTS_MELS, TTS_INNER, TTS_CODES, TTS_WIDTH, TTS_NECK, TTS_BLOCKS, TTS_LEVELS = (
-    100,
-    512,
-    1024,
-    256,
-    128,
-    12,
-    4,
-)  # of ChatTTS's codec
+# of ChatTTS's codec
+TTS_MELS, TTS_INNER, TTS_CODES, TTS_WIDTH, TTS_NECK, TTS_BLOCKS, TTS_LEVELS = 100, 512, 1024, 256, 128, 12, 4
 
 
 @family("minicpmo")

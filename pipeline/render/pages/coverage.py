@@ -38,7 +38,6 @@ SELECT CASE
         WHEN program_name IS NOT NULL THEN 'copies for ' || program_name
         ELSE 'one model in the usual files' END AS kind, count(*) AS models,
     count(*) FILTER (model_id IN (FROM told)) AS told,
-    count(*) FILTER (anatomy_grade <> 'unknown') AS known,
     count(*) FILTER (anatomy_grade = 'unknown' AND files > 0) AS told_by_file, sum(downloads_30d) AS downloads,
     sum(downloads_30d) FILTER (model_id IN (FROM told)) AS answered,
     sum(downloads_30d) FILTER (anatomy_grade <> 'unknown') AS weighed,
@@ -97,13 +96,12 @@ def _row(row: tuple) -> dict:
 
 
 def _kind(row: tuple) -> dict:
-    kind, models, told, known, told_by_file, *counts = row
+    kind, models, told, told_by_file, *counts = row
     downloads, answered, weighed, by_file = (number or 0 for number in counts)
     return {
         "kind": kind,
         "models": models,
         "told": told,
-        "known": known,
         "told_by_file": told_by_file,
         "shown": words.count(downloads),
         "share": _share(answered, downloads),
