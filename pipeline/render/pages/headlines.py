@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -54,10 +55,11 @@ class Headlines:
         return said if said[0] else (self.of_pipeline(number) or self.of_sound(number), "")
 
     def reason(self, number: int) -> str:
-        """Why nothing is known of a model."""
+        """Why nothing is known of a model: the reason of most formats, since that of one engine says nothing of the others."""
         shown = self.pages.inference.get(self.pages.opening(self.book.models[number])[0], [])
         note = self.book.models[number]["anatomy_note"] or "nothing is published"
-        return (self.book.reason(number, shown[0]) if shown else note).rstrip(".")
+        found = Counter(self.book.reason(number, s) for s in shown).most_common(1)
+        return (found[0][0] if found else note).rstrip(".")
 
     def of_pipeline(self, number: int) -> str:
         return self._held("pipelines", number, pipelines.sentence)
