@@ -132,33 +132,42 @@ def count(row: dict[str, str], config: dict) -> tuple[int, int, int]:
             weights = tracker.total
             for parameter in model.parameters():
                 tracker.track(parameter)
-            # (a packed model's first parameter is bytes)
-            asked = SimpleNamespace(config=model.config, parameters=lambda: iter([torch.empty(0, dtype=compute)]))
-            with torch.device("cuda"):
-                given = denoiser_inputs(asked, row | {"sequences": row["images"]})
-                if row["class"] == "LTXVideoTransformer3DModel":  # finetrainers gives each token a time of its own
-                    given["timestep"] = torch.ones(given["hidden_states"].shape[:2])
-            optimizer = optimizer_of(model, row["optimizer_id"])
-            for _ in range(STEPS):
-                gc.collect()
-                tracker.reset_peak()
-                with torch.autocast("cuda", dtype=compute):
-                    output = model(**given, return_dict=False)[0]
-                    output = torch.stack(output) if isinstance(output, list) else output
-                output = output.float()
-                loss = ((output - torch.ones_like(output)) ** 2).mean()
-                del output
-                gc.collect()
-                tracker.sums_in_place = True
-                loss.backward()
-                tracker.sums_in_place = False
-                del loss
-                gc.collect()
-                optimizer.step()
-                gc.collect()
-                peak = tracker.peak
-                optimizer.zero_grad(set_to_none=True)
+            peak = train(model, row, compute, tracker)
     return weights, adapters, peak - weights
+
+
+def train(model, row: dict[str, str], compute, tracker) -> int:
+    """The peak of the last step."""
+    import torch
+
+    # (a packed model's first parameter is bytes)
+    asked = SimpleNamespace(config=model.config, parameters=lambda: iter([torch.empty(0, dtype=compute)]))
+    with torch.device("cuda"):
+        given = denoiser_inputs(asked, row | {"sequences": row["images"]})
+        if row["class"] == "LTXVideoTransformer3DModel":  # finetrainers gives each token a time of its own
+            given["timestep"] = torch.ones(given["hidden_states"].shape[:2])
+    optimizer = optimizer_of(model, row["optimizer_id"])
+    peak = 0
+    for _ in range(STEPS):
+        gc.collect()
+        tracker.reset_peak()
+        with torch.autocast("cuda", dtype=compute):
+            output = model(**given, return_dict=False)[0]
+            output = torch.stack(output) if isinstance(output, list) else output
+        output = output.float()
+        loss = ((output - torch.ones_like(output)) ** 2).mean()
+        del output
+        gc.collect()
+        tracker.sums_in_place = True
+        loss.backward()
+        tracker.sums_in_place = False
+        del loss
+        gc.collect()
+        optimizer.step()
+        gc.collect()
+        peak = tracker.peak
+        optimizer.zero_grad(set_to_none=True)
+    return peak
 
 
 def main() -> None:

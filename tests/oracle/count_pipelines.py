@@ -99,54 +99,70 @@ def build_encoder(row: dict[str, str], config: dict):
     return model
 
 
+def prepared(row: dict[str, str], config: dict) -> tuple:
+    """The row's model, and what its pipeline does with it: a call, and the tensors that it is given."""
+    import torch
+
+    is_encoder = row["stage"] == "encode" and row["part"] not in BESIDE
+    model = build_encoder(row, config) if is_encoder else build(row, config)
+
+    def given() -> tuple[str, dict]:
+        if row["part"] in BESIDE:
+            return given_beside(row, model.config, next(model.parameters()).dtype)
+        if row["class"] == "CLIPVisionModel":  # its pipeline reads the states before the last layer
+            side = model.config.image_size
+            pixels = torch.ones(int(row["sequences"]), 3, side, side, dtype=next(model.parameters()).dtype)
+            return "forward", {"pixel_values": pixels, "output_hidden_states": True}
+        if row["stage"] == "encode":
+            named = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
+            if row["class"].startswith(LANGUAGE):  # its pipeline reads the states of its layers
+                named |= {"attention_mask": torch.ones_like(named["input_ids"]), "output_hidden_states": True}
+                named |= {"use_cache": False} if STACKED.get(row["class"]) else {}
+            return "forward", named
+        if row["stage"] == "denoise":
+            return "forward", denoiser_inputs(model, row)
+        if row["stage"] in ("latents", "frames"):
+            frames = (int(row["frames"]),) if row["class"] in VIDEO else ()
+            shape = int(row["sequences"]), 3, *frames, int(row["height"]), int(row["width"])
+            return "encode", {"x": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
+        channels = getattr(model.config, "latent_channels", None) or model.config.z_dim
+        frames, *sides = latent_sides(row)
+        if row["tiled"]:
+            model.enable_tiling()
+        shape = int(row["sequences"]), channels, *((frames,) if row["class"] in VIDEO else ()), *sides
+        return "decode", {"z": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
+
+    return model, given
+
+
+def run(model, row: dict[str, str], named: str, given: dict) -> None:
+    """The call, and what the pipeline makes of its result."""
+    if row["part"] in BESIDE:
+        getattr(model, named)(**given)
+    elif (row["stage"], row["class"] in STACKED) == ("encode", True):
+        made = model(**given)
+        put_together(made.hidden_states, STACKED[row["class"]])
+    else:
+        getattr(model, named)(**given, return_dict=False)
+
+
 def count(row: dict[str, str], config: dict) -> tuple[int, str]:
     """Bytes of the peak beside the weights, and what made it."""
     import hollow
     import torch
 
-    is_encoder = row["stage"] == "encode" and row["part"] not in BESIDE
-    model = build_encoder(row, config) if is_encoder else build(row, config)
+    model, given = prepared(row, config)
     hollow.install_attention()
     with torch.no_grad(), hollow.Convolving() as tracker:
         for tensor in (*model.parameters(), *model.buffers()):
             tracker.track(tensor)
-        weights, runs = tracker.total, None
-        if row["part"] in BESIDE:
-            runs, given = given_beside(row, model.config, next(model.parameters()).dtype)
-        elif row["class"] == "CLIPVisionModel":  # its pipeline reads the states before the last layer
-            side = model.config.image_size
-            pixels = torch.ones(int(row["sequences"]), 3, side, side, dtype=next(model.parameters()).dtype)
-            given = {"pixel_values": pixels, "output_hidden_states": True}
-        elif row["stage"] == "encode":
-            given = {"input_ids": torch.zeros(int(row["sequences"]), int(row["text_tokens"]), dtype=torch.long)}
-            if row["class"].startswith(LANGUAGE):  # its pipeline reads the states of its layers
-                given |= {"attention_mask": torch.ones_like(given["input_ids"]), "output_hidden_states": True}
-                given |= {"use_cache": False} if STACKED.get(row["class"]) else {}
-        elif row["stage"] == "denoise":
-            given = denoiser_inputs(model, row)
-        elif row["stage"] in ("latents", "frames"):
-            frames = (int(row["frames"]),) if row["class"] in VIDEO else ()
-            shape = int(row["sequences"]), 3, *frames, int(row["height"]), int(row["width"])
-            given = {"x": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
-        else:
-            channels = getattr(model.config, "latent_channels", None) or model.config.z_dim
-            frames, *sides = latent_sides(row)
-            if row["tiled"]:
-                model.enable_tiling()
-            shape = int(row["sequences"]), channels, *((frames,) if row["class"] in VIDEO else ()), *sides
-            given = {"z": torch.ones(*shape, dtype=next(model.parameters()).dtype)}
-        for value in given.values():
+        weights = tracker.total
+        named, tensors = given()
+        for value in tensors.values():
             if isinstance(value, torch.Tensor):
                 tracker.track(value)
         tracker.reset_peak()
-        named = {"decode": "decode", "latents": "encode", "frames": "encode"}.get(row["stage"], "forward")
-        if runs:
-            getattr(model, runs)(**given)
-        elif (row["stage"], row["class"] in STACKED) == ("encode", True):
-            made = model(**given)
-            put_together(made.hidden_states, STACKED[row["class"]])
-        else:
-            getattr(model, named)(**given, return_dict=False)
+        run(model, row, named, tensors)
         return tracker.peak - weights, tracker.at
 
 

@@ -329,6 +329,7 @@ def train(model, ids, row: dict[str, str], tracker) -> int:
     named = inputs_of(model, ids)
     if row["attention"] == "masked":
         named["attention_mask"] = torch.ones_like(ids)
+        named["attention_mask"][0, :7] = 0  # one sequence is shorter than the others
     # as Trainer sets it (TrainingArguments.use_cache)
     model.config.use_cache = False
     peak = 0
