@@ -251,7 +251,16 @@ def whole(row: rows.Row, known: dict[str, dict]) -> Measured:
             "experts_implementation": "",
         }
     }
-    return training(row | {"model": row["model_id"], "attention": "flash"}, models)
+    return training(row | {"model": row["model_id"], "attention": attention_of(config)}, models)
+
+
+def attention_of(config: dict) -> str:
+    """What the library takes where nothing is said."""
+    import transformers
+
+    settings = transformers.AutoConfig.for_model(config["model_type"])
+    kind = transformers.AutoModelForCausalLM._model_mapping[type(settings)]
+    return "flash" if getattr(kind, "_supports_sdpa", False) else "eager"
 
 
 def _generates(row: rows.Row, config: dict) -> Measured:
@@ -262,7 +271,7 @@ def _generates(row: rows.Row, config: dict) -> Measured:
     settings = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
     dtype = {"fp32": torch.float32, "fp16": torch.float16}.get(row["dtype_id"], torch.bfloat16)
     with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(settings, dtype=dtype, attn_implementation="sdpa")
+        model = transformers.AutoModelForCausalLM.from_config(settings, dtype=dtype)
         if row["dtype_id"] in ("nf4", "nf4-double", "int8"):
             quantise(model, is_prepared=False, dtype_id=row["dtype_id"])
     model.eval()

@@ -50,7 +50,7 @@ COUNTED = ("peak_bytes", "standing_bytes", "reserved_bytes", "expandable_bytes",
 COLUMNS = ["table", "row_json", "peak_bytes", "standing_bytes", "reserved_bytes", "process_bytes", "workspace_bytes", "loaded_bytes", "error", "versions", "gpu"]  # fmt: skip
 MIB = 1 << 20
 ROW_SECONDS = 60
-COMPILES_SECONDS = 150  # of a program that compiles its kernels first
+COMPILES_SECONDS = 240  # of a program that compiles its kernels first
 SEED = 1
 
 
@@ -97,6 +97,30 @@ def versions(*names: str) -> str:
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
 
 
+def card_at_hand() -> tuple[str, tuple[int, int], int]:
+    """Name, compute capability and free bytes of the first card, without starting CUDA."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    card = pynvml.nvmlDeviceGetHandleByIndex(0)
+    free = pynvml.nvmlDeviceGetMemoryInfo(card).free
+    return pynvml.nvmlDeviceGetName(card), tuple(pynvml.nvmlDeviceGetCudaComputeCapability(card)), free
+
+
+def load(capability: tuple[int, int]) -> None:
+    """What every row needs is imported once. CUDA must not start before a row's own process does; bitsandbytes asks it for the capability."""
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    import torch
+
+    asked_of_cuda = torch.cuda.get_device_capability
+    torch.cuda.get_device_capability = lambda *_args, **_named: capability
+    import diffusers  # noqa: F401
+    import peft  # noqa: F401
+    import transformers.models.auto.modeling_auto  # noqa: F401
+
+    torch.cuda.get_device_capability = asked_of_cuda
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
@@ -105,18 +129,22 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=None, help="rows at most")
     parser.add_argument("--skip", type=int, default=0, help="rows of the draw that are left out")
     parser.add_argument("--beside", type=int, default=max(1, (os.cpu_count() or 2) - 2), help="processes side by side")
-    parser.add_argument("--gib", type=float, default=70, help="memory of the card that may be used")
+    parser.add_argument(
+        "--gib",
+        type=float,
+        default=None,
+        help="memory of the card that may be used (default: nine tenths of what is free)",
+    )
     asked = parser.parse_args()
     start = time.monotonic()
-    # torch must not start CUDA before a process of its own does
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    import peft  # noqa: F401
-    import pynvml
-    import transformers.models.auto.modeling_auto  # noqa: F401
+    gpu, capability, free = card_at_hand()
+    if asked.only != "card_unsloth":
+        load(capability)
+    import torch
 
-    pynvml.nvmlInit()
-    gpu = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(
+        "spawn" if asked.only == "card_unsloth" or torch.cuda.is_initialized() else "fork"
+    )
     known = rows.configs()
     with count_training.MODELS.open(newline="") as file:
         models = {row["model"]: row for row in csv.DictReader(file)}
@@ -129,11 +157,12 @@ def main() -> None:
         *(["unsloth"] if asked.only == "card_unsloth" else ["diffusers"]),
     )
     running: list[list] = []
+    budget = int(asked.gib * 1024 * MIB) if asked.gib else free * 9 // 10
     with asked.out.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         while waiting or running:
-            room = asked.gib * 1024 * MIB - sum(entry[4] for entry in running)
+            room = budget - sum(entry[4] for entry in running)
             late = time.monotonic() - start > asked.seconds
             if late:
                 waiting = []
