@@ -63,6 +63,8 @@ _FUSED_ROTATIONS = (
 # (the driver holds paged states, and PyTorch's allocator knows nothing of them)
 _PAGED = "iif(starts_with(f.optimizer_id, 'paged-'), f.optimizer_bytes, 0)"
 _ALLOCATED = f"f.total_bytes - f.overhead_bytes - {_PAGED} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
+# What a process takes of a Hopper card beyond the context that every footprint counts: it is on the card's side (capacity).
+_BEYOND = "(k.cuda_context_hopper_mib * 1048576 - k.process_context_bytes)::BIGINT"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
     "allocated": _ALLOCATED,
@@ -93,6 +95,7 @@ COMPARED = {
     "states_of_middle": "((f.weights_bytes + f.gradients_bytes + f.optimizer_bytes) * (m.layer_elements / f.pipeline_parallel) "
     "/ (m.layer_elements / f.pipeline_parallel + m.input_elements))::BIGINT",
     "context": "k.process_context_bytes::BIGINT",
+    "total_on_hopper": f"f.total_bytes + {_BEYOND}",
     "parameter_count": "m.parameter_count",
     # of a file, of which an engine may leave a part in the computer's memory
     "weights_bytes": "f.weights_bytes + if(f.engine_id IN (SELECT engine_id FROM engine_memory WHERE inputs_on_host), "
@@ -333,11 +336,12 @@ LEFT JOIN peak USING (measured_id)
 """
 
 # A peak on the card is what was measured, and the context of the process where the allocator was asked.
-_ACCURACY = """
+_ACCURACY = f"""
 INSERT INTO accuracy BY NAME
 WITH peak AS (
     SELECT measured_id, needed(total_bytes, error_band) AS claimed,
-        value_bytes + CASE metric WHEN 'nvidia_smi_total' THEN 0 ELSE k.process_context_bytes END AS needed
+        value_bytes + CASE WHEN metric <> 'nvidia_smi_total' THEN k.process_context_bytes
+            WHEN compared_with = 'total_on_hopper' THEN -{_BEYOND} ELSE 0 END AS needed
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
         AND NOT starts_with(compared_with, 'allocated_on_')

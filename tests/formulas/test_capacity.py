@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 MIB = 1048576
-NEW = ("hopper", "blackwell", "blackwell-rtx", "blackwell-ultra", "rubin")
+CONTEXT = dict.fromkeys(("hopper", "blackwell", "blackwell-ultra", "rubin"), "cuda_context_hopper_mib")
+CONTEXT |= {"blackwell-rtx": "cuda_context_new_mib"}
 
 
 @pytest.fixture(scope="module")
 def constants(book):
     return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
+
+
+def beyond(card, constants):
+    """What the context takes beyond the one in overhead_bytes."""
+    return constants[CONTEXT[card["architecture"]]] * MIB - constants["process_context_bytes"]
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +27,18 @@ def cards(book):
 
 
 def test_a_measured_card_of_a_new_generation_gives_its_total_less_what_its_context_takes_more(cards, constants):
-    """PyTorch's context on Hopper and Blackwell (constant cuda_context_new_mib) is larger than the one in overhead_bytes."""
-    beyond = constants["cuda_context_new_mib"] * MIB - constants["process_context_bytes"]
-    assert beyond > 100 * MIB
-    measured = [card for card in cards if card["memory_mib_cuda"] and card["architecture"] in NEW]
+    """PyTorch's context on Hopper and Blackwell is larger than the one in overhead_bytes."""
+    measured = [card for card in cards if card["memory_mib_cuda"] and card["architecture"] in CONTEXT]
     assert {"h100-sxm", "b200", "rtx-5090"} <= {card["gpu_id"] for card in measured}
     for card in measured:
-        assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB - beyond, card["gpu_id"]
+        assert beyond(card, constants) > 100 * MIB
+        assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB - beyond(card, constants), card["gpu_id"]
 
 
 def test_a_measured_card_of_an_older_generation_gives_its_total(cards):
-    measured = [c for c in cards if c["memory_mib_cuda"] and c["vendor"] == "nvidia" and c["architecture"] not in NEW]
+    measured = [
+        c for c in cards if c["memory_mib_cuda"] and c["vendor"] == "nvidia" and c["architecture"] not in CONTEXT
+    ]
     assert len(measured) > 5
     for card in measured:
         assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB, card["gpu_id"]
@@ -43,8 +50,7 @@ def test_what_cuda_keeps_of_a_reported_total_is_the_gap_of_the_book(cards, const
     for card in reported:
         total = card["memory_mib_reported"]
         gives = total - constants["cuda_gap_base_mib"] - constants["cuda_gap_ratio"] * total
-        beyond = constants["cuda_context_new_mib"] * MIB - constants["process_context_bytes"]
-        expected = gives * MIB - (beyond if card["architecture"] in NEW else 0)
+        expected = gives * MIB - (beyond(card, constants) if card["architecture"] in CONTEXT else 0)
         assert card["capacity_bytes"] == pytest.approx(expected, abs=1), card["gpu_id"]
         assert card["capacity_basis"] == "measured"
 

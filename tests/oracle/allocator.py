@@ -15,6 +15,10 @@ import live_storage
 import torch
 
 MIB = 1 << 20
+aten = torch.ops.aten
+PRODUCTS = frozenset({aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default})
+# What a handle of cuBLAS keeps on Hopper (before: 8,519,680; aten/src/ATen/cuda/CublasHandlePool.cpp)
+WORKSPACE_BYTES = 33_554_432
 
 
 @dataclass(eq=False)
@@ -101,9 +105,7 @@ class Tracker(live_storage.Tracker):
     def __init__(self) -> None:
         super().__init__()
         self.allocator, self.expandable = self._allocators = Allocator(), Allocator(is_expandable=True)
-        # handles of cuBLAS: of the forward pass's thread and autograd's
-        for _ in range(2):
-            self._take(8_519_680)
+        self._multiplied: set[bool] = set()
 
     def track(self, tensor: torch.Tensor) -> None:
         known = len(self._alive)
@@ -136,6 +138,11 @@ class Tracker(live_storage.Tracker):
             allocator.give(block)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        # The forward pass's thread and autograd's have a handle each, whose work space is taken at its first product, out of a block that lies
+        # free then, and stays: a card showed what that costs (the next step's logits find their block cut).
+        if func in PRODUCTS and self.sums_in_place not in self._multiplied:
+            self._multiplied.add(self.sums_in_place)
+            self._take(WORKSPACE_BYTES)
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if scratch := live_storage.scratch_bytes(func, args):
             self._release(self._take(scratch))

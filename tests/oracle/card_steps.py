@@ -108,7 +108,8 @@ def _on_card(module, value, packed: tuple):
         if isinstance(value, packed[0]):
             named = {"quant_type": value.quant_type, "compress_statistics": value.compress_statistics}
             return packed[0](plain, requires_grad=False, module=module, **named).to("cuda")
-        return packed[1](plain.to(torch.float16), requires_grad=False, has_fp16_weights=False).to("cuda")
+        # (it packs what comes from the host)
+        return packed[1](plain.to("cpu", torch.float16), requires_grad=False, has_fp16_weights=False).to("cuda")
     real = torch.empty(value.shape, dtype=value.dtype, device="cuda")
     fill(real)
     return (

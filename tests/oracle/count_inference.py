@@ -5,7 +5,8 @@
     python tests/oracle/count_inference.py --again bert   # rows of models whose model_type or id holds this, anew
 
 Configs are those of the snapshot. A model runs once on tensors that hold nothing (hollow.py): its towers and its prompt, an encoder its
-batch, an encoder-decoder its encoder, the first step of its decoder and the last one. Peaks are bytes of live storage.
+batch, an encoder-decoder its encoder, the first step of its decoder and the last one. Peaks are bytes of live storage,
+and what a convolution works in (hollow.Convolving).
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
 
     model = build(config, row)
     hollow.install_attention()
-    with torch.no_grad(), hollow.Hollow() as tracker:
+    with torch.no_grad(), hollow.Convolving() as tracker:
         for tensor in (*model.parameters(), *model.buffers()):
             tracker.track(tensor)
         weights = tracker.total

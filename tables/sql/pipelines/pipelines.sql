@@ -17,10 +17,10 @@
 --
 -- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of
---   what they hold (tests/oracle/pipelines.csv), the work space of convolutions among it: cuDNN's kernels for 16 bits
---   hold input and result a second time. Weights in the format asked for, fp32, bf16 or fp16, and so is what runs, but
---   for the autoencoder of fp16, which is counted in fp32 whether its config forces that or not, and for those that
---   are loaded in fp32 always (least_bytes).
+--   what they hold (tests/oracle/pipelines.csv), the work space of convolutions among it: cuDNN's kernels hold input
+--   and result a second time, of pictures in fp32 the result alone (measured-card, diffusion-fast). Weights in the
+--   format asked for, fp32, bf16 or fp16, and so is what runs, but for the autoencoder of fp16, which is counted in
+--   fp32 whether its config forces that or not, and for those that are loaded in fp32 always (least_bytes).
 -- denoiser_dtype_id: the denoisers in a format that packs them (table denoiser_format: bitsandbytes, GGUF files,
 --   layerwise casting), the rest in dtype_id. text_dtype_id: the text encoders but CLIP in one of bitsandbytes'
 --   formats, as Transformers packs their classes (denoiser_part) since its release 5.0: before, a T5 kept what it

@@ -1,0 +1,104 @@
+"""What a real card held (tests/oracle/card.csv, measure_card.py) against the tools that count without one, and against what is told.
+
+No formula was fitted to these steps; what a process takes outside PyTorch's allocator on Hopper is (constant cuda_context_hopper_mib).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+ORACLE = Path(__file__).parents[1] / "oracle"
+MIB = 1 << 20
+# how far a count may lie from the card: the median, and the most below and above, as shares; `beside`: of counts beside the weights, in MiB
+TEXT = {
+    "prefill_activations": (0.0005, -0.05, 0.005),
+    "prefill_recurrent": (0.001, -0.01, 0.005),
+    "prefill_windowed": (0.001, -0.01, 0.005),
+    "reserved": (0.0005, -0.02, 0.005),
+    "training_peaks": (0.0005, -0.035, 0.005),
+    "training_recipes": (0.001, -0.01, 0.02),
+    "training_windowed": (0.001, -0.01, 0.005),
+    "inference": (0.004, -0.065, 0.02),
+}
+# of a denoiser's step in training: its convolutions and its packed layers take more, what is recomputed less
+PICTURES = {"pipelines": (10, -155), "denoiser_training": (90, -435)}
+# what a card of its own says about a row: what it cannot be held to
+COUNTS = {
+    "peak_bytes", "standing_bytes", "reserved_bytes", "expandable_bytes", "weights_and_buffers_bytes", "weights_bytes",
+    "adapter_parameters", "versions", "expected_bytes",
+}  # fmt: skip
+
+
+def read(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader((ORACLE / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """Rows of card.csv with the row that they ran (`counted`) and numbers as numbers."""
+    tables = {}
+    rows = read("card")
+    for row in rows:
+        known = tables.setdefault(row["table"], {_key(r): r for r in read(row["table"])})
+        row["counted"] = known[_key(json.loads(row["row_json"]))]
+        row |= {name: int(row[name] or 0) for name in row if name.endswith("_bytes")}
+        row["live"] = row["peak_bytes"] - row["workspace_bytes"]
+    return rows
+
+
+def _key(row: dict[str, str]) -> tuple:
+    return tuple(sorted((name, value) for name, value in row.items() if value and name not in COUNTS))
+
+
+def test_every_row_says_what_ran_where(measured):
+    assert len(measured) > 350
+    for row in measured:
+        assert row["gpu"] and "torch " in row["versions"]
+        assert row["workspace_bytes"] <= row["standing_bytes"] + 70 * MIB
+        assert row["peak_bytes"] <= row["reserved_bytes"] < row["process_bytes"]
+
+
+@pytest.mark.parametrize("table", TEXT)
+def test_counts_without_a_card_are_those_of_a_card(measured, table):
+    middle, under, over = TEXT[table]
+    errors = [int(row["counted"]["peak_bytes"]) / row["live"] - 1 for row in measured if row["table"] == table]
+    assert len(errors) > 3
+    assert statistics.median(map(abs, errors)) <= middle
+    assert under <= min(errors) and max(errors) <= over
+
+
+@pytest.mark.parametrize("table", PICTURES)
+def test_counts_of_pictures_lie_close_below_those_of_a_card(measured, table):
+    """What is counted is beside the weights; what is missing is the work space that cuDNN chooses, and what is computed once and kept."""
+    middle, under = PICTURES[table]
+    missing = [
+        (int(row["counted"]["peak_bytes"]) - (row["live"] - row["standing_bytes"])) / MIB
+        for row in measured
+        if row["table"] == table
+    ]
+    assert abs(statistics.median(missing)) <= middle
+    assert min(missing) >= under
+
+
+def test_the_emulated_allocator_reserves_what_the_real_one_does(measured):
+    """All but one within 6 %: a LoRA whose first step takes blocks in another order (18 % below)."""
+    errors = [
+        (int(row["counted"]["reserved_bytes"]) - 2 * 8_519_680) / (row["reserved_bytes"] - row["workspace_bytes"]) - 1
+        for row in measured
+        if row["table"] == "reserved"
+    ]
+    assert len(errors) > 20
+    assert statistics.median(map(abs, errors)) < 0.005
+    assert sorted(map(abs, errors))[-2] < 0.06
+
+
+def test_what_lies_outside_the_allocator_is_what_is_told(measured, book):
+    """Kernels of Triton come on top in Unsloth, whose band is wider."""
+    told = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["cuda_context_hopper_mib"]
+    outside = [(r["process_bytes"] - r["reserved_bytes"]) / MIB for r in measured if r["table"] != "card_unsloth"]
+    assert max(outside) <= told <= max(outside) + 20
