@@ -57,8 +57,13 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
             || ' take what dtype_id := bf16 says, in counted steps 0 to 2.4 % more', '')
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
+    WHEN scenario.keeps_unpacked AND NOT (scenario.phase_id = 'qlora' AND scenario.dtype_id = 'gptq-int4'
+        AND scenario.precision = 'pure' AND scenario.checkpointing = 'full' AND scenario.adapter = 'lora'
+        AND scenario.gpu_count = 1)
+        THEN scenario.engine_id || ' is answered for with a QLoRA on one GPU, as it was read: dtype_id := gptq-int4, '
+            || 'precision := pure, checkpointing := full'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
-        AND NOT scenario.has_packed_experts
+        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
@@ -134,6 +139,8 @@ END;
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
         || scenario.optimizer_id
+    WHEN scenario.optimizer_id = 'adamw-master' AND (scenario.precision <> 'pure' OR scenario.compute_bytes <> 2) THEN
+        'optimizer_id := adamw-master keeps the masters of weights in 16 bits: precision := pure'
     WHEN optimizer.state_form = 'projected' AND scenario.is_adapter THEN
         'optimizer_id := ' || scenario.optimizer_id
             || ' projects the gradients of whole matrices: pretrain or full-finetune'
