@@ -94,11 +94,13 @@ def test_no_measured_peak_of_inference_contradicts_a_verdict_of_fits(compared):
 
 
 def test_no_measurement_is_outside_its_band(compared):
-    """More than was said and its band: of a peak the prediction's, of a part of it that of the whole."""
+    """More than was said and its band: of a peak the prediction's, of a part of it that of the whole. What the driver shows after a
+    cache has grown is no peak: free segments are given back when memory runs out."""
     outside = compared.execute("""
         SELECT measured_id FROM prediction JOIN measured USING (measured_id)
         WHERE error IS NOT NULL AND value_bytes - predicted_bytes > error_band * CASE
             WHEN metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total') THEN predicted_bytes ELSE total_bytes END
+            AND NOT (metric = 'nvidia_smi_total' AND coalesce(generated_tokens, 0) > 0)
     """).fetchall()
     assert outside == []
     rows = compared.execute(

@@ -225,7 +225,8 @@ resolved AS (
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
-        coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
+        coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true)
+            AND coalesce(list_contains(string_split(kv.model_types, ' '), model.model_type), true) AS takes_kv_dtype,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
