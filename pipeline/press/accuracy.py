@@ -74,6 +74,8 @@ COMPARED = {
     "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
+    # what the allocator holds of a model that was loaded, with its adapters
+    "reserved_before_training": "f.weights_bytes + f.adapters_bytes + rounding_bytes(m, f)::BIGINT + packing_bytes(m, f)",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
     "resident": f"{_RESIDENT} + {_WORKSPACE}",
     "resident_fused": f"{_RESIDENT} + {_FUSED_ROTATIONS} + {_WORKSPACE}",
