@@ -31,6 +31,9 @@ PIPELINE = {
     "text_dtype_id": pl.String,
 }
 
+# What a server's log says of its card.
+LOGGED = {"card_gib": pl.Float64, "card_share": pl.Float64}
+
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
 _REQUIRED = {
     "compared_with": "the metric has no counterpart in a footprint",
@@ -63,6 +66,8 @@ _FUSED_ROTATIONS = (
 # (the driver holds paged states, and PyTorch's allocator knows nothing of them)
 _PAGED = "iif(starts_with(f.optimizer_id, 'paged-'), f.optimizer_bytes, 0)"
 _ALLOCATED = f"f.total_bytes - f.overhead_bytes - {_PAGED} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
+# Of so many GiB of a card and of it such a share, as a server's log names both: what weights, profiling run and the rest leave.
+_CACHE_LEFT = "a.card_share * a.card_gib * 1073741824 - f.weights_bytes - rounding_bytes(m, f) - f.activations_bytes - non_torch_bytes(f, k)"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
     "allocated": _ALLOCATED,
@@ -84,6 +89,9 @@ COMPARED = {
     "generated_total": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE} + k.process_context_bytes::BIGINT",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
+    # what a server leaves for its cache of the share of the card that its log names
+    "cache_left": _CACHE_LEFT,
+    "tokens_left": f"16 * floor(({_CACHE_LEFT}) / (f.kv_cache_bytes / (f.context_tokens * f.sequences)) / 16)",
     # of the layers without a window, which some engines print by themselves
     "cache_of_whole_context": "(f.sequences * f.context_tokens * 2 * list_sum(list_transform(m.caches, lambda layer: "
     "iif(layer.window_tokens IS NULL, layer.layer_count * layer.elements_per_token, 0))))::BIGINT",
@@ -137,7 +145,7 @@ def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[s
 
 
 def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
-    known = {*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason"}
+    known = {*TYPES, *PIPELINE, *LOGGED, "compared_with", "generated_tokens", "workspace", "reason"}
     ready = []
     for rule in sorted(rules, key=lambda rule: rule["rank"]):
         if rule["reads"] not in known:
@@ -164,13 +172,17 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             value = match.expand(rule["as_value"])
             if field in _NUMBERS:
                 value = math.prod(map(int, value.split("*")))
-            found[field] = _AS.get((TYPES | PIPELINE).get(field), str)(value) if field not in _NUMBERS else value
+            found[field] = (
+                _AS.get((TYPES | PIPELINE | LOGGED).get(field), str)(value) if field not in _NUMBERS else value
+            )
     return found
 
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     """Every column, with what a measurement means where it says nothing."""
-    row = dict.fromkeys((*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    row = (
+        dict.fromkeys((*TYPES, *PIPELINE, *LOGGED, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    )
     if row["placement"] is not None:
         return _of_pipeline(row)
     if row["reason"] is None:
@@ -224,6 +236,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
         "measured_id": pl.String,
         **TYPES,
         **PIPELINE,
+        **LOGGED,
         "compared_with": pl.String,
         "generated_tokens": pl.Int64,
         "workspace": pl.String,

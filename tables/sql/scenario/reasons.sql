@@ -48,6 +48,13 @@ CREATE OR REPLACE MACRO size_reason(model, scenario) AS CASE
     WHEN scenario.input_reason IS NOT NULL THEN scenario.input_reason
 END;
 
+-- A base of GPTQ, in the engine whose steps over it were read.
+CREATE OR REPLACE MACRO unpacked_reason(scenario) AS iif(scenario.keeps_unpacked
+    AND NOT (scenario.phase_id = 'qlora' AND scenario.dtype_id = 'gptq-int4' AND scenario.precision = 'pure'
+        AND scenario.checkpointing = 'full' AND scenario.adapter = 'lora' AND scenario.gpu_count = 1),
+    scenario.engine_id || ' is answered for with a QLoRA on one GPU, as it was read: dtype_id := gptq-int4, '
+        || 'precision := pure, checkpointing := full', NULL);
+
 -- Formats that are not trained, and adapters that the model has no place for.
 CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id IN ('pretrain', 'full-finetune') AND NOT dtype.is_trainable
@@ -57,11 +64,6 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
             || ' take what dtype_id := bf16 says, in counted steps 0 to 2.4 % more', '')
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
-    WHEN scenario.keeps_unpacked AND NOT (scenario.phase_id = 'qlora' AND scenario.dtype_id = 'gptq-int4'
-        AND scenario.precision = 'pure' AND scenario.checkpointing = 'full' AND scenario.adapter = 'lora'
-        AND scenario.gpu_count = 1)
-        THEN scenario.engine_id || ' is answered for with a QLoRA on one GPU, as it was read: dtype_id := gptq-int4, '
-            || 'precision := pure, checkpointing := full'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
         AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
@@ -255,7 +257,7 @@ END;
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
-    adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
+    unpacked_reason(scenario), adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
     counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
 
