@@ -21,17 +21,9 @@ from pipeline.book.scenario import TYPES
 Row = Mapping[str, Any]
 
 # What a run of a diffusion pipeline was asked, in the words of `pipeline_of`: it has no context, and is another question.
-PIPELINE = {
-    "placement": pl.String,
-    "width": pl.Int64,
-    "height": pl.Int64,
-    "frames": pl.Int64,
-    "is_tiled": pl.Boolean,
-    "denoiser_dtype_id": pl.String,
-    "text_dtype_id": pl.String,
-}
-
-# What a server's log says of its card.
+PIPELINE = dict.fromkeys(("placement", "denoiser_dtype_id", "text_dtype_id"), pl.String)
+PIPELINE |= dict.fromkeys(("width", "height", "frames"), pl.Int64) | {"is_tiled": pl.Boolean}
+# what a server's log says of its card
 LOGGED = {"card_gib": pl.Float64, "card_share": pl.Float64}
 
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
@@ -113,10 +105,11 @@ COMPARED = {
 }
 
 
-# The same of a pipeline p.
+# The same of a pipeline p: of the part that allocates most, which need not be the one whose unused blocks make it the largest; and
+# of one whose denoiser stays while the other parts come and go.
 COMPARED_PIPELINE = {
-    # (the part that allocates most, which need not be the one whose unused blocks make it the largest)
     "allocated": "p.allocated_bytes",
+    "allocated_beside_denoiser": "p.beside_denoiser_bytes",
     "reserved": "p.total_bytes - k.process_context_bytes::BIGINT",
     "total_bytes": "p.total_bytes",
 }
@@ -150,7 +143,7 @@ def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
     for rule in sorted(rules, key=lambda rule: rule["rank"]):
         if rule["reads"] not in known:
             raise ReadingError(f"reading.csv: rank {rule['rank']} reads {rule['reads']!r}, which no scenario has")
-        if rule["reads"] == "compared_with" and rule["as_value"] not in COMPARED:
+        if rule["reads"] == "compared_with" and rule["as_value"] not in COMPARED | COMPARED_PIPELINE:
             raise ReadingError(
                 f"reading.csv: rank {rule['rank']} compares with {rule['as_value']!r}, which nothing computes"
             )
@@ -271,7 +264,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _ask_once(connection: duckdb.DuckDBPyConnection, same: str) -> None:
-    """No measurement is left out, or compared twice, because its scenario and its answer do not find each other."""
+    """No measurement is left out, or compared twice: its scenario and its answer find each other."""
     lost = connection.execute(f"""
         SELECT measured_id, count(f.model_id) FROM measured_moment AS a LEFT JOIN moment_answer AS f ON {same}
         GROUP BY measured_id, compared_with, a.context_tokens HAVING count(f.model_id) <> 1 ORDER BY ALL
@@ -305,11 +298,14 @@ CREATE OR REPLACE TEMP TABLE measured_pipeline AS
 WITH scenario AS (FROM measured_scenario WHERE reason IS NULL AND placement IS NOT NULL),
 part AS (
     SELECT asked.measured_id, iif(asked.placement = 'resident', sum(told.weights_bytes), 0)
-        + max(stays(told, asked.placement) + told.activations_bytes) AS allocated_bytes
+        + max(stays(told, asked.placement) + told.activations_bytes) AS allocated_bytes,
+        sum(iif(told.stage = 'denoise', told.weights_bytes, 0)) + max(iif(told.stage = 'denoise', 0, told.weights_bytes)
+            + told.activations_bytes) AS beside_denoiser_bytes
     FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_stages({asked}) AS told
     GROUP BY asked.measured_id, asked.placement
 )
-SELECT asked.measured_id, asked.compared_with, told.*, iif(told.unknown_reason IS NULL, part.allocated_bytes, NULL)::BIGINT AS allocated_bytes
+SELECT asked.measured_id, asked.compared_with, told.*, iif(told.unknown_reason IS NULL, part.allocated_bytes, NULL)::BIGINT AS allocated_bytes,
+    part.beside_denoiser_bytes::BIGINT AS beside_denoiser_bytes
 FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_of({asked}) AS told
 LEFT JOIN part ON part.measured_id = asked.measured_id
 WHERE told.placement = asked.placement

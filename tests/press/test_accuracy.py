@@ -174,9 +174,9 @@ def test_published_peaks_of_pipelines_are_met_and_no_card_is_promised_less(compa
         FROM prediction AS p JOIN measured USING (measured_id)
         WHERE engine_id = 'diffusers' AND error IS NOT NULL GROUP BY ALL ORDER BY ALL
     """).fetchall()
-    least = {("peak_allocated", False): -0.003, ("peak_allocated", True): -0.04, ("peak_reserved", False): -0.06}
+    least = {("peak_allocated", False): -0.003, ("peak_allocated", True): -0.05, ("peak_reserved", False): -0.06}
     assert {(metric, is_int8): count for metric, is_int8, _, _, count, _ in rows} == {
-        ("peak_allocated", False): 10, ("peak_allocated", True): 2, ("peak_reserved", False): 4,
+        ("peak_allocated", False): 10, ("peak_allocated", True): 4, ("peak_reserved", False): 4,
     }  # fmt: skip
     for metric, is_int8, under, over, _count, left in rows:
         assert under > least[metric, is_int8] and over < 0.006 and left > 0.1
