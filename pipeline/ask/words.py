@@ -154,6 +154,9 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.gap()
         rows = [(placed(r), gib_of(r["total_bytes"]), VERDICTS[r["verdict"]]) for r in answer["placements"]]
         page.table(("", "needs", " "), rows, [r["verdict"] for r in answer["placements"]], drop=9)
+        # (an older almanac does not say it)
+        if held := next((r["holds_for"] for r in answer["placements"] if r.get("holds_for")), None):
+            page.say(f"With text encoders packed it holds for {held}; releases before take more.")
     if answer["helps"]:
         page.gap()
         page.say("What helps:")

@@ -21,15 +21,10 @@ from pipeline.book.scenario import TYPES
 Row = Mapping[str, Any]
 
 # What a run of a diffusion pipeline was asked, in the words of `pipeline_of`: it has no context, and is another question.
-PIPELINE = {
-    "placement": pl.String,
-    "width": pl.Int64,
-    "height": pl.Int64,
-    "frames": pl.Int64,
-    "is_tiled": pl.Boolean,
-    "denoiser_dtype_id": pl.String,
-    "text_dtype_id": pl.String,
-}
+PIPELINE = dict.fromkeys(("placement", "denoiser_dtype_id", "text_dtype_id"), pl.String)
+PIPELINE |= dict.fromkeys(("width", "height", "frames"), pl.Int64) | {"is_tiled": pl.Boolean}
+# what a server's log says of its card
+LOGGED = {"card_gib": pl.Float64, "card_share": pl.Float64}
 
 # What a scenario must have before it is asked for, and what is said where the words do not give it.
 _REQUIRED = {
@@ -65,6 +60,8 @@ _PAGED = "iif(starts_with(f.optimizer_id, 'paged-'), f.optimizer_bytes, 0)"
 _ALLOCATED = f"f.total_bytes - f.overhead_bytes - {_PAGED} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}"
 # What a process takes of a Hopper card beyond the context that every footprint counts: it is on the card's side (capacity).
 _BEYOND = "(k.cuda_context_hopper_mib * 1048576 - k.process_context_bytes)::BIGINT"
+# Of so many GiB of a card and of it such a share, as a server's log names both: what weights, profiling run and the rest leave.
+_CACHE_LEFT = "a.card_share * a.card_gib * 1073741824 - f.weights_bytes - rounding_bytes(m, f) - f.activations_bytes - non_torch_bytes(f, k)"
 # Sums of components that measurements are compared with, over a footprint f, its weights w, the constants k and the measurement a.
 COMPARED = {
     "allocated": _ALLOCATED,
@@ -76,12 +73,19 @@ COMPARED = {
     "allocated_on_three": f"{_ALLOCATED} + 2 * f.activations_bytes",
     "loaded": "f.weights_bytes + rounding_bytes(m, f)::BIGINT + rotation_table_bytes(m, f)",
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
+    # what the allocator holds of a model that was loaded, with its adapters
+    "reserved_before_training": "f.weights_bytes + f.adapters_bytes + rounding_bytes(m, f)::BIGINT + packing_bytes(m, f)",
     "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
     "resident": f"{_RESIDENT} + {_WORKSPACE}",
     "resident_fused": f"{_RESIDENT} + {_FUSED_ROTATIONS} + {_WORKSPACE}",
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
+    # as the driver sees it
+    "generated_total": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE} + k.process_context_bytes::BIGINT",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
+    # what a server leaves for its cache of the share of the card that its log names
+    "cache_left": _CACHE_LEFT,
+    "tokens_left": f"16 * floor(({_CACHE_LEFT}) / (f.kv_cache_bytes / (f.context_tokens * f.sequences)) / 16)",
     # of the layers without a window, which some engines print by themselves
     "cache_of_whole_context": "(f.sequences * f.context_tokens * 2 * list_sum(list_transform(m.caches, lambda layer: "
     "iif(layer.window_tokens IS NULL, layer.layer_count * layer.elements_per_token, 0))))::BIGINT",
@@ -104,10 +108,11 @@ COMPARED = {
 }
 
 
-# The same of a pipeline p.
+# The same of a pipeline p: of the part that allocates most, which need not be the one whose unused blocks make it the largest; and
+# of one whose denoiser stays while the other parts come and go.
 COMPARED_PIPELINE = {
-    # (the part that allocates most, which need not be the one whose unused blocks make it the largest)
     "allocated": "p.allocated_bytes",
+    "allocated_beside_denoiser": "p.beside_denoiser_bytes",
     "reserved": "p.total_bytes - k.process_context_bytes::BIGINT",
     "total_bytes": "p.total_bytes",
 }
@@ -136,12 +141,12 @@ def read_scenarios(measured: Iterable[Row], rules: Iterable[Row]) -> list[dict[s
 
 
 def _compiled(rules: Iterable[Row]) -> list[dict[str, Any]]:
-    known = {*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason"}
+    known = {*TYPES, *PIPELINE, *LOGGED, "compared_with", "generated_tokens", "workspace", "reason"}
     ready = []
     for rule in sorted(rules, key=lambda rule: rule["rank"]):
         if rule["reads"] not in known:
             raise ReadingError(f"reading.csv: rank {rule['rank']} reads {rule['reads']!r}, which no scenario has")
-        if rule["reads"] == "compared_with" and rule["as_value"] not in COMPARED:
+        if rule["reads"] == "compared_with" and rule["as_value"] not in COMPARED | COMPARED_PIPELINE:
             raise ReadingError(
                 f"reading.csv: rank {rule['rank']} compares with {rule['as_value']!r}, which nothing computes"
             )
@@ -163,13 +168,17 @@ def _read(words: Mapping[str, str], rules: Iterable[Row]) -> dict[str, Any]:
             value = match.expand(rule["as_value"])
             if field in _NUMBERS:
                 value = math.prod(map(int, value.split("*")))
-            found[field] = _AS.get((TYPES | PIPELINE).get(field), str)(value) if field not in _NUMBERS else value
+            found[field] = (
+                _AS.get((TYPES | PIPELINE | LOGGED).get(field), str)(value) if field not in _NUMBERS else value
+            )
     return found
 
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
     """Every column, with what a measurement means where it says nothing."""
-    row = dict.fromkeys((*TYPES, *PIPELINE, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    row = (
+        dict.fromkeys((*TYPES, *PIPELINE, *LOGGED, "compared_with", "generated_tokens", "workspace", "reason")) | found
+    )
     if row["placement"] is not None:
         return _of_pipeline(row)
     if row["reason"] is None:
@@ -223,6 +232,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
         "measured_id": pl.String,
         **TYPES,
         **PIPELINE,
+        **LOGGED,
         "compared_with": pl.String,
         "generated_tokens": pl.Int64,
         "workspace": pl.String,
@@ -257,7 +267,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _ask_once(connection: duckdb.DuckDBPyConnection, same: str) -> None:
-    """No measurement is left out, or compared twice, because its scenario and its answer do not find each other."""
+    """No measurement is left out, or compared twice: its scenario and its answer find each other."""
     lost = connection.execute(f"""
         SELECT measured_id, count(f.model_id) FROM measured_moment AS a LEFT JOIN moment_answer AS f ON {same}
         GROUP BY measured_id, compared_with, a.context_tokens HAVING count(f.model_id) <> 1 ORDER BY ALL
@@ -279,8 +289,10 @@ SELECT * EXCLUDE (compared_with) REPLACE (if(starts_with(compared_with, 'residen
     AS context_tokens), compared_with, false AS is_end
 FROM measured_scenario WHERE reason IS NULL AND placement IS NULL
 UNION ALL
-SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens), 'generated', true
-FROM measured_scenario WHERE reason IS NULL AND placement IS NULL AND generated_tokens > 0 AND starts_with(compared_with, 'allocated')
+SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens),
+    iif(compared_with = 'total_bytes', 'generated_total', 'generated'), true
+FROM measured_scenario WHERE reason IS NULL AND placement IS NULL AND generated_tokens > 0
+    AND (starts_with(compared_with, 'allocated') OR compared_with = 'total_bytes')
 """
 
 # What is not said is what `pipeline_of` takes where nobody says it.
@@ -289,11 +301,14 @@ CREATE OR REPLACE TEMP TABLE measured_pipeline AS
 WITH scenario AS (FROM measured_scenario WHERE reason IS NULL AND placement IS NOT NULL),
 part AS (
     SELECT asked.measured_id, iif(asked.placement = 'resident', sum(told.weights_bytes), 0)
-        + max(stays(told, asked.placement) + told.activations_bytes) AS allocated_bytes
+        + max(stays(told, asked.placement) + told.activations_bytes) AS allocated_bytes,
+        sum(iif(told.stage = 'denoise', told.weights_bytes, 0)) + max(iif(told.stage = 'denoise', 0, told.weights_bytes)
+            + told.activations_bytes) AS beside_denoiser_bytes
     FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_stages({asked}) AS told
     GROUP BY asked.measured_id, asked.placement
 )
-SELECT asked.measured_id, asked.compared_with, told.*, iif(told.unknown_reason IS NULL, part.allocated_bytes, NULL)::BIGINT AS allocated_bytes
+SELECT asked.measured_id, asked.compared_with, told.*, iif(told.unknown_reason IS NULL, part.allocated_bytes, NULL)::BIGINT AS allocated_bytes,
+    part.beside_denoiser_bytes::BIGINT AS beside_denoiser_bytes
 FROM scenario, LATERAL (SELECT scenario.*) AS asked, pipeline_of({asked}) AS told
 LEFT JOIN part ON part.measured_id = asked.measured_id
 WHERE told.placement = asked.placement
@@ -335,7 +350,9 @@ JOIN measured USING (measured_id)
 LEFT JOIN peak USING (measured_id)
 """
 
-# A peak on the card is what was measured, and the context of the process where the allocator was asked.
+# A peak on the card is what was measured, and the context of the process where the allocator was asked. What the driver shows
+# after a cache has grown token by token to twice its prompt and more is no peak of anything: blocks that grow do not fit the holes of those before, and the
+# allocator gives whole free segments back when memory runs out (PyTorch, CUDACachingAllocator.cpp, release_cached_blocks).
 _ACCURACY = f"""
 INSERT INTO accuracy BY NAME
 WITH peak AS (
@@ -344,7 +361,7 @@ WITH peak AS (
             WHEN compared_with = 'total_on_hopper' THEN -{_BEYOND} ELSE 0 END AS needed
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
-        AND NOT starts_with(compared_with, 'allocated_on_')
+        AND NOT starts_with(compared_with, 'allocated_on_') AND NOT (metric = 'nvidia_smi_total' AND coalesce(generated_tokens, 0) > context_tokens)
 ),
 judged AS (
     SELECT measured_id, count(*) AS verdicts,

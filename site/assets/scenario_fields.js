@@ -81,7 +81,7 @@ export const GROUPS = [
     expert_parallel: { label: "Expert parallel, GPUs", when: shares },
     micro_batches_in_flight: { label: "Micro-batches in flight", when: (s) => trains(s) && +s.pipeline_parallel > 1 },
     sequence_parallel: { label: "Sequence parallel", choices: YES, when: (s) => +s.tensor_parallel > 1 },
-    reduce_bucket_elements: { label: "DeepSpeed’s reduce bucket, elements", when: (s) => trains(s) && [s.engine_id, s.program].includes("deepspeed") },
+    reduce_bucket_elements: { label: "DeepSpeed’s reduce bucket, elements", when: (s) => trains(s) && (["deepspeed", "autogptq-0.5"].includes(s.engine_id) || s.program === "deepspeed") },
     offload: { label: "Offload to the host", choices: words("none optimizer all"), when: trains },
   }],
 ];

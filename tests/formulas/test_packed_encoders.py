@@ -70,3 +70,13 @@ def test_what_is_not_known_is_null_with_its_reason(book, asked, reason):
         f"SELECT total_bytes, unknown_reason FROM pipeline_of('{FLUX}', {asked})"
     ).fetchall():
         assert total is None and reason in told
+
+
+def test_a_packed_t5_says_for_which_releases_it_is_told(book):
+    """Before its release 5 Transformers kept what T5 names in 32 bits, 2.0 GB more of T5-XXL."""
+    query = "SELECT DISTINCT holds_for FROM pipeline_of($1, denoiser_dtype_id := 'nf4', text_dtype_id := $2)"
+    flux, other = "black-forest-labs/FLUX.1-dev", "Qwen/Qwen-Image"
+    told = [
+        book.execute(query, asked).fetchall() for asked in ([flux, "nf4"], [flux, "int8"], [flux, None], [other, "nf4"])
+    ]
+    assert told == [[("Transformers 5",)], [("Transformers 5",)], [(None,)], [(None,)]]

@@ -52,6 +52,18 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
 
 
 @pytest.mark.full
+def test_unsloth_packs_routed_experts_and_adapts_them(footprint_of):
+    """moe_utils_bnb4bit.py of unsloth_zoo, and the experts' parameters that the usual names of targets reach."""
+    row = footprint_of("Qwen/Qwen3-30B-A3B", program="unsloth", phase_id="qlora")
+    assert (row["dtype_id"], row["lora_targets"]) == ("nf4-double-experts", "attention-experts")
+    assert row["weights_bytes"] < 17e9
+    plain = footprint_of(
+        "Qwen/Qwen3-30B-A3B", program="unsloth", phase_id="qlora", dtype_id="nf4-double", lora_targets="attention"
+    )
+    assert plain["weights_bytes"] > 59e9
+
+
+@pytest.mark.full
 def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     row = footprint_of(MODEL, program="unsloth", phase_id="qlora")
     assert (row["engine_id"], row["dtype_id"], row["loss"]) == ("unsloth", "nf4-double", "fused")

@@ -12,10 +12,10 @@ from tests.formulas import step_account
 Row = dict
 
 
-def _judged(reserved: str, **also: object) -> list[Row]:
+def _judged(reserved: str, name: str = "reserved.csv", **also: object) -> list[Row]:
     """Each with `off`: what we say is reserved ÷ what was, less one."""
     context = dict(read_facts()["constant"].select("constant_id", "value").rows())["process_context_bytes"]
-    rows = [row for row in step_account.judged("reserved.csv", **also) if row[reserved]]
+    rows = [row for row in step_account.judged(name, **also) if row[reserved]]
     for row in rows:
         assert row["reason"] is None, row
         said = int(row["peak_bytes"]) * (1 + row["error"]) + row["overhead_bytes"] - context
@@ -57,3 +57,12 @@ def test_expandable_segments_reserve_less_and_as_much_as_we_say():
         assert int(row["expandable_bytes"]) < 1.02 * int(row["reserved_bytes"]), row
     off = [row["off"] for row in rows]
     assert min(off) > -0.05 and statistics.median(map(abs, off)) < 0.02, sorted(off)
+
+
+@pytest.mark.full
+def test_blocks_of_litgpt_follow_no_rule_and_its_band_is_that_of_all_training():
+    """Logits by chunks, and heads that are unpacked, leave other blocks behind: up to 22 % more than is told of small models."""
+    rows = [row for row in _judged("reserved_bytes", name="litgpt_peaks.csv") if row["phase_id"] in ("lora", "qlora")]
+    assert len(rows) >= 15
+    off = [row["off"] for row in rows]
+    assert min(off) > -0.23 and statistics.median(off) < -0.03, sorted(off)

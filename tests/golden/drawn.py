@@ -47,7 +47,7 @@ _SERVED = {
     "program": [None, None, None, None, "ollama", "vllm", "transformers", "lm-studio"],
 }  # fmt: skip
 _TRAINED = {
-    "engine_id": [None, None, "transformers-4.15", "pytorch-loop", "torchtune", "torchtune-0.4", "torchtitan", "megatron", "deepspeed", "litgpt", "litgpt-0.4", "litgpt-2023", "unsloth"],
+    "engine_id": [None, None, "transformers-4.15", "pytorch-loop", "torchtune", "torchtune-0.4", "torchtitan", "megatron", "deepspeed", "litgpt", "litgpt-0.4", "litgpt-2023", "unsloth", "autogptq-0.5"],
     "optimizer_id": components._TRAINING["optimizer_id"],
     "optimizer_rank": [None, None, 64],
     "precision": [None, None, "amp", "pure", "mixed"],
@@ -91,7 +91,17 @@ _ALONE = {
     "lora_targets": [None, "attention", "query-value", "all-linear"],
     "loss": [None, "full", "chunked"],
 }
+_AUTOGPTQ = {
+    "phase_id": ["qlora"],
+    "dtype_id": ["gptq-int4"],
+    "gpu_count": [1],
+    "precision": ["pure"],
+    "checkpointing": ["full"],
+    "adapter": [None, "lora"],
+    "optimizer_id": ["adamw-master", "adamw-master", None],
+}
 _OWN = {
+    "autogptq-0.5": _AUTOGPTQ,
     "litgpt": _LITGPT,
     "litgpt-0.4": _LITGPT,
     "litgpt-2023": _LITGPT,

@@ -10,7 +10,8 @@ fine-tuning is the loop of finetune/full.py, whose loss takes chunks of logits t
 A base in 4 bits is packed as Lightning's BitsandbytesPrecision does it: every linear layer, the head too, from fp16, so that a matrix is
 unpacked in fp16 and cast. The product is MatMul4Bit of bitsandbytes 0.45 (engine litgpt) or of 0.42 (litgpt-0.4), which holds on to
 its input as an attribute of its context. Since 0.5 a StableEmbedding takes the embedding's place after the optimizer was made. The states
-of bitsandbytes' PagedAdamW are counted, though PyTorch does not count them.
+of bitsandbytes' PagedAdamW are counted, though PyTorch does not count them. `reserved_bytes` is what an emulated allocator
+(allocator.py) took from the driver for the same steps; rows that were counted before it was kept have none.
 
 Inference is generate/base.py: a cache and a mask of all positions, and a prompt that fills them. Rows of litgpt-0.4 were counted with
 litgpt 0.4.4 (pip install --no-deps --target FOLDER litgpt==0.4.4; PYTHONPATH=FOLDER), whose prompts have no input_pos_maxp1.
@@ -213,13 +214,14 @@ def read_prompt(model, tokens: tuple[int, int], tracker) -> int:
 
 
 def count(row: rows.Row) -> rows.Row:
+    import allocator
     import live_storage
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     fake_cuda.install()
     live_storage.install_attention()
-    model, tracker = build(row), live_storage.Tracker()
+    model, tracker = build(row), allocator.Tracker()
     is_packed, is_read = row["phase_id"] == "qlora", row["phase_id"] == "inference"
     if row["dtype_id"] in PACKED_BITS:
         quantise(model, PACKED_BITS[row["dtype_id"]], keeps_inputs=row["engine_id"] == "litgpt-0.4")
@@ -248,7 +250,12 @@ def count(row: rows.Row) -> rows.Row:
                 )
                 peak = train(wrapped(model), optimizer, tokens, int(row["gradient_accumulation"]), tracker, is_full)
     versions = f"torch {torch.__version__}, litgpt {version('litgpt')}, lightning {version('lightning')}"
-    return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
+    return {
+        "peak_bytes": str(peak),
+        "adapter_parameters": str(adapters),
+        "versions": versions,
+        "reserved_bytes": str(tracker.allocator.reserved),
+    }
 
 
 if __name__ == "__main__":

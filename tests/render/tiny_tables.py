@@ -166,7 +166,7 @@ create or replace table shape as select model_id, parameter_count, max_context_t
     from model where parameter_count is not null;
 create or replace table weight as select model_id, dtype_id, (parameter_count * bits_per_weight / 8)::bigint as weights_bytes,
     (token_elements * bits_per_weight / 8)::bigint as read_bytes from shape, dtype;
-create or replace table denoiser_weight (model_id varchar, pipeline_part varchar, dtype_id varchar, weights_bytes bigint, working_bytes bigint, first_bytes bigint, token_bytes bigint);
+create or replace table denoiser_weight (model_id varchar, pipeline_part varchar, dtype_id varchar, weights_bytes bigint, working_bytes bigint, first_bytes bigint, token_bytes bigint, holds_for varchar);
 create or replace table denoiser_adapted (model_id varchar, adapter_elements bigint, adapted_matrices double, pair_layers bigint, single_layers double,
     plan varchar, has_other_blocks boolean);
 create or replace table layer_weight (model_id varchar, dtype_id varchar, layer_bytes bigint[], expert_bytes bigint[], matrix_bytes bigint);

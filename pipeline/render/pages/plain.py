@@ -62,6 +62,11 @@ RULES = (
         r"a diffusion pipeline runs in stages: .*",
         "this is a pipeline of several models that run in stages: it is asked by the size of a picture, not by tokens",
     ),
+    (r"pipeline_of\(model_id\) is what diffusers holds", "what diffusers holds is on the pages of pipelines"),
+    (
+        r"pipeline_of\(model_id\) says what one holds, pipeline_fits_on\(gpu_id, model_id\) whether it fits",
+        "what one holds, and on which cards it fits, is on its own page",
+    ),
     # parts of pipelines, by what they do
     (r"\bvae: ", "autoencoder: "),
     (r"\b(transformer|unet)_2: ", "second denoiser: "),

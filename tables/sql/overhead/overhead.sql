@@ -65,4 +65,5 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
 
 -- What loading through bitsandbytes leaves cached: about as much as the head that it does not pack.
 CREATE OR REPLACE MACRO packing_bytes(model, scenario) AS
-    iif(scenario.dtype_id IN ('nf4', 'nf4-double', 'int8'), 2 * model.vocab_size * model.hidden_size, 0);
+    iif(scenario.dtype_id IN ('nf4', 'nf4-double', 'int8', 'nf4-experts', 'nf4-double-experts'),
+        2 * model.vocab_size * model.hidden_size, 0);

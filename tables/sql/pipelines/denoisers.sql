@@ -44,7 +44,7 @@ named AS (
     FROM of_part
 ),
 held AS (
-    SELECT named.*, part.packer, part.held,
+    SELECT named.*, part.packer, part.held, part.holds_for,
         least(coalesce(part.apart_layer_count, 0), named.layer_count) AS apart_layer_count, part.apart_held
     FROM named JOIN denoiser_part AS part ON part.class_name IN ('any', named.class_name)
         AND coalesce(part.operator = named.operator, true) AND coalesce(part.role = named.role, true)
@@ -75,7 +75,9 @@ SELECT model_id, pipeline_part, dtype_id,
     coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND NOT is_first), 0)::BIGINT AS working_bytes,
     coalesce(max(matrix_elements * working_bits / 8) FILTER (is_packed AND is_first), 0)::BIGINT AS first_bytes,
     coalesce(max(in_bytes * in_features + out_bytes * out_features) FILTER (NOT is_first AND role <> 'modulation'),
-        0)::BIGINT AS token_bytes
+        0)::BIGINT AS token_bytes,
+    -- (releases that hold a part of it otherwise are not told)
+    max(holds_for) AS holds_for
 FROM packed
 GROUP BY model_id, pipeline_part, dtype_id
 HAVING NOT bool_or(layer_count > 1 AND NOT is_packed);

@@ -16,7 +16,8 @@ SELECT
     iif(card_reason(running) IS NULL, card_verdict(pipeline.total_bytes, pipeline.error_band, gpu.capacity_bytes, 1),
         NULL) AS verdict,
     no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, pipeline.total_bytes, pipeline.unknown_reason, NULL,
-        card_reason(running)) AS unknown_reason
+        card_reason(running)) AS unknown_reason,
+    pipeline.holds_for
 FROM card_asked
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 -- diffusers runs on the PyTorch that Transformers does

@@ -63,7 +63,8 @@ LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_
 LEFT JOIN (SELECT held.model_id, held.pipeline_part,
         iif(held.pipeline_part = 'denoiser', max(model.parameter_count), NULL) AS parameter_count,
         list({'dtype_id': dtype_id, 'weights_bytes': weights_bytes, 'working_bytes': working_bytes,
-            'first_bytes': first_bytes, 'token_bytes': token_bytes} ORDER BY dtype_id) AS formats
+            'first_bytes': first_bytes, 'token_bytes': token_bytes, 'holds_for': holds_for} ORDER BY dtype_id)
+            AS formats
     FROM denoiser_weight AS held JOIN model ON model.model_id = held.model_id
     GROUP BY held.model_id, held.pipeline_part)
     AS packed ON packed.model_id = component.model_id AND iif(stage_row.stage = 'denoise',
@@ -174,7 +175,9 @@ CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activa
         OR (part.stage = 'decode' AND asked.is_tiled AND part.tile_width = 0), NULL,
         try_cast(ceil(packed_activations(part, asked, bytes_each, packed, stage_tokens(part, asked), text, passes,
             activations)) AS BIGINT)),
-    'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations, packed)
+    'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations, packed),
+    -- (at the end: who reads columns by their place finds them where they were)
+    'holds_for': iif(is_packed(part, asked), packed.holds_for, NULL)
 };
 CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part),
     stage_text(part, asked), stage_passes(part, asked),
@@ -262,11 +265,11 @@ WITH part_told AS MATERIALIZED (
 ),
 known AS (
     SELECT count(*) AS parts, string_agg(DISTINCT unknown_reason, '; ' ORDER BY unknown_reason) AS unknown_reason,
-        list(part_told) AS stages
+        string_agg(DISTINCT holds_for, ', ' ORDER BY holds_for) AS holds_for, list(part_told) AS stages
     FROM part_told
 ),
 placed AS (
-    SELECT placement, rank, parts, unknown_reason,
+    SELECT placement, rank, parts, unknown_reason, holds_for,
         iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
     FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('group', 3), ('sequential', 4))
         AS placements(placement, rank)
@@ -274,6 +277,7 @@ placed AS (
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
     whole.error_band, whole.peak_part,
-    iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason
+    iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason,
+    iif(unknown_reason IS NULL, holds_for, NULL) AS holds_for
 FROM placed
 ORDER BY rank;

@@ -139,14 +139,16 @@ CREATE OR REPLACE MACRO with_program(relation) AS TABLE
 SELECT
     asked.* REPLACE (
         coalesce(asked.engine_id::VARCHAR, usual.engine_id) AS engine_id,
-        coalesce(asked.dtype_id::VARCHAR, usual.dtype_id) AS dtype_id,
+        coalesce(asked.dtype_id::VARCHAR, iif(model.expert_elements > 0, usual.experts_dtype_id, NULL), usual.dtype_id)
+            AS dtype_id,
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
         coalesce(asked.precision::VARCHAR, usual.precision) AS precision,
         coalesce(asked.loss::VARCHAR, usual.loss) AS loss,
         coalesce(asked.attention::VARCHAR, usual.attention) AS attention,
-        coalesce(asked.lora_targets::VARCHAR, usual.lora_targets) AS lora_targets,
+        coalesce(asked.lora_targets::VARCHAR, iif(model.expert_elements > 0, usual.experts_lora_targets, NULL),
+            usual.lora_targets) AS lora_targets,
         coalesce(asked.sharding::VARCHAR, iif(asked_number(asked.gpu_count) > 1, usual.sharding, NULL)) AS sharding,
         coalesce(known.program_id, lower(asked.program::VARCHAR)) AS program
     ),

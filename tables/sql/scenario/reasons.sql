@@ -48,6 +48,13 @@ CREATE OR REPLACE MACRO size_reason(model, scenario) AS CASE
     WHEN scenario.input_reason IS NOT NULL THEN scenario.input_reason
 END;
 
+-- A base of GPTQ, in the engine whose steps over it were read.
+CREATE OR REPLACE MACRO unpacked_reason(scenario) AS iif(scenario.keeps_unpacked
+    AND NOT (scenario.phase_id = 'qlora' AND scenario.dtype_id = 'gptq-int4' AND scenario.precision = 'pure'
+        AND scenario.checkpointing = 'full' AND scenario.adapter = 'lora' AND scenario.gpu_count = 1),
+    scenario.engine_id || ' is answered for with a QLoRA on one GPU, as it was read: dtype_id := gptq-int4, '
+        || 'precision := pure, checkpointing := full', NULL);
+
 -- Formats that are not trained, and adapters that the model has no place for.
 CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id IN ('pretrain', 'full-finetune') AND NOT dtype.is_trainable
@@ -58,7 +65,7 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
-        AND NOT scenario.has_packed_experts
+        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
@@ -134,6 +141,8 @@ END;
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN scenario.phase_id <> 'inference' AND optimizer.optimizer_id IS NULL THEN 'no such optimizer: '
         || scenario.optimizer_id
+    WHEN scenario.optimizer_id = 'adamw-master' AND (scenario.precision <> 'pure' OR scenario.compute_bytes <> 2) THEN
+        'optimizer_id := adamw-master keeps the masters of weights in 16 bits: precision := pure'
     WHEN optimizer.state_form = 'projected' AND scenario.is_adapter THEN
         'optimizer_id := ' || scenario.optimizer_id
             || ' projects the gradients of whole matrices: pretrain or full-finetune'
@@ -248,7 +257,7 @@ END;
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
     name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
-    adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
+    unpacked_reason(scenario), adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
     counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
 

@@ -7,6 +7,11 @@
 -- Source of the defaults: the tables dtype, engine, sharding_rule, and program (programs.sql). Not covered: what a
 -- program decides by itself from what is free.
 
+-- whether an engine holds the cache of such a model in the format
+CREATE OR REPLACE MACRO takes_kv_dtype(kv, model, scenario) AS
+    coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true)
+    AND coalesce(list_contains(string_split(kv.model_types, ' '), model.model_type), true);
+
 -- QLoRA's base is quantised; all else starts in 16 bits.
 CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
 
@@ -217,30 +222,30 @@ resolved AS (
         scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
-        rule.can_offload_optimizer, rule.can_offload_all, expert_padding(rule, model, scenario) AS expert_padding,
+        rule.step_gradient_bytes, rule.can_offload_optimizer, rule.can_offload_all,
+        expert_padding(rule, model, scenario) AS expert_padding,
         coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
-        coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true) AS takes_kv_dtype,
+        takes_kv_dtype(kv, model, scenario) AS takes_kv_dtype, run.process_context_bytes AS engine_context_bytes,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
-        run.packs_head, run.casts_unpacked, run.keeps_packed_inputs, run.norms_embedding, run.trained_model_types,
-        run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window, run.logits_of, run.inputs_on_host,
-        run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
-        run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
+        run.packs_head, run.casts_unpacked, run.keeps_unpacked, run.keeps_packed_inputs, run.norms_embedding,
+        run.trained_model_types, run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window,
+        run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
+        run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
+        run.training_error_band, run.unknown_reason AS engine_reason, run.gradient_bytes AS engine_gradient_bytes,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors,
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
-        run.gradient_bytes AS engine_gradient_bytes, run.process_context_bytes AS engine_context_bytes,
         -- (an engine of which no version is told is its name alone)
         iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
-            AS holds_for,
-        has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
+            AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,

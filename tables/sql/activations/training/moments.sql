@@ -187,7 +187,8 @@ CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
     'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
         + model.mask_buffer_bytes,
     'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
-        + gathered_at_backward(model, scenario, stage) + scenario.dequantised + model.mask_buffer_bytes,
+        + gathered_at_backward(model, scenario, stage) + scenario.dequantised
+        + last_unpacking_bytes(model, scenario, scenario.sums) + model.mask_buffer_bytes,
     'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes,
     'optimizer': optimizer_moment(model, scenario, optimizer, stage) + converted_gradients(scenario, stage)
         + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes

@@ -1,21 +1,30 @@
--- What a base that bitsandbytes packs adds to a step of QLoRA: the matrix that is unpacked to multiply, inputs that
+-- What a packed base adds to a step of QLoRA: the matrix that is unpacked to multiply, inputs that
 -- packed layers hold on to, and the norm behind LitGPT's embedding.
 --
---   unpacked = 2 × elements of the largest matrix; 4 × where it is unpacked in fp16 and cast (casts_unpacked)
+--   unpacked = 2 × elements of the largest matrix; 4 × where it is unpacked in fp16 and cast (casts_unpacked);
+--              2 × elements of all matrices of a layer, and 3 × of the way down while it is made, where PyTorch's own
+--              product keeps them for its backward pass (keeps_unpacked, AutoGPTQ: source autogptq-0.5)
 --   held     = 2 × T × Σ widths of what packed layers read whose gradient is asked for, until the next step's loss
 --
 -- Units: bytes per GPU, or per token. Source: MatMul4Bit of bitsandbytes 0.42, whose context keeps its input as a plain
 --   attribute (keeps_packed_inputs), and from 0.44 on does not; Lightning's BitsandbytesPrecision, which packs every
 --   linear layer, the head too, from fp16; StableEmbedding in litgpt/finetune/lora.py (norms_embedding): sources
 --   bitsandbytes-0.42 and litgpt-0.5.13, steps of both in tests/oracle/litgpt_peaks.csv.
--- Not covered: 8 bits, tensor parallelism of such heads.
+-- Not covered: 8 bits, tensor parallelism of such heads, AutoGPTQ without checkpointing.
 
 -- (queries, keys and values that are one matrix are unpacked as one)
 CREATE OR REPLACE MACRO unpacked_bytes_each(scenario) AS iif(scenario.casts_unpacked, 4.0, 2.0);
-CREATE OR REPLACE MACRO unpacked_bytes(model, scenario) AS unpacked_bytes_each(scenario)
+CREATE OR REPLACE MACRO unpacked_bytes(model, scenario) AS iif(scenario.keeps_unpacked,
+    2.0 * model.linear_elements / greatest(model.layer_count, 1), unpacked_bytes_each(scenario)
     * greatest(model.largest_linear_elements, iif(scenario.joins_projections, model.hidden_size * greatest(
         model.query_max + 2 * model.key_max, iif(has_own_linear(model), block_width_sum(model) / model.layer_count, 0)),
-            0)) / scenario.tensor_parallel;
+            0)) / scenario.tensor_parallel);
+
+-- While the last matrix of a layer is taken apart, five bytes an element stand where two are kept; what the
+-- feed-forward block's gradients take later may be more.
+CREATE OR REPLACE MACRO last_unpacking_bytes(model, scenario, sums) AS iif(scenario.keeps_unpacked
+    AND scenario.phase_id = 'qlora',
+    greatest(3.0 * sums.down - step_tokens(scenario) * sums.block_gradients, 0), 0);
 CREATE OR REPLACE MACRO unpacked_head_bytes(model, scenario) AS iif(packs_head(scenario),
     unpacked_bytes_each(scenario) * head_matrix_elements(model, scenario), 0);
 
