@@ -51,7 +51,7 @@ def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
 
 
 def judged(name: str, **also: object) -> list[dict]:
-    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes`, `overhead_bytes` and `reason`; `also`: what all are asked besides."""
+    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes`, `overhead_bytes`, `error_band` and `reason`; `also`: what all are asked besides."""
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
     connection = book(rows)
@@ -70,12 +70,14 @@ def judged(name: str, **also: object) -> list[dict]:
     connection.register("asked", frame.to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
     answers = connection.execute(
-        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, unknown_reason FROM footprints('batch')"
+        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, error_band, unknown_reason FROM footprints('batch')"
     ).fetchall()
     connection.close()
-    by_scenario = {answer[:-4]: answer[-4:] for answer in answers}
+    by_scenario = {answer[:-5]: answer[-5:] for answer in answers}
     for row, scenario in zip(rows, frame.select(named).rows(), strict=True):
-        predicted, row["adapters_bytes"], row["overhead_bytes"], row["reason"] = by_scenario[scenario]
+        predicted, row["adapters_bytes"], row["overhead_bytes"], row["error_band"], row["reason"] = by_scenario[
+            scenario
+        ]
         row["error"] = None if predicted is None else predicted / int(row["peak_bytes"]) - 1
     return rows
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.formulas import step_account
+
 ORACLE = Path(__file__).parents[1] / "oracle"
 MIB = 1 << 20
 # how far a count may lie from the card: the median, and the most below and above, as shares; `beside`: of counts beside the weights, in MiB
@@ -95,6 +97,28 @@ def test_the_emulated_allocator_reserves_what_the_real_one_does(measured):
     assert len(errors) > 20
     assert statistics.median(map(abs, errors)) < 0.005
     assert sorted(map(abs, errors))[-2] < 0.06
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("table", ["reserved", "training_peaks", "training_recipes", "training_windowed"])
+def test_no_step_reserved_more_than_is_told_with_its_band(measured, table, book):
+    """What decides whether it runs: with it a card is said to be large enough."""
+    context = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["process_context_bytes"]
+    told = {
+        _key({n: v for n, v in row.items() if isinstance(v, str) and n in row["asked"]}): row for row in _told(table)
+    }
+    rows = [row for row in measured if row["table"] == table]
+    assert len(rows) > 8
+    for row in rows:
+        answer = told[_key(json.loads(row["row_json"]))]
+        total = int(answer["peak_bytes"]) * (1 + answer["error"]) + answer["overhead_bytes"]
+        assert row["reserved_bytes"] + context <= total * (1 + answer["error_band"]), row["row_json"]
+
+
+def _told(table: str) -> list[dict]:
+    """Rows of the table that have an answer, and which of their columns the table has (`asked`)."""
+    columns = set(read(table)[0])
+    return [row | {"asked": columns} for row in step_account.judged(f"{table}.csv") if row["error"] is not None]
 
 
 def test_what_lies_outside_the_allocator_is_what_is_told(measured, book):
