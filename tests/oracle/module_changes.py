@@ -84,8 +84,8 @@ class Seen:
         return {place: self.values[place] for place in self.moves} | changes
 
 
-def importance(place: str) -> int:
-    """Which fields a config is most likely to change: they are pinned last."""
+def importance(place: str) -> tuple[int, str]:
+    """Which fields a config is most likely to change: they are pinned last. Among equals the name decides, so that two runs list the same."""
     order = (
         "hidden_size",
         "d_model",
@@ -98,4 +98,5 @@ def importance(place: str) -> int:
         "image_size",
         "num_labels",
     )
-    return next((len(order) - i for i, part in enumerate(order) if part in place), 0) - 20 * ("[" in place)
+    known = next((len(order) - i for i, part in enumerate(order) if part in place), 0)
+    return known - 20 * ("[" in place), place
