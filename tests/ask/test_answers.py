@@ -11,7 +11,7 @@ import pytest
 from pipeline.ask import answers, several
 from pipeline.ask.page import Page
 from pipeline.render.data.made import wishes
-from tests.ask.conftest import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
+from tests.few import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
 
 
 @pytest.fixture

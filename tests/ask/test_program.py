@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ask.conftest import EXPERTS, SMALL, TEXT
+from tests.few import EXPERTS, SMALL, TEXT
 
 CARD = ("--gpu", "rtx-4090")
 
