@@ -105,8 +105,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """One worker reads the tests, and the others take what it compiled: two thirds of the time of each."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
     with first_alone("collected"):
         return (yield)
 
