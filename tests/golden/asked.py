@@ -5,9 +5,10 @@
 
 As in components.csv the rows are no truth of their own: they hold every number and every branch that a tolerance elsewhere would let slip,
 and the diff of a file shows what a change of a formula does. A question is a file of SQL, whose answers are the rows of all that it asks; it names
-the models that it is about, and is answered alike whatever other models there are. {footprint} and {ladder} are the columns of these tables;
-{models}, {cards}, {pipelines} and the other lists of asked_of.csv are what several questions are about. Many are asked in one statement, since
-planning takes most of the time, and without DuckDB's optimizer, but for questions that go through whole tables and say so.
+the models that it is about, and is answered alike whatever other models there are. {footprint} and {ladder} are the columns of these tables,
+{weighed} is what fills layer_weight; {models}, {cards}, {pipelines} and the other lists of asked_of.csv are what several questions are about.
+Many are asked in one statement, since planning takes most of the time, and without DuckDB's optimizer, but for questions that go through whole
+tables and say so.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from pathlib import Path
 import duckdb
 
 from pipeline.book.schema import PUBLISHED
-from pipeline.press.lookup import LADDER
+from pipeline.press.lookup import LADDER, WEIGHED
 
 FOLDER = Path(__file__).with_name("asked")
 LISTS = Path(__file__).with_name("asked_of.csv")
 _MODEL = re.compile(r"[\w.-]+/[\w.-]+")
-_COLUMNS = {"footprint": ", ".join(PUBLISHED["footprint"].column_names), "ladder": ", ".join(LADDER)}
+_WORDS = {
+    "footprint": ", ".join(PUBLISHED["footprint"].column_names),
+    "ladder": ", ".join(LADDER),
+    "weighed": WEIGHED.strip(),
+}
 
 Answer = list[list[str]]
 
@@ -65,7 +70,7 @@ def begin(connection: duckdb.DuckDBPyConnection) -> None:
 
 def ask(connection: duckdb.DuckDBPyConnection, text: str) -> Answer:
     """Columns and rows, as text. What the question makes is gone afterwards, unless it is asked within a transaction."""
-    text = _put(text, _COLUMNS)
+    text = _put(text, _WORDS)
     answer: Answer = []
     connection.execute("PRAGMA disable_optimizer")
     for statement in connection.extract_statements(text):
