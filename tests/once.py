@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
@@ -24,6 +25,18 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
             make(making)
             making.rename(folder)
     return folder
+
+
+@contextmanager
+def first_alone(name: str) -> Iterator[None]:
+    """Who comes first does it alone, the others wait and then do it side by side."""
+    done = Path(os.environ[FOLDER]) / name
+    with done.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield
+        done.touch()
 
 
 @functools.cache

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> 
 
 def run(asked: argparse.Namespace) -> int:
     """Answers what was asked, on standard output; a problem on standard error. Returns the exit status."""
-    from . import words
+    from .page import say_problem
 
     if asked.command == "completion":
         from . import completion
@@ -57,7 +57,7 @@ def run(asked: argparse.Namespace) -> int:
     except Problem as problem:
         if asked.json:
             print(json.dumps({"problem": str(problem), "status": problem.status}, ensure_ascii=False))
-        words.problem(str(problem))
+        say_problem(str(problem))
         return problem.status
     print(json.dumps(answer, ensure_ascii=False, indent=1) if asked.json else page.text(), flush=True)
     return status
@@ -66,8 +66,9 @@ def run(asked: argparse.Namespace) -> int:
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
     from . import answers, card_names, containers, own, plan_words, plans, question, several, sound_words, sounds, words
     from .almanac import opened
+    from .page import Page
 
-    page = words.Page(sys.stdout)
+    page = Page(sys.stdout)
     if asked.command == "fits" and asked.log:
         return _receipt(asked, page)
     if asked.command != "what" and asked.model is None:

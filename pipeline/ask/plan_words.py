@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .words import PHASES, Page, engine_name, format_name, gib_of, reach_of
+from .page import Page
+from .words import PHASES, engine_name, format_name, gib_of, reach_of
 
 
 def plan(answer: dict[str, Any], page: Page) -> None:

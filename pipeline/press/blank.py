@@ -61,7 +61,7 @@ def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFram
 
 def begin(database: Path, packs: Packs | None) -> None:
     """Makes a new file of it, or copies what `packs` hold."""
-    key = hashlib.sha256(f"{KEPT} {fingerprint()}".encode()).hexdigest()
+    key = pack_key()
     known = packs.places([key]) if packs else {}
     content = packs.content(known[key], KEPT) if known else None
     if content is not None:
@@ -71,6 +71,11 @@ def begin(database: Path, packs: Packs | None) -> None:
         make(connection)
     if packs:
         packs.put_files([key], {KEPT: database.read_bytes()})
+
+
+def pack_key() -> str:
+    """Under which packs hold it."""
+    return hashlib.sha256(f"{KEPT} {fingerprint()}".encode()).hexdigest()
 
 
 def copied(folder: Path, database: Path | None = None) -> duckdb.DuckDBPyConnection:

@@ -1,11 +1,10 @@
-"""A small almanac as a file, made of a few records of the bundled snapshot, and the command as people type it."""
+"""The small almanac of tests/few.py, and the command as people type it."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,44 +12,16 @@ import pytest
 from pipeline.ask import command
 from pipeline.base.caches import cache_folder
 from pipeline.base.readonly import at_hand
-from pipeline.press import blank, build, manifest
-from pipeline.press.anatomise import anatomise
-from pipeline.press.work import work_of
-from tests.once import bundled_snapshot, once
-
-TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
-PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
-SEEING, COPIES = "Qwen/Qwen3.5-4B", ("unsloth/Qwen3.5-4B-GGUF", "Systran/faster-whisper-tiny")
-SPEAKS, HEARS, LISTENS = "hexgrad/Kokoro-82M", "facebook/wav2vec2-base-960h", "Qwen/Qwen3-ASR-0.6B"
-FORECASTS = "amazon/chronos-2"  # its tensors are known, and no more
-FEW = (
-    TEXT, SMALL, LARGE, EXPERTS, PACKED, PIPELINE, "Qwen/Qwen3-14B", "BAAI/bge-m3", SEEING, "openai/whisper-tiny", *COPIES,
-    SPEAKS, HEARS, LISTENS, FORECASTS,
-)  # fmt: skip
+from pipeline.press import blank, build
+from tests import few
 
 
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
     """build/tables as far as the command reads it: no footprints, which it does without."""
-    written = once("tables-of-a-few", _write)
     # a command opens it once; here hundreds of questions do
-    with at_hand(written / build.DATABASE):
-        yield written
-
-
-def _write(folder: Path) -> None:
-    snapshot = bundled_snapshot()
-    unknown = next(
-        r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
-    )
-    few = (*tuple(r for r in snapshot.records if r.model_id in FEW), unknown)
-    frames = anatomise(replace(snapshot, records=few, rejected=()))
-    frames["work"] = work_of(frames["model"])
-    assert set(FEW) <= set(frames["model"]["model_id"])
-    with blank.copied(cache_folder()) as connection:
-        blank.fill(connection, frames)
-        build.write_file(connection, folder / build.DATABASE)
-    manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)
+    with at_hand(few.written() / build.DATABASE):
+        yield few.written()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.ask.conftest import SMALL, TEXT
+from tests.few import SMALL, TEXT
 
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 

@@ -8,9 +8,10 @@ import re
 import duckdb
 import pytest
 
-from pipeline.ask import answers, several, words
+from pipeline.ask import answers, several
+from pipeline.ask.page import Page
 from pipeline.render.data.made import wishes
-from tests.ask.conftest import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
+from tests.few import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
 
 
 @pytest.fixture
@@ -346,9 +347,9 @@ def test_colours_are_for_terminals(monkeypatch):
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert words.Page(Terminal()).coloured("yes", "fits") == "\x1b[32myes\x1b[0m"
+    assert Page(Terminal()).coloured("yes", "fits") == "\x1b[32myes\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert words.Page(Terminal()).coloured("yes", "fits") == "yes"
+    assert Page(Terminal()).coloured("yes", "fits") == "yes"
 
 
 def test_a_name_rearranges_no_terminal(ask):

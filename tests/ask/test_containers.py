@@ -12,7 +12,7 @@ from pipeline.ask.question import Model, Use
 from pipeline.ask.repositories import by_file, known_beside, known_parts
 from pipeline.book.commands import TEXT_ALONE, fill, kind, lines
 from pipeline.render.pages import containers
-from tests.ask.conftest import COPIES, PACKED, SEEING, TEXT
+from tests.few import COPIES, PACKED, SEEING, TEXT
 
 GGUF, CTRANSLATE2 = COPIES
 CARD = ("--gpu", "rtx-4090")

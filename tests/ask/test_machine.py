@@ -13,7 +13,7 @@ import stat
 import pytest
 
 from pipeline.ask import machine
-from tests.ask.conftest import LARGE, SMALL, TEXT
+from tests.few import LARGE, SMALL, TEXT
 
 NO_DRIVER = (
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from pipeline.ask.card_names import counted, unlike
-from tests.ask.conftest import EXPERTS, PIPELINE, TEXT
+from tests.few import EXPERTS, PIPELINE, TEXT
 
 NAMES = {
     "Qwen/Qwen3-8B-AWQ": "awq-int4",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import ROOT
-from tests.ask.conftest import TEXT
+from tests.few import TEXT
 
 # the press's own rooms that a question about a config.json goes through
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

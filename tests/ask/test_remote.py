@@ -15,7 +15,7 @@ from pipeline.ask import remote
 from pipeline.ask.almanac import opened
 from pipeline.ask.problems import NoData
 from pipeline.base.sealed import sealed
-from tests.ask.conftest import TEXT
+from tests.few import TEXT
 
 DAY = remote.DAY_SECONDS
 

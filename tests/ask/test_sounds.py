@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from tests.ask.conftest import HEARS, LISTENS, SPEAKS, TEXT
+from tests.few import HEARS, LISTENS, SPEAKS, TEXT
 
 CARD = ("--gpu", "rtx-3060-12gb")
 

@@ -7,28 +7,20 @@ import json
 
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.base.failures import Failure
 from pipeline.base.readonly import reading
 from pipeline.book import promise, schema
 from pipeline.book.columns import COLUMNS
-from pipeline.press import blank, build
+from pipeline.press import build
+from tests import few
 
 NOW = promise.describe()
 
 
 @pytest.fixture(scope="module")
-def described(bundled, tmp_path_factory):
-    """What a published file of one model answers: the promise is of that, and not of the workshop that it is made in."""
-    path = tmp_path_factory.mktemp("promise") / build.DATABASE
-    frames = {
-        name: frame.filter(model_id="Qwen/Qwen3-8B") if "model_id" in frame.columns else frame
-        for name, frame in bundled.items()
-    }
-    with blank.copied(cache_folder()) as connection:
-        blank.fill(connection, frames)
-        build.write_file(connection, path)
-    with reading(path) as connection:
+def described():
+    """What a published file answers: the promise is of that, and not of the workshop that it is made in."""
+    with reading(few.written() / build.DATABASE) as connection:
         return promise.describe(connection)
 
 

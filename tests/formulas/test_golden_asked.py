@@ -8,7 +8,7 @@ from tests.golden import asked
 
 QUESTIONS = asked.questions()
 # planned for two seconds and more, of macros that have tests of their own: asked in `make check-full`
-SLOW = ("drafts", "layers", "preferences", "speculative", "speculative_cards", "speech", "speed", "techniques", "training_plans", "training_ways", "verdicts")  # fmt: skip
+SLOW = ("answers_drawn", "drafts", "layers", "plans_drawn", "preferences", "speculative", "speculative_cards", "speech", "speed", "techniques", "training_plans", "training_ways", "verdicts")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.base.readonly import reading
 from pipeline.book.schema import MACROS, PUBLISHED
-from pipeline.press import blank, build
+from pipeline.press import build
 from pipeline.render.data.calculator import Calculator
 from pipeline.render.data.mirror import Mirror, Untranslatable
+from tests import few
 
 ASKED = [
     "'Qwen/Qwen3-8B', context_tokens := 40000, sequences := 7",
@@ -22,13 +22,8 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory, bundled):
-    path = tmp_path_factory.mktemp("stored") / build.DATABASE
-    connection = blank.copied(cache_folder())
-    blank.fill(connection, bundled)
-    build.write_file(connection, path)
-    connection.close()
-    with reading(path) as opened:
+def stored():
+    with reading(few.written() / build.DATABASE) as opened:
         yield opened
 
 

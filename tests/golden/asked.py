@@ -5,8 +5,9 @@
 
 As in components.csv the rows are no truth of their own: they hold every number and every branch that a tolerance elsewhere would let slip,
 and the diff of a file shows what a change of a formula does. A question is a file of SQL, whose answers are the rows of all that it asks; it names
-the models that it is about, and is answered alike whatever other models there are. {footprint} and {ladder} are the columns of these tables. Many
-are asked in one statement, since planning takes most of the time, and without DuckDB's optimizer, but for questions that go through whole
+the models that it is about, and is answered alike whatever other models there are. {footprint} and {ladder} are the columns of these tables,
+{weighed} is what fills layer_weight; {models}, {cards}, {pipelines} and the other lists of asked_of.csv are what several questions are about.
+Many are asked in one statement, since planning takes most of the time, and without DuckDB's optimizer, but for questions that go through whole
 tables and say so.
 """
 
@@ -16,22 +17,45 @@ import csv
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
 
 from pipeline.book.schema import PUBLISHED
-from pipeline.press.lookup import LADDER
+from pipeline.press.lookup import LADDER, WEIGHED
 
 FOLDER = Path(__file__).with_name("asked")
+LISTS = Path(__file__).with_name("asked_of.csv")
 _MODEL = re.compile(r"[\w.-]+/[\w.-]+")
-_COLUMNS = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}
+_WORDS = {
+    "footprint": ", ".join(PUBLISHED["footprint"].column_names),
+    "ladder": ", ".join(LADDER),
+    "weighed": WEIGHED.strip(),
+}
 
 Answer = list[list[str]]
 
 
 def questions() -> dict[str, str]:
-    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.sql"))}
+    lists = _lists()
+    return {path.stem: _put(path.read_text(encoding="utf-8"), lists) for path in sorted(FOLDER.glob("*.sql"))}
+
+
+def _lists() -> dict[str, str]:
+    """Each list that several questions are about, as rows of VALUES."""
+    found: dict[str, list[str]] = {}
+    with LISTS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["list"], []).append(f"('{row['id']}')")
+    return {name: ", ".join(rows) for name, rows in found.items()}
+
+
+def _put(text: str, words: Mapping[str, str]) -> str:
+    """The text with what its words in braces stand for."""
+    for word, stands_for in words.items():
+        text = text.replace(f"{{{word}}}", stands_for)
+    return text
 
 
 def named() -> list[str]:
@@ -46,8 +70,7 @@ def begin(connection: duckdb.DuckDBPyConnection) -> None:
 
 def ask(connection: duckdb.DuckDBPyConnection, text: str) -> Answer:
     """Columns and rows, as text. What the question makes is gone afterwards, unless it is asked within a transaction."""
-    for table, columns in _COLUMNS.items():
-        text = text.replace(f"{{{table}}}", ", ".join(columns))
+    text = _put(text, _WORDS)
     answer: Answer = []
     connection.execute("PRAGMA disable_optimizer")
     for statement in connection.extract_statements(text):

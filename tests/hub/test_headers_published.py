@@ -1,4 +1,4 @@
-"""From headers on the Hub to published tables: one crawl of a fake Hub, one file of tables, and what its readers find."""
+"""From headers on the Hub to published tables: one crawl of a fake Hub, the tables of it, and what is asked of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.anatomy import read_config
 from pipeline.base.caches import cache_folder
-from pipeline.base.readonly import reading
-from pipeline.press import blank, build
+from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
 from tests.confirm.headers import FORMATS, of_layers, repacked, written
 from tests.fake_hub.models import gguf, plain, raw_safetensors, row, safetensors
@@ -46,7 +45,7 @@ def add(case, model_id, config, body, file="model.safetensors", **more):
 
 
 @pytest.fixture
-def tables(case, tmp_path):
+def tables(case):
     total = {"safetensors": {"parameters": {"BF16": LLAMA["parameter_count"]}, "total": LLAMA["parameter_count"]}}
     add(case, "org/plain", LLAMA["config"], file_of(LLAMA["header"]), **total)
     add(
@@ -64,11 +63,9 @@ def tables(case, tmp_path):
     tensors |= {f"blk.{i}.attn_q.weight": ([256, 256], 12) for i in range(3)}
     add(case, "org/gguf", None, gguf(tensors), "a-Q4_K_M.gguf")
     case.crawl(header_requests=100, trending_share=0)
-    # the file of the tables as a build writes it, without the figures that it precomputes: none is asked here
+    # the tables as a build fills them, without the figures that it precomputes: none is asked here, nor the file that they are written to
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, anatomise(case.snapshot()))
-        build.write_file(connection, tmp_path / build.DATABASE)
-    with reading(tmp_path / build.DATABASE) as connection:
         yield connection
 
 

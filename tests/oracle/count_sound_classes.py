@@ -16,7 +16,7 @@ import math
 from functools import partial
 from pathlib import Path
 
-from list_packages import BIGVGAN
+from packages.codecs import BIGVGAN
 from rows import configs, count_rows
 from sound_packages import (
     bigvgan,

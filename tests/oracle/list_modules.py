@@ -22,58 +22,33 @@ Writes tables/library/module.jsonl, a line for each class:
 How: the class is built without weights in its default config, with few layers; then with every field changed by itself, and with several
 changed at once. Tensors are told apart by their names without numbers. A field that changes nothing is idle and left out. Sizes are put into
 terms of the fields that move them, and a term has to give every size that was seen; where none does, a field is pinned to its default. At the
-end configs that no term was made from are counted: a class of which one differs is not listed.
+end configs that no term was made from are counted: a class of which one differs is not listed. (module_shapes.py has what a class holds,
+module_changes.py its fields changed, module_terms.py the terms.)
 """
 
 from __future__ import annotations
 
 import ast
 import csv
-import itertools
 import json
 import logging
 import random
 import re
 import sys
 import warnings
-from fractions import Fraction
 from math import prod
 from pathlib import Path
 
 from count_multimodal import shorten
 from list_model_classes import COLUMNS
 from list_model_classes import FILE as CLASSES
+from module_changes import Seen, importance
+from module_shapes import VIRTUAL, lengths, merged, places, put, shapes
+from module_terms import names_in, term, value_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "tables" / "library" / "module.jsonl"
 COUNTS = Path(__file__).with_name("modules.csv")
-IDLE = re.compile(
-    r"dropout|^drop_path|(^|_)(eps|epsilon)$|(^|_)norm_eps|token_id$|initializer|init_std$|layerdrop|rope_(theta|scaling|parameters)|dtype|_act$"
-    r"|activation(_function)?$|id2label|label2id|(^|_)loss|_cost$|loss_coefficient|mask_(time|feature)_|transformers_version|architectures|return_dict"
-    r"|output_(attentions|hidden_states)$|use_cache|problem_type|chunk_size_feed|^is_encoder_decoder$|attn_implementation|_name_or_path|hidden_act"
-    r"|task_specific_params"
-)
-VIRTUAL = "num_labels"
-ROLES = (
-    (r"(^|\.|_)(qkv|in_proj)(_proj)?$", "attention_qkv"),
-    (r"(^|\.|_)(q|query|q_proj|wq|query_proj|linear_q)$", "attention_q"),
-    (r"(^|\.|_)(k|key|k_proj|wk|key_proj|linear_k)$", "attention_k"),
-    (r"(^|\.|_)(v|value|v_proj|wv|value_proj|linear_v)$", "attention_v"),
-    (r"(^|\.|_)kv(_proj)?$", "attention_kv"),
-    (r"att[a-z_0-9]*\.(.*\.)?(out_proj|o_proj|output\.dense|proj|dense|linear_out|o|wo)$", "attention_o"),
-    (r"(^|\.)(gate_proj|w1|ffn_gate)$", "ffn_gate"),
-    (r"(^|\.)(fc1|up_proj|intermediate\.dense|intermediate_dense|lin1|wi|linear1|w3)$", "ffn_up"),
-    (r"(^|\.)(fc2|down_proj|output\.dense|output_dense|lin2|wo|linear2|w2)$", "ffn_down"),
-)  # fmt: skip
-COMPONENTS = (
-    (r"vision|visual|image|pixel|backbone", "vision"),
-    (r"audio|speech|mel|spectrogram", "audio"),
-    (r"(^|\.)decoder", "decoder"),
-    (r"text|language", "text"),
-    (r"(^|\.)encoder", "encoder"),
-)
-INPUTS = {"pixel_values": "vision", "input_values": "audio", "input_features": "audio"}
-MOST_TERMS = 4
 # What is not said by default: sizes that a class has no default for, and words of which every published checkpoint says another.
 SAID = {
     "esm": {"vocab_size": 33, "mask_token_id": 32, "position_embedding_type": "rotary", "emb_layer_norm_before": False},
@@ -126,274 +101,6 @@ def classes(model_type: str) -> list[str]:
     return sorted(name for name in found if hasattr(transformers, name) and not name.endswith(skipped))
 
 
-def places(config: dict, before: str = ""):
-    """The fields of a config, nested ones and entries of short lists of numbers too: place and value."""
-    for name, value in config.items():
-        place = f"{before}{name}"
-        if IDLE.search(name) or place == "model_type":
-            continue
-        if isinstance(value, dict):
-            yield from places(value, f"{place}.")
-        elif isinstance(value, list) and 0 < len(value) <= 8 and all(type(v) is int for v in value):
-            yield from ((f"{place}[{i}]", v) for i, v in enumerate(value))
-        else:
-            yield place, value
-
-
-def lengths(config: dict, before: str = "") -> dict[str, int]:
-    """The lists among them whose entries are fields, and how many each has."""
-    found = {}
-    for place, _ in places(config, before):
-        if place.endswith("]"):
-            name = place.rpartition("[")[0]
-            found[name] = found.get(name, 0) + 1
-    return found
-
-
-def put(config: dict, place: str, value):
-    """The config with a value at a place."""
-    changed = json.loads(json.dumps(config))
-    *way, last = re.findall(r"[^.\[\]]+", place)
-    inner = changed
-    for step in way:
-        inner = inner[int(step)] if isinstance(inner, list) else inner[step]
-    inner[int(last) if isinstance(inner, list) else last] = value
-    return changed
-
-
-def shapes(model_type: str, class_name: str, config: dict) -> dict[tuple, list]:
-    """By kind (name without numbers, which of its shapes, operator, role, component): count and sides."""
-    import torch
-    import transformers
-
-    settings = transformers.AutoConfig.for_model(model_type, **{k: v for k, v in config.items() if k != "model_type"})
-    kind = getattr(transformers, class_name)
-    with torch.device("meta"):
-        model = kind(settings)
-        model.tie_weights()
-    return tensors_of(model, INPUTS.get(getattr(model, "main_input_name", ""), "text"))
-
-
-def tensors_of(model, main: str) -> dict[tuple, list]:
-    """The tensors of a module that is built; `main` is the part that those belong to whose name tells none."""
-    import torch
-
-    found: dict[tuple, list] = {}
-    numbers: dict[str, list] = {}
-    seen = set()
-    for path, module in model.named_modules():
-        linear = isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"
-        for name, parameter in module._parameters.items():
-            if parameter is None or id(parameter) in seen:
-                continue
-            seen.add(id(parameter))
-            sides = tuple(parameter.shape)
-            if linear and name == "weight":
-                operator = "linear" if type(module) is torch.nn.Linear else "linear-subclass"
-                if type(module).__name__ == "Conv1D":
-                    sides = sides[::-1]
-                role = next((role for pattern, role in ROLES if re.search(pattern, path)), "projection")
-            elif isinstance(module, torch.nn.Embedding):
-                operator, role = "embedding", "position_embedding" if "pos" in path else "embedding"
-            elif name == "weight" and len(sides) > 2:
-                operator, role = "conv", "conv"
-            elif len(sides) < 2:
-                operator, role = (
-                    "vector",
-                    "bias" if name == "bias" else "norm" if "orm" in type(module).__name__ else "scale",
-                )
-            else:
-                operator, role = "parameter", "parameter"
-            component = next((c for pattern, c in COMPONENTS if re.search(pattern, path)), main)
-            template = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{path}.{name}")
-            known = numbers.setdefault(template, [])
-            if (operator, sides) not in known:
-                known.append((operator, sides))
-            key = (template, known.index((operator, sides)), operator, role, component, len(sides))
-            found.setdefault(key, [0, *sides])[0] += 1
-    return found
-
-
-def numbered(found: dict[tuple, list]) -> dict[str, int]:
-    """How many tensors have a name, numbers aside."""
-    counts: dict[str, int] = {}
-    for (template, *_), (number, *_) in found.items():
-        counts[template] = counts.get(template, 0) + number
-    return counts
-
-
-def others(value):
-    """Values that a field may have instead."""
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, int):
-        return [3 * value, 2 * value, 5 * value, value + 1, value + 2, value // 2] if value > 0 else [1, 2]
-    if isinstance(value, float):
-        return [2 * value, value / 2] if value else [1.0]
-    return [True, 16] if value is None else []
-
-
-class Seen:
-    """One class: what was built, and what it said."""
-
-    def __init__(self, model_type: str, class_name: str, config: dict):
-        self.names, self.config = (model_type, class_name), config
-        self.base = shapes(*self.names, config)
-        self.values = dict(places(config)) | {VIRTUAL: 2}
-        self.pinned: set[str] = set()
-        self.moves: dict[str, list] = {}
-        self.samples: list[tuple[dict, dict]] = [({}, self.base)]
-
-    def build(self, changes: dict) -> dict:
-        config = self.config
-        for place, value in changes.items():
-            config = config | {VIRTUAL: value} if place == VIRTUAL else put(config, place, value)
-        return shapes(*self.names, config)
-
-    def look(self) -> None:
-        """Every field by itself."""
-        for place, value in self.values.items():
-            if isinstance(value, str | list | dict):
-                self.pinned.add(place)
-                continue
-            fine, has_moved, has_other = [], False, False
-            for other in others(value):
-                try:
-                    built = self.build({place: other})
-                except Exception:
-                    continue
-                if built.keys() != self.base.keys() and numbered(built) == numbered(self.base):
-                    continue  # two stages became alike: nothing to learn from
-                has_other |= built.keys() != self.base.keys()
-                has_moved |= built != self.base
-                fine.append((other, built))
-                if len(fine) == (3 if has_moved else 2 if isinstance(value, int) else 1):
-                    break
-            if has_other or not fine or (has_moved and (isinstance(value, bool | None) or len(fine) < 2)):
-                self.pinned.add(place)
-            elif has_moved:
-                self.moves[place] = [other for other, _ in fine]
-                self.samples += [({place: other}, built) for other, built in fine]
-
-    def mix(self, how_many: int, rng: random.Random) -> list[tuple[dict, dict]]:
-        """Several fields at once."""
-        found, tries = [], 0
-        free = sorted(self.moves.keys() - self.pinned)
-        while free and len(found) < how_many and tries < 3 * how_many:
-            tries += 1
-            chosen = [place for place in free if rng.random() < min(0.5, 4 / len(free))] or [rng.choice(free)]
-            changes = {place: rng.choice(self.moves[place]) for place in chosen}
-            try:
-                built = self.build(changes)
-            except Exception:
-                continue
-            if built.keys() != self.base.keys() and numbered(built) == numbered(self.base):
-                continue
-            if built.keys() != self.base.keys():
-                self.pinned.add(min(chosen, key=importance))
-                return self.mix(how_many, rng)
-            found.append((changes, built))
-        return found
-
-    def at(self, changes: dict) -> dict:
-        return {place: self.values[place] for place in self.moves} | changes
-
-
-def importance(place: str) -> int:
-    """Which fields a config is most likely to change: they are pinned last."""
-    order = (
-        "hidden_size",
-        "d_model",
-        "layers",
-        "vocab",
-        "intermediate",
-        "ffn",
-        "embed_dim",
-        "heads",
-        "image_size",
-        "num_labels",
-    )
-    return next((len(order) - i for i, part in enumerate(order) if part in place), 0) - 20 * ("[" in place)
-
-
-def monomials(fields: list[str]) -> list[str]:
-    atoms = list(fields)
-    ratios = [f"{a} // {b}" for a, b in itertools.permutations(fields, 2)]
-    found = [*atoms, *ratios, *(f"{a} * {b}" for a, b in itertools.combinations_with_replacement(atoms, 2))]
-    found += [f"{a} * {b} // {c}" for c in fields for a, b in itertools.combinations([f for f in fields if f != c], 2)]
-    found += [f"({r}) ** 2" for r in ratios]
-    found += [f"({r}) * {f}" for r in ratios for f in fields]
-    found += [f"({r}) * ({s})" for r, s in itertools.combinations(ratios, 2)]
-    found += [" * ".join(three) for three in itertools.combinations(fields, 3)]
-    return found
-
-
-def value_of(term: str, values: dict) -> float:
-    return eval(compile(ast.fix_missing_locations(_Named(values).visit(ast.parse(term, mode="eval"))), "", "eval"))
-
-
-class _Named(ast.NodeTransformer):
-    def __init__(self, values: dict):
-        self.values = values
-
-    def _held(self, node):
-        return ast.copy_location(ast.Constant(self.values[ast.unparse(node)]), node)
-
-    visit_Name = visit_Attribute = visit_Subscript = _held
-
-
-def combined(number: Fraction, monomial: str) -> str:
-    text = monomial if re.fullmatch(r"[\w.\[\]]+", monomial) or "//" not in monomial else f"({monomial})"
-    if number.numerator != 1:
-        text = f"{number.numerator} * {text}"
-    return f"{text} // {number.denominator}" if number.denominator != 1 else text
-
-
-def term(points: list[tuple[dict, int]], fields: list[str]) -> str | int | None:
-    """What gives these sizes from these fields: a number, one monomial or two, times whole numbers and plus one."""
-    sizes = {size for _, size in points}
-    if len(sizes) == 1:
-        return sizes.pop()
-    if not fields or len(fields) > MOST_TERMS:
-        return None
-    tried = []
-    for monomial in monomials(fields):
-        try:
-            held = [value_of(monomial, values) for values, _ in points]
-        except (ZeroDivisionError, OverflowError):
-            continue
-        if len(set(held)) == 1:
-            continue
-        tried.append((monomial, held))
-        first, other = 0, next(i for i, v in enumerate(held) if v != held[0])
-        step = Fraction(points[other][1] - points[first][1]) / Fraction(held[other] - held[first])
-        step = step.limit_denominator(64)
-        rest = points[first][1] - int(held[first] * step // 1)
-        text = combined(step, monomial) + (f" + {rest}" if rest > 0 else f" - {-rest}" if rest else "")
-        if step and all(int(value_of(text, values)) == size for values, size in points):
-            return text
-    for (one, a), (two, b) in itertools.combinations(tried[:40], 2):
-        rows = [(x, y, size) for x, y, (_, size) in zip(a, b, points, strict=True)]
-        x0, y0, s0 = rows[0]
-        found = None
-        for (x1, y1, s1), (x2, y2, s2) in itertools.combinations(rows[1:10], 2):
-            d = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
-            if d:
-                p = Fraction((s1 - s0) * (y2 - y0) - (s2 - s0) * (y1 - y0)) / Fraction(d)
-                q = Fraction((x1 - x0) * (s2 - s0) - (x2 - x0) * (s1 - s0)) / Fraction(d)
-                found = p, q, s0 - p * Fraction(x0) - q * Fraction(y0)
-                break
-        if found is None or any(n.denominator != 1 for n in found) or not found[0] or not found[1]:
-            continue
-        p, q, rest = found
-        if len({(x, y) for x, y, _ in rows}) >= 5 and all(
-            p * Fraction(x) + q * Fraction(y) + rest == s for x, y, s in rows
-        ):
-            text = f"{combined(p, one)} + {combined(q, two)}" + (f" + {rest}" if rest else "")
-            return text.replace("+ -", "- ")
-    return None
-
-
 def rows_of(seen: Seen) -> list[list]:
     """The tensors as terms; fields that no term was found for are pinned on the way."""
     rows = []
@@ -442,9 +149,9 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
             given = [int(value_of(str(s), values)) for s in sizes]
             if given != built[key]:
                 raise Left(f"{key[0]} is {built[key]} where terms give {given}: {changes}")
-    used = {ast.unparse(node) for _, sizes in rows for s in sizes if isinstance(s, str) for node in _names(s)}
+    used = {ast.unparse(node) for _, sizes in rows for s in sizes if isinstance(s, str) for node in names_in(s)}
     stored = STORED.get(model_type, {})
-    used |= {ast.unparse(node) for text in stored.values() for node in _names(text)}
+    used |= {ast.unparse(node) for text in stored.values() for node in names_in(text)}
     tensors = merged(rows)
     fields = {p: (seen.values | {VIRTUAL: 2} | whole)[p] for p in sorted(used | seen.pinned)}
     aliases = getattr(CONFIG_MAPPING[model_type], "attribute_map", {})
@@ -468,25 +175,6 @@ def listed(model_type: str, class_name: str, told: dict) -> dict:
         if not seen.pinned & used
         else _raise("a term of a pinned field")
     )
-
-
-def merged(rows) -> list[list]:
-    """Tensors of one kind and size together: component, role, operator, count, sides."""
-    alike: dict[tuple, list] = {}
-    for (_, _, operator, role, component, _), (count, *sides) in rows:
-        if operator == "linear" and role == "projection" and any(w in str(sides[0]) for w in ("vocab", VIRTUAL)):
-            role = "head"
-        if operator not in ("linear", "linear-subclass", "embedding"):
-            number = prod(s for s in sides if isinstance(s, int))
-            terms = [s if re.fullmatch(r"[\w.\[\]]+", s) else f"({s})" for s in sides if isinstance(s, str)]
-            sides = [" * ".join(([str(number)] if number != 1 else []) + terms) if terms else number]
-        alike.setdefault((component, role, operator, *sides), []).append(count)
-    tensors = []
-    for (component, role, operator, *sides), counts in alike.items():
-        number = sum(c for c in counts if isinstance(c, int))
-        terms = [c for c in counts if isinstance(c, str)]
-        tensors.append([component, role, operator, _sum(number, terms), *sides])
-    return tensors
 
 
 def probed(row: dict) -> dict:
@@ -519,27 +207,6 @@ def probed(row: dict) -> dict:
 
 def _raise(reason: str):
     raise Left(reason)
-
-
-def _sum(number: int, terms: list[str]):
-    if not terms:
-        return number
-    counted = {t: terms.count(t) for t in dict.fromkeys(terms)}
-    texts = [
-        t if n == 1 else f"{n} * {t}" if re.fullmatch(r"[\w.\[\]]+", t) else f"{n} * ({t})" for t, n in counted.items()
-    ]
-    return " + ".join([*texts, *([str(number)] if number else [])])
-
-
-def _names(text: str):
-    """The outermost names of a term: text_config.hidden_size is one."""
-    stack = [ast.parse(text, mode="eval").body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            yield node
-        else:
-            stack += list(ast.iter_child_nodes(node))
 
 
 def _value(text: str):

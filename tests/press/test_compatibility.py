@@ -19,10 +19,11 @@ MODELS = ["Qwen/Qwen3-0.6B", "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/De
 
 @pytest.fixture(scope="module")
 def small(book):
-    """The book with the default lookup of four models, from a fraction of a card to several nodes."""
+    """The book with the default lookup of four models, from a fraction of a card to several nodes, and what the view says of it (`judged`)."""
     cursor = book.cursor()
     cursor.execute("DELETE FROM footprint")
     fill_footprints(cursor, models=MODELS)
+    cursor.execute("CREATE TEMP TABLE judged AS FROM compatibility")
     yield cursor
     cursor.execute("DELETE FROM footprint")
     cursor.close()
@@ -31,12 +32,12 @@ def small(book):
 def test_the_file_is_the_view(small, tmp_path):
     rows = write_compatibility(small, tmp_path / "compatibility.parquet")
     file = pl.read_parquet(tmp_path / "compatibility.parquet")
-    assert file.height == rows == small.execute("SELECT count(*) FROM compatibility").fetchall()[0][0]
+    assert file.height == rows == small.execute("SELECT count(*) FROM judged").fetchall()[0][0]
     assert (*file.columns, *DERIVED) == tuple(
         sorted(PUBLISHED["compatibility"].column_names, key=(*file.columns, *DERIVED).index)
     )
     small.register("written", file.to_arrow())
-    view = f"(SELECT * EXCLUDE ({', '.join(DERIVED)}) FROM compatibility)"
+    view = f"(SELECT * EXCLUDE ({', '.join(DERIVED)}) FROM judged)"
     for one, other in (("written", view), (view, "written")):
         assert small.execute(f"SELECT count(*) FROM (FROM {one} EXCEPT ALL FROM {other})").fetchall()[0][0] == 0
     small.unregister("written")
@@ -114,7 +115,7 @@ def test_blocks_that_are_kept_make_the_same_file(small, tmp_path, monkeypatch):
 def test_fits_includes_the_error_band(small):
     wrong = small.execute(
         """
-        SELECT count(*) FROM compatibility AS c JOIN gpu USING (gpu_id)
+        SELECT count(*) FROM judged AS c JOIN gpu USING (gpu_id)
         JOIN footprint AS f ON f.gpu_count = c.gpu_count_needed
             AND (f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences)
                 = (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.context_tokens, c.sequences)
@@ -129,10 +130,10 @@ def test_fits_includes_the_error_band(small):
 
 
 def test_every_verdict_occurs_and_unknown_has_none(small):
-    verdicts = dict(small.execute("SELECT verdict, count(*) FROM compatibility GROUP BY ALL").fetchall())
+    verdicts = dict(small.execute("SELECT verdict, count(*) FROM judged GROUP BY ALL").fetchall())
     assert set(verdicts) == {"fits", "tight", "multi-gpu", "no", None}
     assert small.execute(
-        "SELECT count(*) FROM compatibility WHERE (verdict IS NULL) <> (unknown_reason IS NOT NULL)"
+        "SELECT count(*) FROM judged WHERE (verdict IS NULL) <> (unknown_reason IS NOT NULL)"
     ).fetchall() == [(0,)]
 
 
@@ -141,7 +142,7 @@ def test_what_is_tight_on_several_cards_is_not_refused(small):
     rows = small.execute(
         """
         SELECT c.model_id, c.gpu_count_needed, f.total_bytes, f.error_band, capacity_bytes
-        FROM compatibility AS c JOIN gpu USING (gpu_id)
+        FROM judged AS c JOIN gpu USING (gpu_id)
         JOIN footprint AS f ON f.gpu_count = c.gpu_count_needed AND f.phase_id = 'full-finetune'
             AND (f.model_id, f.dtype_id, f.phase_id, f.engine_id, f.context_tokens, f.sequences, f.optimizer_id, f.checkpointing)
                 = (c.model_id, c.dtype_id, c.phase_id, c.engine_id, c.context_tokens, c.sequences, c.optimizer_id, c.checkpointing)
@@ -155,13 +156,13 @@ def test_what_is_tight_on_several_cards_is_not_refused(small):
 def test_servers_are_joined_for_large_models_only(small):
     rows = dict(
         small.execute(
-            "SELECT model_id, max(gpu_count_needed) FROM compatibility WHERE phase_id = 'inference' GROUP BY ALL"
+            "SELECT model_id, max(gpu_count_needed) FROM judged WHERE phase_id = 'inference' GROUP BY ALL"
         ).fetchall()
     )
     assert rows["deepseek-ai/DeepSeek-V3"] == 32 and rows["Qwen/Qwen3-0.6B"] < 16
     [(count, sharding)] = small.execute(
         """
-        SELECT gpu_count_needed, sharding FROM compatibility
+        SELECT gpu_count_needed, sharding FROM judged
         WHERE model_id = 'deepseek-ai/DeepSeek-V3' AND dtype_id = 'bf16' AND engine_id = 'vllm' AND gpu_id = 'h100-sxm'
             AND context_tokens = 8192 AND sequences = 1
         """
@@ -174,7 +175,7 @@ def test_a_larger_card_of_the_same_kind_never_needs_more_gpus(small):
     assert (
         small.execute(
             """
-            SELECT count(*) FROM compatibility AS less JOIN compatibility AS more
+            SELECT count(*) FROM judged AS less JOIN judged AS more
                 ON (less.model_id, less.dtype_id, less.phase_id, less.engine_id, less.context_tokens, less.sequences)
                     = (more.model_id, more.dtype_id, more.phase_id, more.engine_id, more.context_tokens, more.sequences)
                 AND less.optimizer_id IS NOT DISTINCT FROM more.optimizer_id
@@ -219,7 +220,7 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
         """
         SELECT c.model_id, dtype_id, c.engine_id, context_tokens, sequences, c.max_context_tokens, max_sequences, capacity_bytes,
             shape.max_context_tokens
-        FROM compatibility AS c JOIN gpu USING (gpu_id) JOIN shape USING (model_id)
+        FROM judged AS c JOIN gpu USING (gpu_id) JOIN shape USING (model_id)
         WHERE phase_id = 'inference' AND verdict IS NOT NULL AND gpu_id IN ('rtx-4090', 'h100-sxm', 'rtx-4060')
             AND context_tokens IN (2048, 32768)
         """
@@ -253,7 +254,7 @@ def test_the_limits_of_training_fit(small, footprints):
         """
         SELECT model_id, dtype_id, phase_id, optimizer_id, checkpointing, context_tokens, sequences, max_context_tokens, max_sequences,
             capacity_bytes
-        FROM compatibility JOIN gpu USING (gpu_id)
+        FROM judged JOIN gpu USING (gpu_id)
         WHERE phase_id <> 'inference' AND verdict IS NOT NULL AND gpu_id IN ('rtx-4090', 'h100-sxm') AND context_tokens IN (512, 8192)
         """
     ).fetchall()
@@ -277,7 +278,7 @@ def test_published_limits_are_never_above_those_that_are_searched(small):
     for phase, dtype in (("qlora", "nf4"), ("full-finetune", "bf16"), ("lora", "bf16")):
         published = small.execute(
             """
-            SELECT max_context_tokens, max_sequences FROM compatibility
+            SELECT max_context_tokens, max_sequences FROM judged
             WHERE gpu_id = 'rtx-4090' AND model_id = 'Qwen/Qwen3-0.6B' AND phase_id = $phase AND dtype_id = $dtype
                 AND optimizer_id = 'adamw' AND checkpointing = 'full' AND context_tokens = 2048 AND sequences = 1
             """,

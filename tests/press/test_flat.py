@@ -35,8 +35,10 @@ def asked(book):
 
 
 def differences(book, left, right):
-    """How many rows are in one of two queries only, each as often as it is there."""
-    both = f"(FROM ({left}) EXCEPT ALL FROM ({right})) UNION ALL (FROM ({right}) EXCEPT ALL FROM ({left}))"
+    """How many rows are in one of two queries only, each as often as it is there. Each is planned and asked once."""
+    for name, query in (("left_rows", left), ("right_rows", right)):
+        book.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+    both = "(FROM left_rows EXCEPT ALL FROM right_rows) UNION ALL (FROM right_rows EXCEPT ALL FROM left_rows)"
     return book.execute(f"SELECT count(*) FROM ({both})").fetchall()[0][0]
 
 

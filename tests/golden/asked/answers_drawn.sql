@@ -1,17 +1,9 @@
 -- verdicts, limits, speeds, layers beside the CPU, unlike cards, preferences and drafts, as digests
 PRAGMA enable_optimizer;
-CREATE OR REPLACE TEMP TABLE golden_models_drawn AS FROM (VALUES
-    ('Qwen/Qwen3-8B'), ('Qwen/Qwen3-32B'), ('openai/gpt-oss-20b'), ('google/gemma-2b'),
-        ('google/gemma-4-12B-it'), ('microsoft/phi-4'), ('deepseek-ai/DeepSeek-V3-0324'),
-        ('allenai/OLMoE-1B-7B-0125-Instruct'), ('tiiuae/falcon-mamba-7b'), ('Qwen/Qwen3.5-9B'),
-        ('openai/whisper-large-v3-turbo'), ('sentence-transformers/all-MiniLM-L6-v2'),
-        ('llava-hf/llava-1.5-7b-hf'), ('microsoft/Phi-3.5-mini-instruct')) AS named(model_id);
-CREATE OR REPLACE TEMP TABLE golden_cards_drawn AS FROM (VALUES
-    ('rtx-3060-12gb'), ('rtx-4090'), ('h100-sxm'), ('mi300x'), ('m4-max-128gb'), ('gtx-1080')) AS named(gpu_id);
-CREATE OR REPLACE TEMP TABLE golden_few_drawn AS FROM golden_models_drawn WHERE model_id IN (
-    'Qwen/Qwen3-8B', 'openai/gpt-oss-20b', 'google/gemma-4-12B-it',
-    'deepseek-ai/DeepSeek-V3-0324', 'tiiuae/falcon-mamba-7b');
-CREATE OR REPLACE TEMP TABLE golden_few_cards_drawn AS FROM golden_cards_drawn WHERE gpu_id IN ('rtx-4090', 'mi300x');
+CREATE OR REPLACE TEMP TABLE golden_models_drawn AS FROM (VALUES {models}) AS named(model_id);
+CREATE OR REPLACE TEMP TABLE golden_cards_drawn AS FROM (VALUES {cards}) AS named(gpu_id);
+CREATE OR REPLACE TEMP TABLE golden_few_drawn AS FROM (VALUES {few_models}) AS named(model_id);
+CREATE OR REPLACE TEMP TABLE golden_few_cards_drawn AS FROM (VALUES {few_cards}) AS named(gpu_id);
 SELECT 'fits_on inference' AS what, asked.model_id, count(*) AS row_count,
     concat_ws(' ', asked.dtype, asked.engine, asked.context) AS said,
     md5(string_agg(told::VARCHAR, ' ' ORDER BY asked.gpu_id, told::VARCHAR)) AS told

@@ -4,4 +4,8 @@ UNION ALL BY NAME SELECT 2 AS place, * FROM image_tokens_of('llava-hf/llava-v1.6
 UNION ALL BY NAME SELECT 3 AS place, * FROM image_tokens_of('google/gemma-2b', image_width := 500, image_height := 1500)
 UNION ALL BY NAME SELECT 4 AS place, * FROM image_tokens_of('Qwen/Qwen3.5-9B', image_width := 0, image_height := 30000)
 UNION ALL BY NAME SELECT 5 AS place, * FROM image_tokens_of('adept/fuyu-8b')
+UNION ALL BY NAME SELECT 6 AS place, * FROM image_tokens_of('llava-hf/llava-onevision-qwen2-0.5b-ov-hf',
+    image_width := 3000, image_height := 2500)
+UNION ALL BY NAME SELECT 7 AS place, * FROM image_tokens_of('llava-hf/llava-onevision-qwen2-0.5b-ov-hf',
+    image_width := 800, image_height := 600)
 ORDER BY place

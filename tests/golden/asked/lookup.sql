@@ -17,11 +17,13 @@ FROM (VALUES ('google/gemma-2b'), ('microsoft/phi-4')) AS named(model_id),
         'pure')) AS done(phase_id, dtype_id, precision),
     (VALUES ('none', 1, 1, NULL), ('none', 8, 1, NULL), ('full', 1, 1, NULL), ('full', 1, 8,
         'zero2')) AS asked(checkpointing, sequences, gpu_count, sharding);
-DELETE FROM footprint; DELETE FROM ladder;
+DELETE FROM footprint; DELETE FROM ladder; DELETE FROM layer_weight;
 INSERT INTO footprint BY NAME SELECT {footprint} FROM footprints_in('golden_served', 'inference');
 INSERT INTO footprint BY NAME SELECT {footprint} FROM footprints_in('golden_trained', 'lora');
 INSERT INTO ladder BY NAME SELECT {ladder} FROM footprints_in('golden_served', 'inference') WHERE gpu_count = 1
     AND context_tokens = 512;
+INSERT INTO layer_weight BY NAME
+WITH layered AS (SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp') {weighed};
 SELECT 'verdict' AS what, model_id, dtype_id, phase_id, engine_id, concat_ws(' ', context_tokens, sequences,
     checkpointing, gpu_id) AS asked, total_bytes,
     concat_ws(' ', verdict, gpu_count_needed, sharding, max_context_tokens, max_sequences, unknown_reason) AS told

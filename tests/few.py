@@ -1,0 +1,43 @@
+"""A small almanac as a file, made of a few records of the bundled snapshot, once for all workers: as a build writes it, without the figures
+that it precomputes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline.base.caches import cache_folder
+from pipeline.press import blank, build, manifest
+from pipeline.press.anatomise import anatomise
+from pipeline.press.work import work_of
+from tests.once import bundled_snapshot, once
+
+TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
+PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
+SEEING, COPIES = "Qwen/Qwen3.5-4B", ("unsloth/Qwen3.5-4B-GGUF", "Systran/faster-whisper-tiny")
+SPEAKS, HEARS, LISTENS = "hexgrad/Kokoro-82M", "facebook/wav2vec2-base-960h", "Qwen/Qwen3-ASR-0.6B"
+FORECASTS = "amazon/chronos-2"  # its tensors are known, and no more
+FEW = (
+    TEXT, SMALL, LARGE, EXPERTS, PACKED, PIPELINE, "Qwen/Qwen3-14B", "BAAI/bge-m3", SEEING, "openai/whisper-tiny", *COPIES,
+    SPEAKS, HEARS, LISTENS, FORECASTS,
+)  # fmt: skip
+
+
+def written() -> Path:
+    """Its folder, as build/tables."""
+    return once("tables-of-a-few", _write)
+
+
+def _write(folder: Path) -> None:
+    snapshot = bundled_snapshot()
+    unknown = next(
+        r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
+    )
+    few = (*tuple(r for r in snapshot.records if r.model_id in FEW), unknown)
+    frames = anatomise(replace(snapshot, records=few, rejected=()))
+    frames["work"] = work_of(frames["model"])
+    assert set(FEW) <= set(frames["model"]["model_id"])
+    with blank.copied(cache_folder()) as connection:
+        blank.fill(connection, frames)
+        build.write_file(connection, folder / build.DATABASE)
+    manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

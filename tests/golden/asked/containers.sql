@@ -1,0 +1,8 @@
+-- what the files of a repository are, of what model, and whether they are the whole of it
+FROM container_of('unsloth/Qwen3-8B-GGUF')
+UNION ALL FROM container_of('unsloth/Qwen3.5-4B-GGUF')
+UNION ALL FROM container_of('Systran/faster-whisper-tiny')
+UNION ALL FROM container_of('Jackrong/Qwen3.8-27B-MTP-GGUF')
+UNION ALL FROM container_of('audio-cpp/audio.cpp-gguf')
+UNION ALL FROM container_of('Qwen/Qwen3-8B')
+ORDER BY ALL

@@ -1,0 +1,12 @@
+-- what only few models or the least of an argument feel: rank 1, heads that share one key, a rotation in fp32, one layer,
+-- layers that stages do not share alike
+SELECT 1 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'pretrain', optimizer_id := 'galore-adamw',
+    optimizer_rank := 1);
+SELECT 2 AS place, * FROM footprint_of('tiiuae/falcon-7b', engine_id := 'transformers', context_tokens := 2000);
+SELECT 3 AS place, * FROM footprint_of('Alibaba-NLP/gte-reranker-modernbert-base', engine_id := 'transformers',
+    dtype_id := 'bf16', context_tokens := 8192);
+SELECT 4 AS place, * FROM footprint_of('arnir0/Tiny-LLM', phase_id := 'full-finetune', engine_id := 'torchtune',
+    sharding := 'zero3', gpu_count := 4, context_tokens := 64);
+SELECT 5 AS place, * FROM footprint_of('deepseek-ai/DeepSeek-V3-0324', engine_id := 'vllm', gpu_count := 16);
+SELECT 6 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'full-finetune',
+    optimizer_id := 'galore-adamw-layerwise', optimizer_rank := 1)
