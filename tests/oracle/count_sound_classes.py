@@ -112,6 +112,7 @@ def _empty(kind, settings, dtype):
     """A class of Transformers whose weights hold nothing; its buffers do, by which some layers choose their sizes."""
     import torch
     from accelerate import init_empty_weights
+    from hollow import SMALL
 
     with init_empty_weights(include_buffers=False):
         model = kind._from_config(settings, dtype=dtype).eval()
@@ -120,7 +121,8 @@ def _empty(kind, settings, dtype):
         for name, held in module._parameters.items():
             if held is not None:
                 if id(held) not in made:
-                    made[id(held)] = torch.nn.Parameter(torch.zeros(held.shape, dtype=held.dtype), False)
+                    make = torch.zeros if held.numel() <= SMALL else torch.empty  # (what is large is never read)
+                    made[id(held)] = torch.nn.Parameter(make(held.shape, dtype=held.dtype), False)
                 module._parameters[name] = made[id(held)]
     model.tie_weights()
     return model

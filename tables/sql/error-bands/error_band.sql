@@ -22,11 +22,12 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS
     scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_adapter;
 
-CREATE OR REPLACE MACRO error_band(scenario, constants) AS CASE
+CREATE OR REPLACE MACRO error_band(model, scenario, constants) AS CASE
     WHEN scenario.training_error_band IS NOT NULL THEN scenario.training_error_band
     WHEN scenario.phase_id <> 'inference' THEN iif(scenario.gpu_count > 1 AND NOT is_measured_sharding(scenario),
         constants.error_band_training_parallel,
         constants.error_band_training)
+    WHEN has_counted_pass(model) THEN constants.error_band_pipeline
     WHEN reads_images_in_vllm(scenario) THEN constants.error_band_vllm_images
     ELSE scenario.inference_error_band
 END;

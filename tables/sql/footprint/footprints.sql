@@ -38,8 +38,8 @@ part AS (
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario), NULL) AS loading,
-        error_band(scenario, constants) + shape_band(model, constants) + own_code_band(model, scenario, constants)
-            AS error_band
+        error_band(model, scenario, constants) + shape_band(model, constants)
+            + own_code_band(model, scenario, constants) AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     LEFT JOIN dtype ON dtype.dtype_id = scenario.dtype_id
