@@ -26,7 +26,7 @@ def test_classes_hold_what_was_counted(book):
         asked |= {} if row["height"] else {"context_tokens": int(row["tokens"])}
         found, reason = told(book, row["model_id"], "activations_bytes, unknown_reason", **asked)
         counted = int(row["peak_bytes"])
-        assert reason is None and counted <= found <= 1.015 * counted + 3_000_000, row
+        assert reason is None and counted <= found <= 1.03 * counted + 3_000_000, row
 
 
 def test_every_class_was_counted_and_nothing_else_is_known_of_it(book):

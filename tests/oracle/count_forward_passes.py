@@ -1,6 +1,6 @@
 """Counts what one forward pass holds, of classes that were run whole: the truth for tables/facts/forward_pass.csv.
 
-    pip install -e '.[oracle]' chronos-forecasting einops
+    pip install -e '.[oracle]' chronos-forecasting einops timm torchvision    # and the sources of UniDepth on the path
     python tests/oracle/count_forward_passes.py                 # all rows of forward_passes.csv that have no peak yet
     python tests/oracle/count_forward_passes.py --again chronos # rows of models whose id or type holds this, anew
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pass_packages
 from count_sound_classes import _empty
 from rows import Row, configs, count_rows
 
@@ -133,7 +134,8 @@ def library(row: Row, dtype) -> Run:
 CLASSES: dict[str, Callable[..., Run]] = dict.fromkeys(GIVEN, library) | {"t5": chronos}
 
 
-def counted(row: Row) -> Row:
+def hollowed(row: Row) -> tuple[int, int, str]:
+    """Parameters of the class, its peak beside them, and what made that."""
     import hollow
     import torch
 
@@ -146,12 +148,19 @@ def counted(row: Row) -> Row:
             tracker.track(tensor)
         tracker.reset_peak()
         run()
-        peak = tracker.peak - count * int(row["element_bytes"])
-    print(*(row[name] for name in ("model_id", "element_bytes", "sequences")), peak, tracker.at, flush=True)
+        return count, tracker.peak - count * int(row["element_bytes"]), tracker.at
+
+
+def counted(row: Row) -> Row:
+    import torch
+
+    own = {"unidepth": pass_packages.unidepth}.get(configs()[row["model_id"]]["model_type"], hollowed)
+    count, peak, at = own(row)
+    print(*(row[name] for name in ("model_id", "element_bytes", "sequences", "tokens")), peak, at, flush=True)
     return {
         "parameter_count": str(count),
         "peak_bytes": str(peak),
-        "stage": tracker.at.partition(" ")[0].removeprefix("aten.").removesuffix(".default"),
+        "stage": at.partition(" ")[0].removeprefix("aten.").removesuffix(".default"),
         "versions": f"torch {torch.__version__.split('+')[0]}",
     }
 
