@@ -1,6 +1,6 @@
 """Counts what one forward pass holds, of classes that were run whole: the truth for tables/facts/forward_pass.csv.
 
-    pip install -e '.[oracle]' chronos-forecasting einops timm torchvision    # and the sources of UniDepth on the path
+    pip install -e '.[oracle]' chronos-forecasting einops timm torchvision    # and the sources of UniDepth and Kronos on the path
     python tests/oracle/count_forward_passes.py                 # all rows of forward_passes.csv that have no peak yet
     python tests/oracle/count_forward_passes.py --again chronos # rows of models whose id or type holds this, anew
 
@@ -131,7 +131,12 @@ def library(row: Row, dtype) -> Run:
     return model, lambda: model(**given), *given.values()
 
 
-CLASSES: dict[str, Callable[..., Run]] = dict.fromkeys(GIVEN, library) | {"t5": chronos}
+CLASSES: dict[str, Callable[..., Run]] = dict.fromkeys(GIVEN, library) | {"t5": chronos, "kronos": pass_packages.kronos}
+
+
+def _type(row: Row) -> str:
+    """Configs of Kronos name none."""
+    return configs()[row["model_id"]].get("model_type", "kronos")
 
 
 def hollowed(row: Row) -> tuple[int, int, str]:
@@ -140,7 +145,7 @@ def hollowed(row: Row) -> tuple[int, int, str]:
     import torch
 
     dtype = {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]
-    model, run, *given = CLASSES[configs()[row["model_id"]]["model_type"]](row, dtype)
+    model, run, *given = CLASSES[_type(row)](row, dtype)
     count = sum({id(parameter): parameter.numel() for parameter in model.parameters()}.values())
     hollow.install_attention()
     with torch.no_grad(), hollow.Convolving() as tracker:
@@ -154,7 +159,7 @@ def hollowed(row: Row) -> tuple[int, int, str]:
 def counted(row: Row) -> Row:
     import torch
 
-    own = {"unidepth": pass_packages.unidepth}.get(configs()[row["model_id"]]["model_type"], hollowed)
+    own = {"unidepth": pass_packages.unidepth}.get(_type(row), hollowed)
     count, peak, at = own(row)
     print(*(row[name] for name in ("model_id", "element_bytes", "sequences", "tokens")), peak, at, flush=True)
     return {
@@ -166,4 +171,4 @@ def counted(row: Row) -> Row:
 
 
 if __name__ == "__main__":
-    count_rows(ROWS, __doc__, lambda row: f"{row['model_id']} {configs()[row['model_id']]['model_type']}", counted)
+    count_rows(ROWS, __doc__, lambda row: f"{row['model_id']} {_type(row)}", counted)

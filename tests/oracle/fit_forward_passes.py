@@ -15,7 +15,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "tables" / "facts" / "forward_pass.csv"
 COUNTS = Path(__file__).with_name("forward_passes.csv")
-NUMBERS = ("constant_bytes", "sequence_bytes", "bytes_per_token", "bytes_per_square", "bytes_per_group")
+NUMBERS = (
+    "constant_bytes",
+    "bytes_per_position",
+    "sequence_bytes",
+    "bytes_per_token",
+    "bytes_per_square",
+    "bytes_per_group",
+)
 SMALL = 5_000_000  # bytes that do not matter beside the context of a process
 
 
@@ -23,7 +30,7 @@ def terms(count: dict[str, str], added: int) -> list[float]:
     """What the numbers of a row are multiplied with: pictures have one size, and only what adds tokens looks from series to series."""
     sequences = int(count["sequences"])
     tokens = 0 if count["height"] else int(count["tokens"]) + added
-    return [1, sequences, sequences * tokens, sequences * tokens**2, sequences**2 * tokens if added else 0]
+    return [1, tokens, sequences, sequences * tokens, sequences * tokens**2, sequences**2 * tokens if added else 0]
 
 
 def solved(left, counts, bounds):
@@ -48,7 +55,7 @@ def fitted(points: list[tuple[list[float], int]]) -> list[int]:
     left = numpy.array([row for row, _ in points], float)
     counts = numpy.array([count for _, count in points], float)
     bounds: list[tuple] = [(0, None if column.any() else 0) for column in left.T]
-    for place in (3, 4, 2, 1, 0):
+    for place in (4, 5, 3, 2, 1, 0):
         found, _ = solved(left, counts, bounds)
         whole = math.floor(found[place])
         tried = [[*bounds[:place], (number, number), *bounds[place + 1 :]] for number in (whole, whole + 1)]

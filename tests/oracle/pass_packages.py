@@ -63,3 +63,27 @@ def unidepth(row: Row) -> tuple[int, int, str]:
         sides = int(row["height"]), int(row["width"])
         model.infer(torch.zeros(int(row["sequences"]), 3, *sides, dtype=torch.uint8, device="cuda"))
         return count, tracker.peak - 4 * count, tracker.at
+
+
+def kronos(row: Row, _dtype):
+    """A step of its loop over candles that are codes already, in fp32; or its tokenizer, which makes candles codes and codes candles."""
+    import torch
+    from count_forecasters import build
+    from rows import configs
+
+    config = configs()[row["model_id"]]
+    is_tokenizer = "n_enc_layers" in config
+    model = build("KronosTokenizer" if is_tokenizer else "Kronos", config)[0].eval()
+    many, candles = int(row["sequences"]), int(row["tokens"])
+    codes = torch.zeros(many, candles, dtype=torch.long)
+
+    def told() -> None:
+        model.encode(torch.zeros(many, candles, config["d_in"]), half=True)
+        model.decode([codes, codes], half=True)
+
+    def stepped() -> None:
+        coarse, context = model.decode_s1(codes, codes, torch.zeros(many, candles, 5))
+        torch.softmax(coarse[:, -1], dim=-1)
+        torch.softmax(model.decode_s2(context, codes[:, :1])[:, -1], dim=-1)
+
+    return model, told if is_tokenizer else stepped

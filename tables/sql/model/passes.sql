@@ -6,7 +6,8 @@
 CREATE OR REPLACE TEMP TABLE pass_shape AS
 SELECT model.model_id, list({
     'element_bytes': pass.element_bytes, 'added_tokens': pass.added_tokens, 'constant_bytes': pass.constant_bytes,
-    'sequence_bytes': pass.sequence_bytes, 'bytes_per_token': pass.bytes_per_token, 'bytes_per_square': pass.bytes_per_square,
+    'bytes_per_position': pass.bytes_per_position, 'sequence_bytes': pass.sequence_bytes,
+    'bytes_per_token': pass.bytes_per_token, 'bytes_per_square': pass.bytes_per_square,
     'bytes_per_group': pass.bytes_per_group
 } ORDER BY pass.element_bytes, pass.stage_rank) AS passes
 FROM model JOIN forward_pass AS pass

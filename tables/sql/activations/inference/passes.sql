@@ -1,7 +1,8 @@
 -- What one forward pass of a class holds that was run whole: of models whose anatomy gives their weights alone.
 --
 --   activations_bytes = the largest of the class's stages, for S sequences (series, pictures, texts) of T tokens:
---       constant_bytes + S × (sequence_bytes + T × bytes_per_token + T² × bytes_per_square) + S² × T × bytes_per_group
+--       constant_bytes + T × bytes_per_position + S × (sequence_bytes + T × bytes_per_token + T² × bytes_per_square)
+--       + S² × T × bytes_per_group
 --   T                 = context_tokens + added_tokens (the horizon that a forecaster writes beside what it reads)
 --
 -- Units: bytes, one GPU. Source: forward_pass, fitted to peaks of the class itself on tensors that hold nothing, so
@@ -11,7 +12,8 @@
 
 CREATE OR REPLACE MACRO counted_pass_bytes(model, scenario) AS list_max(list_transform(
     list_filter(model.passes, lambda pass: pass.element_bytes = scenario.compute_bytes),
-    lambda pass: pass.constant_bytes + scenario.sequences * (pass.sequence_bytes
+    lambda pass: pass.constant_bytes + (scenario.context_tokens + pass.added_tokens) * pass.bytes_per_position
+        + scenario.sequences * (pass.sequence_bytes
         + (scenario.context_tokens + pass.added_tokens) * (pass.bytes_per_token
             + (scenario.context_tokens + pass.added_tokens) * pass.bytes_per_square))
         + scenario.sequences * scenario.sequences * (scenario.context_tokens + pass.added_tokens)
