@@ -16,10 +16,11 @@ TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32
 PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
 SEEING, COPIES = "Qwen/Qwen3.5-4B", ("unsloth/Qwen3.5-4B-GGUF", "Systran/faster-whisper-tiny")
 SPEAKS, HEARS, LISTENS = "hexgrad/Kokoro-82M", "facebook/wav2vec2-base-960h", "Qwen/Qwen3-ASR-0.6B"
-FORECASTS = "amazon/chronos-2"  # its tensors are known, and no more
+WEIGHED = "microsoft/TRELLIS-image-large"  # its tensors are known, and no more
+FORECASTS, DETECTS = "amazon/chronos-2", "docling-project/docling-layout-heron"  # their forward pass was counted whole
 FEW = (
     TEXT, SMALL, LARGE, EXPERTS, PACKED, PIPELINE, "Qwen/Qwen3-14B", "BAAI/bge-m3", SEEING, "openai/whisper-tiny", *COPIES,
-    SPEAKS, HEARS, LISTENS, FORECASTS,
+    SPEAKS, HEARS, LISTENS, FORECASTS, DETECTS, WEIGHED,
 )  # fmt: skip
 
 

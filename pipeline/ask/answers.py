@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.book import commands as pasted
+from pipeline.book.passes import FORMATS
 from pipeline.book.wishes import Wish
 
 from .almanac import Almanac, Row
@@ -24,6 +25,7 @@ from .scenarios import (
     answered,
     best_of,
     card_told,
+    counted_pass,
     formats_of,
     in_order,
     scenario_of,
@@ -50,6 +52,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         return _pipeline_fits(almanac, model, card, use)
     counts = [card.count] if card.is_count_said else sorted({1, card.count})
     main = formats_of(almanac, model, card, use, every=every)
+    passed = counted_pass(almanac, model)
+    if passed and use.dtype_id is None and use.program is None and use.phase_id == INFERENCE:
+        main = [(FORMATS[size], "transformers") for size in passed["element_bytes"]]
     scenarios = [scenario_of(model, use, d, e, n) for d, e in main for n in counts]
     is_open = not use.is_training and use.kv_dtype_id is None
     usual = [(d, e) for d, e in main if d in USUAL and e != "mlx-lm"] or main[:1]
@@ -85,6 +90,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "commands": [],
         "reason": None,
     }
+    if passed and use.phase_id == INFERENCE:
+        answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
     if verdict is None:
         # (the reason of most formats: that one engine cannot load it says nothing of the others)
         reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)

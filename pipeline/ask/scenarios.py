@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.book import commands as pasted
+from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
 from .question import Card, Model, Use
@@ -101,6 +102,13 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
     # (of a program that has none of them here each is told with its reason)
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
+
+
+def counted_pass(almanac: Almanac, model: Model) -> Row | None:
+    """What is to know of a model whose forward pass was counted whole."""
+    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'forward_pass'"):
+        return None  # (a file from before there was such a table)
+    return next(iter(almanac.rows(f"FROM ({TOLD}) WHERE model_id = $id", {"id": model.model_id})), None)
 
 
 def _is_here(one: tuple[str, str | None], card: Card) -> bool:

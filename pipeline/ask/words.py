@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.base.bounds import visible
 
+from .input_words import at_of, counted_with, without_reach
 from .page import Page
 
 COMMANDS = 3  # that are shown; all of them with --all
@@ -85,11 +86,12 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                 for row in known
             ]
             what = "needs, each" if any(row["gpu_count"] > 1 for row in known) else "needs"
-            page.table(
-                ("format", "runs in", what, "longest context", ""), rows, [row["verdict"] for row in known], drop=1
-            )
+            heads, *rows = without_reach(answer, [("format", "runs in", what, "longest context", ""), *rows])
+            page.table(heads, rows, [row["verdict"] for row in known], drop=1)
         for row in unknown if verdict is not None else ():
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
+        if said := counted_with(answer):
+            page.say(said, "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -162,16 +164,14 @@ def _sentence(answer: dict[str, Any]) -> str:
     if verdict is None:
         return f"Not known: {answer['reason'] or 'no figure of this model'}."
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
-    at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
-    if use["sequences"] > 1:
-        at += f" for {use['sequences']:,} {'users at once' if use['phase_id'] == 'inference' else 'sequences at once'}"
+    at = at_of(answer)
     name = format_name(best["dtype_id"])
     how = PHASES[use["phase_id"]]
     if verdict == "fits":
         reach = reach_of(best)
         up = (
             ""
-            if reach in ("–", "?")
+            if reach in ("–", "?") or at.startswith("for ")
             else ", the whole of what it reads"
             if reach.endswith("(all)") and best["max_context_tokens"] == best["context_tokens"]
             else f", up to {best['max_context_tokens']:,} fit"
@@ -339,9 +339,4 @@ def footer(version: str | None, place: str, note: str, page: Page) -> None:
     page.gap()
     if note:
         page.say(note)
-    told = (
-        f"Figures of {version}, with their error margin."
-        if version
-        else f"Figures of {place}, with their error margin."
-    )
-    page.say(told, "dim")
+    page.say(f"Figures of {version or place}, with their error margin.", "dim")

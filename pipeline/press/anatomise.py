@@ -6,9 +6,11 @@ itself a row of `rejected`.
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -19,7 +21,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.rows import AttentionLayer, FeedForwardLayer, Tensor, Tower
 from pipeline.base.bounds import visible
 from pipeline.base.progress import Progress, quiet
-from pipeline.book.facts import POLARS_TYPES
+from pipeline.book.facts import POLARS_TYPES, TABLES
 from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.confirm.borrowing import Lenders, lent_on
@@ -169,6 +171,8 @@ def _model_row(
     # a model whose anatomy is not confirmed shows no figure of it
     if graded.anatomy:
         row |= {name: getattr(graded.anatomy, name) for name in _OF_ANATOMY}
+        if row["max_context_tokens"] is None:
+            row["max_context_tokens"] = counted_tokens().get((row["model_type"], row["parameter_count"]))
     else:
         named = record.config.get("model_type") if record.config else None
         row["model_type"] = named if isinstance(named, str) else None
@@ -188,6 +192,14 @@ def _model_row(
         "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
         "sources": ";".join(record.source_ids),
     }
+
+
+@cache
+def counted_tokens() -> Mapping[tuple[str | None, int], int]:
+    """The tokens of the longest input that was counted, by type and parameters: what a model reads whose config does not say it."""
+    with (TABLES / "facts" / "forward_pass.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["pass_type"], int(row["parameter_count"])): int(row["most_tokens"]) for row in rows}
 
 
 def _family(model_type: str | None) -> str | None:

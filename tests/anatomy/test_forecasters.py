@@ -31,8 +31,8 @@ def test_count_is_the_packages(row):
     assert (anatomy.parameter_count, linear) == (int(row["parameter_count"]), int(row["linear"]))
 
 
-def test_a_token_is_a_patch_and_what_a_forecast_takes_is_unknown():
-    """No engine of T5's runs them, and masks of Chronos-2 grow with the square of the batch, which no formula has."""
+def test_a_token_is_a_patch_and_its_layers_say_nothing_of_a_forecast():
+    """No engine of T5's runs them: what a forecast takes is counted whole (tests/formulas/test_forward_pass.py)."""
     assert read_config(config_of(ROWS[0])).max_context_tokens == 2048 // 16 + 1
     for row in ROWS:
         anatomy = read_config(config_of(row))

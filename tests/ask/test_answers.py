@@ -11,7 +11,7 @@ import pytest
 from pipeline.ask import answers, several
 from pipeline.ask.page import Page
 from pipeline.render.data.made import wishes
-from tests.few import EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT
+from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT, WEIGHED
 
 
 @pytest.fixture
@@ -438,8 +438,24 @@ def test_a_video_is_as_long_and_wide_as_the_first_screen_asks():
 
 
 def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_single_engine(ask, ask_json):
-    told = ask_json("fits", FORECASTS, "--gpu", "rtx-4090")
-    assert told["verdict"] is None and told["weights_bytes"] == 238_955_328
+    told = ask_json("fits", WEIGHED, "--gpu", "rtx-4090")
+    assert told["verdict"] is None and told["weights_bytes"] == 3_591_350_116
     assert told["reason"].startswith("only its tensors are known")
-    ended, out, _error = ask("fits", FORECASTS, "--gpu", "rtx-4090")
-    assert ended == 3 and "Its weights alone take 0.2 GiB in bf16." in " ".join(out.split())
+    ended, out, _error = ask("fits", WEIGHED, "--gpu", "rtx-4090")
+    assert ended == 3 and "Its weights alone take 3.3 GiB in bf16." in " ".join(out.split())
+
+
+def test_a_picture_or_a_series_is_named_as_it_was_counted(ask, ask_json):
+    """Of a picture there is no longest context; of a series its patches are tokens, and batches are asked as sequences."""
+    ended, out, _error = ask("fits", DETECTS, "--gpu", "rtx-4090")
+    said = " ".join(out.split())
+    assert ended == 0 and "GiB for a picture of 640 × 640 pixels." in said and "longest context" not in said
+    assert "8 at once, each a picture" in " ".join(ask("fits", DETECTS, "--gpu", "rtx-4090", "--users", "8")[1].split())
+    told = ask_json("fits", FORECASTS, "--gpu", "rtx-4090")
+    assert told["verdict"] == "fits" and {row["dtype_id"] for row in told["formats"]} == {"bf16", "fp32"}
+    assert told["best"]["context_tokens"] == 513 and told["input"]["program"] == "chronos-forecasting"
+    assert "as chronos-forecasting runs it" in " ".join(ask("fits", FORECASTS, "--gpu", "rtx-4090")[1].split())
+    many = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--users", "256", "--format", "fp32")
+    assert many["best"]["total_bytes"] > 9e9 and many["verdict"] == "fits"
+    packed = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--format", "int8")
+    assert packed["verdict"] is None and "16 or 32 bits" in packed["reason"]

@@ -1,12 +1,12 @@
 """Counts what models of sound hold whose own class was run whole: the truth for tables/facts/sound_class.csv.
 
     pip install torch transformers kokoro==0.9.4 coqui-tts==0.28.0 pyannote.audio==4.0.7 chatterbox-tts==0.1.7 speechbrain==1.1.2 \
-        snac==1.2.1 bigvgan==2.4.1 vocos==0.1.0
+        snac==1.2.1 bigvgan==2.4.1 vocos==0.1.0 omnivoice==0.2.1 voxcpm==2.0.3
     python tests/oracle/count_sound_classes.py            # all rows of sound_classes.csv that have no peak yet
     python tests/oracle/count_sound_classes.py --again kokoro
 
 Peaks are bytes of live storage beside the parameters, with what convolutions work in (hollow.Convolving). Classes of Transformers are here, those
-of other packages in sound_packages.py. Parakeet and its relatives (Nemotron's) hear sound with the mask that their processor gives, until the
+of other packages in sound_packages.py and sound_writers.py. Parakeet and its relatives (Nemotron's) hear sound with the mask that their processor gives, until the
 frames are ready that their small decoder goes through one by one. VITS is given the lengths of its tokens after it worked out its own.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from packages.codecs import BIGVGAN
 from rows import configs, count_rows
+from sound_encoders import parakeet_ctc, w2v_bert
 from sound_packages import (
     bigvgan,
     chatterbox,
@@ -32,6 +33,7 @@ from sound_packages import (
     wespeaker,
     xtts,
 )
+from sound_writers import omnivoice, vibevoice, voxcpm2
 
 ROWS = Path(__file__).with_name("sound_classes.csv")
 FRAMES = 100  # of features in a second
@@ -112,6 +114,7 @@ def _empty(kind, settings, dtype):
     """A class of Transformers whose weights hold nothing; its buffers do, by which some layers choose their sizes."""
     import torch
     from accelerate import init_empty_weights
+    from hollow import SMALL
 
     with init_empty_weights(include_buffers=False):
         model = kind._from_config(settings, dtype=dtype).eval()
@@ -120,7 +123,8 @@ def _empty(kind, settings, dtype):
         for name, held in module._parameters.items():
             if held is not None:
                 if id(held) not in made:
-                    made[id(held)] = torch.nn.Parameter(torch.zeros(held.shape, dtype=held.dtype), False)
+                    make = torch.zeros if held.numel() <= SMALL else torch.empty  # (what is large is never read)
+                    made[id(held)] = torch.nn.Parameter(make(held.shape, dtype=held.dtype), False)
                 module._parameters[name] = made[id(held)]
     model.tie_weights()
     return model
@@ -350,6 +354,11 @@ CLASSES = {
     "dia": dia,
     "musicgen": musicgen,
     "voxtral_realtime": voxtral_realtime,
+    "omnivoice": omnivoice,
+    "voxcpm2": voxcpm2,
+    **dict.fromkeys(("vibevoice", "vibepod"), vibevoice),
+    "wav2vec2-bert": w2v_bert,
+    "parakeet_ctc": parakeet_ctc,
 }
 
 
@@ -358,7 +367,7 @@ def counted(row: dict[str, str]) -> dict[str, str]:
     import torch
 
     asked = [float(row["seconds"]), {"2": torch.bfloat16, "4": torch.float32}[row["element_bytes"]]]
-    if row["model_type"] in ("vits", "wavlm"):  # (of several sizes)
+    if row["model_type"] in ("vits", "wavlm", "vibevoice", "vibepod"):  # (of several sizes)
         asked.append(int(row["parameter_count"]))
     model, run, *beside = CLASSES[row["model_type"]](*asked)
     count = sum(parameter.numel() for parameter in model.parameters())

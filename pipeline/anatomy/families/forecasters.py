@@ -83,8 +83,8 @@ def read_forecaster(fields: Fields, architecture: str) -> Anatomy:
         stored_extra={"unused cross-attention bias": fields.size("relative_attention_num_buckets") * heads["heads"]},
         **facts,
     )
-    # What a forecast takes was not counted: Chronos-2 attends among the series of a group, whose masks grow with the
-    # square of the batch, and the engines that run a T5 run neither.
+    # What a forecast takes is counted whole (tables/facts/forward_pass.csv): Chronos-2 attends among the series of a batch,
+    # whose masks grow with the square of it, and the engines that run a T5 run neither.
     return replace(anatomy, layer_count=None, attention=())
 
 

@@ -15,6 +15,7 @@ ASKED = (
 )
 FOUR_BIT = ASKED[0][1] + ("gptq-int4", "mxfp4", "nvfp4")
 WHOLE = ("fp32", "bf16", "fp16")
+FULL = ("inference", ("fp32",), "in fp32")  # of what is known in no other format
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
 BARELY = ", barely"
@@ -73,11 +74,14 @@ def smallest_for_badge(book: Book, model: int, context: int | None) -> str | Non
     return None
 
 
-def answer(book: Book, model: int, context: int | None, length: int | None) -> tuple[str, str]:
-    """The answer, and what exactly it is the answer to; both empty where nothing is known."""
+def answer(book: Book, model: int, context: int | None, length: int | None, given: str = "") -> tuple[str, str]:
+    """The answer, and what exactly it is the answer to; both empty where nothing is known. `given`: an input of one size that is no
+    number of tokens."""
     cards = ladder(book)
-    facts = []
-    for phase, dtypes, name in asked(book, model, context):
+    facts: list[tuple] = []
+    for phase, dtypes, name in (*asked(book, model, context), FULL):
+        if (phase, dtypes, name) == FULL and facts:
+            break
         wanted = book.default(phase, context_tokens=context if phase == "inference" else length)
         known = _known(book, model, book.rows([phase], **wanted), dtypes)
         if known and cards:
@@ -91,7 +95,11 @@ def answer(book: Book, model: int, context: int | None, length: int | None) -> t
     parts = []
     for phase, name, where, scenario in facts:
         most = f"{_most(book.totals(model, book.index[scenario]), book.counts)} × {nominal} GB"
-        at = f" at {tokens(scenario.context_tokens)} tokens" if not parts and phase == "inference" else ""
+        at = (
+            (f" for {given}" if given else f" at {tokens(scenario.context_tokens)} tokens")
+            if not parts and phase == "inference"
+            else ""
+        )
         if not parts and phase == "inference":
             parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
         elif phase == "inference":

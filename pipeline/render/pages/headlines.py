@@ -43,7 +43,10 @@ class Headlines:
     def answer(self, number: int) -> tuple[str, str]:
         """The answer, and the scenarios that it speaks of; empty where no total is known."""
         if self._last[0] != number:  # a page, its description and its files ask in turn
-            said, told = answer(self.book, number, *self.pages.opening(self.book.models[number]))
+            model = self.book.models[number]
+            passed = self.pages.held["passes"].get(model["model_id"], {})
+            given = passed.get("input", "") if passed.get("is_one_size") else ""
+            said, told = answer(self.book, number, *self.pages.opening(model), given)
             if self.pages.own_format(number):  # its base's page says the rest
                 said, told = (f"{text.rstrip('.').partition('; ')[0]}." if text else "" for text in (said, told))
             self._last = number, (said, told)

@@ -21,7 +21,7 @@ from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
 from pipeline.render.environment import environment
-from pipeline.render.pages import containers, pipelines, reach, sounds
+from pipeline.render.pages import containers, passes, pipelines, reach, sounds
 from pipeline.render.pages.answer import WHOLE, recipe, smallest_for_badge
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
@@ -92,6 +92,7 @@ class ModelPages:
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
             "containers": containers.read(book.folder),
+            "passes": passes.read(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def made_of(self, number: int) -> tuple[str, list]:
@@ -99,9 +100,8 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        held = [
-            self.held[what].get(name) for what in ("tensors", "layers", "pipelines", "sounds", "formulas", "containers")
-        ]
+        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes")
+        held = [self.held[what].get(name) for what in told]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
     def beside(self, number: int) -> dict[str, object]:
@@ -134,8 +134,7 @@ class ModelPages:
 
     def _files(self, model_id: str) -> list[dict]:
         """The single files of a repository, each with the page of the model that it is a copy of."""
-        held = self.held["files"].get(model_id, ())
-        return [f | {"of_path": self.paths.get(f["of_model_id"] or "")} for f in held]
+        return [f | {"of_path": self.paths.get(f["of_model_id"] or "")} for f in self.held["files"].get(model_id, ())]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -169,6 +168,7 @@ class ModelPages:
             answer=self.headlines.answer(number) if known else ("", ""),
             made_of=self._made_of(number),
             container=container,
+            passed=self.held["passes"].get(model["model_id"]) if known else None,
             gaps=htmlsafe_json_dumps(TEXT_ALONE) if is_text_alone else "",
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),

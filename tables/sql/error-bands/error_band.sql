@@ -45,6 +45,7 @@ CREATE OR REPLACE MACRO error_band(model, scenario, constants) AS CASE
         THEN constants.error_band_training_parallel
     WHEN scenario.phase_id <> 'inference'
         THEN iif(has_known_blocks(model, scenario), constants.error_band_adapters, constants.error_band_training)
+    WHEN has_counted_pass(model) THEN constants.error_band_pipeline
     WHEN reads_images_in_vllm(scenario) THEN constants.error_band_vllm_images
     ELSE scenario.inference_error_band
 END;

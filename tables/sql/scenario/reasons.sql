@@ -36,7 +36,7 @@ CREATE OR REPLACE MACRO size_reason(model, scenario) AS CASE
     WHEN scenario.argument_reason IS NOT NULL THEN scenario.argument_reason
     WHEN scenario.context_tokens < 1 OR scenario.sequences < 1 OR scenario.gpu_count_asked < 1
         THEN 'context_tokens, sequences and gpu_count start at 1'
-    WHEN model.layer_count IS NULL
+    WHEN model.layer_count IS NULL AND NOT has_counted_pass(model)
         THEN 'only its tensors are known: they give its weights, not what its layers cache or compute'
     WHEN model.has_learned_positions AND scenario.context_tokens > model.max_context_tokens THEN
         'context_tokens := ' || scenario.context_tokens || ' is beyond the ' || model.max_context_tokens
@@ -256,8 +256,9 @@ END;
 
 -- The first of them.
 CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimizer) AS coalesce(
-    name_reason(model, dtype, scenario), size_reason(model, scenario), packed_experts_reason(model, scenario),
-    unpacked_reason(scenario), adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
+    name_reason(model, dtype, scenario), pass_reason(model, dtype, scenario), size_reason(model, scenario),
+    packed_experts_reason(model, scenario), unpacked_reason(scenario),
+    adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
     counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
 
@@ -272,6 +273,7 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN model.is_pipeline THEN
         'a diffusion pipeline runs in stages: pipeline_of(model_id) says what it holds, '
         || 'pipeline_stages(model_id) by part'
+    WHEN has_counted_pass(model) THEN NULL
     WHEN model.caches IS NULL AND model.tower IS NULL
         THEN 'what its layers hold while they run is not known yet, only what they weigh'
     WHEN model.caches IS NULL AND coalesce(run.reads_prompt <> 'whole', true)

@@ -269,6 +269,6 @@ SELECT
     made_bytes_each(scenario) AS made_bytes_each,
     reduce_bytes_each(scenario) AS reduce_bytes_each, unit_elements(model, scenario) AS unit_elements,
     trained_elements(model, scenario) AS trained_elements,
-    ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1) AS stage_share,
+    coalesce(ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1), 1) AS stage_share,
     sharding_reason(model, scenario) AS sharding_reason
 FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;

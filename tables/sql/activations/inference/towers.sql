@@ -131,6 +131,7 @@ CREATE OR REPLACE MACRO profiled_tower_bytes(tower, model, scenario, constants) 
 
 -- `held`: cache and states, which a server has set aside before anything runs; what is null is passed over
 CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held) AS greatest(
+    try_cast(ceil(counted_pass_bytes(model, scenario)) AS BIGINT),
     inference_activations_bytes(model, scenario, constants) + iif(reads_images_in_vllm(scenario),
         encoder_cache_bytes(model.tower, model, scenario, constants), 0),
     iif(reads_images_in_vllm(scenario), try_cast(ceil(profiled_tower_bytes(model.tower, model, scenario, constants))

@@ -1,0 +1,35 @@
+"""In words, what a model is given: so many tokens, or what its forward pass was counted with (a picture, a series)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_REACH = 3  # the place of the longest context in a table of formats
+
+
+def at_of(answer: dict[str, Any]) -> str:
+    """`at 8,192 tokens`, `for a picture of 640 × 640 pixels`, and how many at once."""
+    best, use = answer["best"], answer["use"]
+    many, said = use["sequences"] > 1, answer.get("input", {})
+    if said.get("is_one_size"):
+        return f"for {use['sequences']:,} at once, each {said['input']}" if many else f"for {said['input']}"
+    at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
+    who = "users at once" if use["phase_id"] == "inference" and not said else "sequences at once"
+    return at + (f" for {use['sequences']:,} {who}" if many else "")
+
+
+def without_reach(answer: dict[str, Any], table: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Rows of formats: of an input of one size there is no longest."""
+    if not answer.get("input", {}).get("is_one_size"):
+        return list(table)
+    return [(*row[:_REACH], *row[_REACH + 1 :]) for row in table]
+
+
+def counted_with(answer: dict[str, Any]) -> str:
+    """What was counted, and what else there is to know of it; empty where nothing was."""
+    said = answer.get("input")
+    if not said or answer["verdict"] is None:
+        return ""
+    note = f" {said['note']}." if said["note"] else ""
+    return f"Counted with {said['input']}, as {said['program']} runs it.{note}"

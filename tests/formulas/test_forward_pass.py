@@ -1,0 +1,74 @@
+"""Classes whose forward pass was run whole, against tests/oracle/forward_passes.csv, and what is not known of them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+ROWS = list(
+    csv.DictReader(
+        (Path(__file__).parents[1] / "oracle" / "forward_passes.csv").read_text(encoding="utf-8").splitlines()
+    )
+)
+FORECASTS, BOLT = "amazon/chronos-2", "amazon/chronos-bolt-base"
+
+
+def told(book, model, columns, **asked):
+    given = "".join(f", {name} := ${name}" for name in asked)
+    (row,) = book.execute(f"SELECT {columns} FROM footprint_of($model{given})", {"model": model, **asked}).fetchall()
+    return row
+
+
+def test_classes_hold_what_was_counted(book):
+    assert len(ROWS) > 50  # (beside the 0.3 GB of a process three megabytes are nothing)
+    for row in ROWS:
+        asked = {"dtype_id": {"2": "bf16", "4": "fp32"}[row["element_bytes"]], "sequences": int(row["sequences"])}
+        asked |= {} if row["height"] else {"context_tokens": int(row["tokens"])}
+        found, reason = told(book, row["model_id"], "activations_bytes, unknown_reason", **asked)
+        counted = int(row["peak_bytes"])
+        assert reason is None and counted <= found <= 1.03 * counted + 3_000_000, row
+
+
+def test_every_class_was_counted_and_nothing_else_is_known_of_it(book):
+    """One size and precision after the other; a model whose layers are described is answered from them."""
+    counted = {(row["parameter_count"], row["element_bytes"]) for row in ROWS}
+    listed = book.execute(
+        "SELECT DISTINCT parameter_count::VARCHAR, element_bytes::VARCHAR FROM forward_pass"
+    ).fetchall()
+    assert counted == set(listed)
+    passed = "FROM forward_pass AS pass JOIN model ON model_type = pass_type AND model.parameter_count = pass.parameter_count"
+    sizes = "SELECT count(DISTINCT (pass_type, pass.parameter_count))"
+    assert book.execute(f"{sizes} {passed}").fetchone() == book.execute(f"{sizes} FROM forward_pass AS pass").fetchone()
+    caching = "SELECT model_id FROM attention_layer WHERE mechanism <> 'bidirectional'"
+    described = f"SELECT model_id {passed} WHERE model_id IN (SELECT model_id FROM tower UNION {caching})"
+    assert book.execute(described).fetchall() == []
+
+
+def test_series_of_a_batch_are_asked_together(book):
+    """Chronos-2 attends among the series of a batch: a mask grows with the square of how many there are."""
+    columns = "weights_bytes, activations_bytes, total_bytes, context_tokens"
+    one, many = (told(book, FORECASTS, columns, dtype_id="fp32", sequences=n) for n in (1, 256))
+    assert one[0] == many[0] == 4 * 119_477_664 and one[3] == 513
+    assert 256 * one[1] < many[1] < 270 * one[1] and one[2] < 1.1e9 < 9e9 < many[2] < 11e9
+    short = told(book, FORECASTS, columns, dtype_id="fp32", context_tokens=33)
+    assert short[1] < one[1] / 3
+
+
+def test_what_was_not_counted_has_a_reason(book):
+    for asked, reason in (
+        ({"dtype_id": "int8"}, "counted in 16 or 32 bits"),
+        ({"engine_id": "transformers-4.44"}, "in PyTorch"),
+        ({"phase_id": "lora"}, "not what training holds"),
+        ({"gpu_count": 2}, "on one GPU"),
+        ({"context_tokens": 514}, "up to 513 tokens"),
+        ({"context_tokens": 600, "max_context_tokens": 1000}, "up to 513 tokens"),
+        ({"images": 1}, "one sequence here"),
+        ({"sequences": 0}, "start at 1"),
+    ):
+        total, weights, said = told(book, FORECASTS, "total_bytes, weights_bytes, unknown_reason", **asked)
+        assert (total, weights) == (None, None) and reason in said, asked
+
+
+def test_a_card_has_a_verdict(book):
+    query = "SELECT verdict FROM fits_on('rtx-3060-12gb', $1, dtype_id := 'fp32', sequences := $2)"
+    assert [book.execute(query, [BOLT, n]).fetchall() for n in (1, 4096)] == [[("fits",)], [("no",)]]
