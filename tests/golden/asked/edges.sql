@@ -1,5 +1,5 @@
--- what only few models or the least of an argument feel: rank 1, heads that share one key, a rotation in fp32, one layer,
--- layers that stages do not share alike
+-- what only few models or the least of an argument feel: rank 1, heads that share one key, a rotation in fp32,
+-- one layer, layers that stages do not share alike
 SELECT 1 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'pretrain', optimizer_id := 'galore-adamw',
     optimizer_rank := 1);
 SELECT 2 AS place, * FROM footprint_of('tiiuae/falcon-7b', engine_id := 'transformers', context_tokens := 2000);
