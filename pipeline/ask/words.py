@@ -263,9 +263,8 @@ def _adapter(told: dict[str, Any]) -> str:
 
 def what(answer: dict[str, Any], page: Page) -> None:
     card, models = answer["card"], answer["models"]
-    at = f"at {answer['context_tokens']:,} tokens" + (
-        f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
-    )
+    many = f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
+    at = f"at {answer['context_tokens']:,} tokens{many}"
     if not models:
         page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {cards(card)} {at}.", "bold")
     else:

@@ -132,5 +132,5 @@ def _candles(part: Part, layers: int, hidden: int, width: int, heads: int) -> No
 
 
 def _uncounted(fields: Fields, part: Part, architecture: str, **facts: Any) -> Anatomy:
-    """What a forecast takes was not counted: nothing is cached from one step to the next, and no engine of ours runs it."""
+    """Nothing is cached from one step to the next, and no engine of ours runs it: a forward pass is counted whole (forward_pass.csv)."""
     return replace(assemble(fields, [part], architecture=architecture, **facts), layer_count=None, attention=())
