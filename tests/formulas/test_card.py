@@ -16,6 +16,7 @@ from tests.formulas import step_account
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 MIB = 1 << 20
+WORKSPACE_BYTES = 33_554_432  # of a handle of cuBLAS on Hopper (tests/oracle/allocator.py)
 # how far a count may lie from the card: the median, and the most below and above, as shares; `beside`: of counts beside the weights, in MiB
 TEXT = {
     "prefill_activations": (0.0005, -0.05, 0.005),
@@ -88,15 +89,16 @@ def test_counts_of_pictures_lie_close_below_those_of_a_card(measured, table):
 
 
 def test_the_emulated_allocator_reserves_what_the_real_one_does(measured):
-    """All but one within 6 %: a LoRA whose first step takes blocks in another order (18 % below)."""
+    """Of half of the steps to the byte; one in which a block that the card found whole was cut is 12 % above."""
     errors = [
-        (int(row["counted"]["reserved_bytes"]) - 2 * 8_519_680) / (row["reserved_bytes"] - row["workspace_bytes"]) - 1
+        (int(row["counted"]["reserved_bytes"]) - 2 * WORKSPACE_BYTES) / (row["reserved_bytes"] - row["workspace_bytes"])
+        - 1
         for row in measured
         if row["table"] == "reserved"
     ]
     assert len(errors) > 20
-    assert statistics.median(map(abs, errors)) < 0.005
-    assert sorted(map(abs, errors))[-2] < 0.06
+    assert sum(error == 0 for error in errors) > 10
+    assert min(errors) > -0.006 and sorted(errors)[-2] < 0.06
 
 
 @pytest.mark.some(1)

@@ -19,9 +19,9 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
     iif(scenario.phase_id <> 'inference' AND model.has_own_code, constants.error_band_own_code, 0);
 
 -- Adapters over weights that stay as they are: what the allocator keeps unused beside them follows a rule
--- (overhead/unused.sql), and no spread of it has to be taken in but that of one block (lost_logits_bytes). (Of encoders,
--- experts, recurrent layers, DoRA and trained embeddings no step was counted with an allocator; engines that take the
--- logits by chunks leave more, small models in LitGPT up to 27 %.)
+-- (overhead/unused.sql), and no spread of it has to be taken in but that of one block (lost_logits_bytes). (Of
+-- encoders, experts, recurrent layers, DoRA and trained embeddings no step was counted with an allocator; engines that
+-- take the logits by chunks leave more, small models in LitGPT up to 27 %.)
 CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
     AND scenario.scheme = 'plain' AND NOT scenario.has_master_weights
     AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.expert_elements = 0
@@ -29,9 +29,9 @@ CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weight
     AND NOT coalesce(scenario.trains_embeddings, false) AND NOT scenario.chunks_logits
     AND scenario.loss = 'full' AND scenario.checkpointing <> 'selective';
 
--- The work space of cuBLAS for autograd's thread is taken in the first backward pass, out of a block that lies free, and
--- stays there: where that was the logits' in fp32, those of the next step find no room in it. Whether it is, hangs on
--- small things (measured-card: in two of 18 steps of adapters on a card it was).
+-- The work space of cuBLAS for autograd's thread is taken in the first backward pass, out of a block that lies free,
+-- and stays there: where that was the logits' in fp32, those of the next step find no room in it. Whether it is, hangs
+-- on small things (measured-card: in two steps of adapters on a card it was).
 CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario) AS
     iif(has_known_blocks(model, scenario), 4 * logit_width(model, scenario) * step_tokens(scenario), 0);
 
