@@ -53,7 +53,6 @@ def with_view(connection, tables):
         "kv_dtype",
         "support",
         "sharding_rule",
-        "forward_pass",
     ):
         connection.execute(f"create table {name} as from almanac.{name}")
     connection.execute("create view constants_row as select constants from constants")

@@ -17,8 +17,8 @@
 
 CREATE OR REPLACE MACRO own_bytes_per_logit(model) AS
     kept_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_logits': false,
-        'loss_chunk_tokens': NULL::INTEGER})
-    + gradients_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2});
+        'keeps_unpacked': false, 'loss_chunk_tokens': NULL::INTEGER})
+    + gradients_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_unpacked': false});
 
 CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprint) AS CASE
     WHEN rule.objective_id IS NULL

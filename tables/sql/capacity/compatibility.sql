@@ -50,13 +50,7 @@ SELECT
         AS max_context_tokens,
     CASE
         WHEN verdict IS NULL THEN NULL
-        -- (no line goes on beyond the published points where pairs of sequences are compared: Chronos-2)
-        WHEN judged.phase_id <> 'inference' OR judged.model_id IN (
-            SELECT model.model_id FROM model JOIN forward_pass AS pass
-                ON pass.pass_type = model.model_type AND pass.parameter_count = model.parameter_count
-            WHERE pass.bytes_per_group > 0
-        )
-            THEN largest_between(sequence.points, judged.capacity_bytes, 1)
+        WHEN judged.phase_id <> 'inference' THEN largest_between(sequence.points, judged.capacity_bytes, 1)
         ELSE largest_beyond(sequence.points, judged.capacity_bytes, line_end(judged.engine_id, constants))
     END::BIGINT AS max_sequences,
     iif(verdict IS NULL, unknown_reason, NULL) AS unknown_reason

@@ -4,7 +4,8 @@
 --   points: rows of `at` (tokens, or sequences) and `need` (a total with its error band), the smallest first
 --   largest_between(points, capacity, multiple)   the largest that the card gives, in whole multiples; 0 where it gives
 --                                                 none; where the last point fits, that point
---   largest_beyond(points, capacity, most)        the same; where all points fit on along the last line, up to `most`
+--   largest_beyond(points, capacity, most)        the same; where all points fit on along the last line, up to `most`,
+--                                                 but not where that line is steeper than the one before it
 --   most_requests, line_end                       the most sequences that an engine runs by itself, and how far its
 --                                                 line is followed
 --   context_multiple                              the tokens that it allocates at a time
@@ -32,8 +33,14 @@ END;
 CREATE OR REPLACE MACRO largest_between(points, capacity, multiple) AS
     largest_of(points, points_that_fit(points, capacity), capacity, multiple);
 
+-- the last line is steeper than the one before it: nobody knows how steep the next would be
+CREATE OR REPLACE MACRO bends_upwards(points) AS len(points) > 2
+    AND (points[-1].need - points[-2].need) * (points[-2].at - points[-3].at)
+        > 1.0001 * (points[-2].need - points[-3].need) * (points[-1].at - points[-2].at);
+
 CREATE OR REPLACE MACRO largest_beyond(points, capacity, most) AS CASE
     WHEN points_that_fit(points, capacity) < len(points) OR len(points) < 2 THEN largest_between(points, capacity, 1)
+    WHEN bends_upwards(points) THEN points[-1].at
     ELSE least(on_the_line(points[-2], points[-1], capacity, 1), most)
 END;
 

@@ -35,8 +35,10 @@ CREATE OR REPLACE MACRO logit_width(model, scenario) AS logit_columns(model, sce
 
 -- bytes of an element of the log-softmax, and of all that is kept per logit: the tanh of a cap; where autocast runs the
 -- log-softmax in 16 bits and the loss in fp32, both
+CREATE OR REPLACE MACRO takes_logits_in_16_bits(model, scenario) AS model.loss_form IN ('compute', 'cast')
+    OR model.loss_form = 'given' AND scenario.keeps_unpacked;
 CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
-    iif(model.loss_form IN ('compute', 'cast') AND scenario.precision <> 'amp' AND scenario.loss = 'full',
+    iif(takes_logits_in_16_bits(model, scenario) AND scenario.precision <> 'amp' AND scenario.loss = 'full',
         scenario.compute_bytes, 4);
 
 CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
