@@ -81,6 +81,7 @@ COMPARED = {
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",
     # as the driver sees it
     "generated_total": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE} + k.process_context_bytes::BIGINT",
+    "generated_on_hopper": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE} + k.process_context_bytes::BIGINT + {_BEYOND}",
     "profiled": "f.activations_bytes - rotation_table_bytes(m, f)",
     "cache": "f.kv_cache_bytes + f.kv_padding_bytes",
     # what a server leaves for its cache of the share of the card that its log names
@@ -290,9 +291,9 @@ SELECT * EXCLUDE (compared_with) REPLACE (if(starts_with(compared_with, 'residen
 FROM measured_scenario WHERE reason IS NULL AND placement IS NULL
 UNION ALL
 SELECT * EXCLUDE (compared_with) REPLACE (context_tokens + generated_tokens AS context_tokens),
-    iif(compared_with = 'total_bytes', 'generated_total', 'generated'), true
+    CASE compared_with WHEN 'total_bytes' THEN 'generated_total' WHEN 'total_on_hopper' THEN 'generated_on_hopper' ELSE 'generated' END, true
 FROM measured_scenario WHERE reason IS NULL AND placement IS NULL AND generated_tokens > 0
-    AND (starts_with(compared_with, 'allocated') OR compared_with = 'total_bytes')
+    AND (starts_with(compared_with, 'allocated') OR compared_with IN ('total_bytes', 'total_on_hopper'))
 """
 
 # What is not said is what `pipeline_of` takes where nobody says it.

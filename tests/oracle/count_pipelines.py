@@ -5,8 +5,8 @@
     python tests/oracle/count_pipelines.py --again UNet   # rows whose class or model holds this, anew
 
 A denoiser takes one step, an autoencoder decodes, on tensors that hold nothing (hollow.py), with the configs of the snapshot; where that
-has none, the class's own defaults. Peaks are bytes of live storage beside the weights, and what a convolution works in: cuDNN's kernels for
-16 bits read and write channels last, so that the input and the result lie there a second time while one runs (`Convolving`). A step of
+has none, the class's own defaults. Peaks are bytes of live storage beside the weights, and what a convolution works in
+(hollow.Convolving). A step of
 guidance is two sequences an image. `latents` are made of a picture by its autoencoder, `frames` of a video. A decode is `tiled` where its row says so (`vae.enable_tiling()`).
 """
 

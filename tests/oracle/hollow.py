@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 
 import torch
-from live_storage import Attention, _round, aten
+from live_storage import Attention, _round, aten, worked_in
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -104,15 +104,12 @@ class Hollow(TorchDispatchMode):
 
 
 class Convolving(Hollow):
-    """Counts what cuDNN works in besides. Its kernels read and write channels last: input and result lie there a second time. Of pictures in
-    fp32 one copy of the result is counted, as pipelines of diffusers were measured on an A100 (tests/formulas/test_pipelines.py). Held to a
-    card (card.csv): videos in fp32 take 25 to 31 MiB more than this, pictures in 16 bits 8, sound 9."""
+    """Counts what cuDNN works in besides (live_storage.worked_in)."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if "convolution" in func._schema.name:
-            copies = (args[0], result) if result.element_size() == 2 or result.dim() != 4 else (result,)
-            working = self.total + sum(_round(tensor.nbytes, _ROUNDING) for tensor in copies)
+            working = self.total + sum(_round(tensor.nbytes, _ROUNDING) for tensor in worked_in(args[0], result))
             if working > self.peak:
                 self.peak, self.at = working, f"{func} and its work space {tuple(result.shape)}"
         return result

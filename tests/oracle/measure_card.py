@@ -8,7 +8,7 @@ CUDA starts, several side by side as far as the card's memory reaches: what a pr
 result names the table and the row that was run (`row_json`, its columns but the counts), and says
 `peak_bytes` (allocated at most in the last of equal steps), `standing_bytes` (allocated between them), `reserved_bytes` (by the allocator
 when all is done), `process_bytes` (by the driver, for the process), `workspace_bytes` (cuBLAS's, part of the allocated). A row that failed
-has its error.
+has its error. `expected_bytes` of card_scenarios.csv and card_unsloth.csv is the room that is kept free for a row, and no figure.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def unidepth(row: Row) -> tuple[int, int, str]:
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             before, result = self.peak, super().__torch_dispatch__(func, types, args, kwargs)
             if "convolution" in func._schema.name and result.device.type == "cuda":
-                copies = (args[0], result) if result.element_size() == 2 else (result,)
+                copies = live_storage.worked_in(args[0], result)
                 self.peak = max(self.peak, self.total + sum(live_storage._round(one.nbytes, 512) for one in copies))
             if self.peak > before:
                 self.at = str(func)
