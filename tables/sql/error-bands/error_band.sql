@@ -4,11 +4,16 @@
 -- that of one whose training is another), each from measurements beyond those that set a constant.
 -- Not covered: engines' versions other than those of the table engine.
 
--- What the allocator keeps unused is known as a spread: the band of a total takes in the upper quarter of it.
-CREATE OR REPLACE MACRO unused_band(scenario, constants, total) AS
+-- What the allocator keeps unused is known as a spread, which the band of a total takes in. Held to a card were
+-- decoders of the library that read text (engine_memory's unused_spread_constant); encoders and what brings its own
+-- code left more.
+CREATE OR REPLACE MACRO unused_spread(model, scenario, constants) AS
+    iif(is_encoder(model) OR model.has_own_code OR coalesce(scenario.images, 0) > 0
+        OR scenario.audio_seconds IS NOT NULL, constants.unused_blocks_spread, scenario.ways.unused_spread);
+CREATE OR REPLACE MACRO unused_spread_bytes(model, scenario, constants) AS
     iif(scenario.phase_id = 'inference' AND scenario.reads_prompt = 'whole',
-        constants.unused_blocks_spread * least(scenario.inference_activations,
-            coalesce(scenario.layer_bytes, scenario.inference_activations)) / total, 0);
+        unused_spread(model, scenario, constants) * least(scenario.inference_activations,
+            coalesce(scenario.layer_bytes, scenario.inference_activations)), 0);
 
 -- a shape that is another's, with nothing to compare: so much more than the count a model may have
 CREATE OR REPLACE MACRO shape_band(model, constants) AS

@@ -172,7 +172,8 @@ peak AS (
 ),
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
-        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario) AS spread
+        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario)
+            + unused_spread_bytes(model, scenario, constants) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row
@@ -185,14 +186,12 @@ summed AS (
 known AS (
     SELECT
         scenario.* EXCLUDE (unknown_reason, error_band, spread),
-        scenario.error_band + unused_band(scenario, constants, scenario.total - scenario.gradients
-            - scenario.optimizer) + coalesce(scenario.spread / scenario.total, 0) AS error_band,
+        scenario.error_band + coalesce(scenario.spread / scenario.total, 0) AS error_band,
         try_cast(scenario.total AS BIGINT) IS NOT NULL AS is_countable,
         scenario.unknown_reason IS NULL AND is_countable AS is_known,
         coalesce(scenario.unknown_reason, iif(is_countable, NULL, 'more bytes than 64 bits can count'))
             AS unknown_reason
     FROM (SELECT summed AS scenario FROM summed)
-    CROSS JOIN constants_row
 )
 SELECT
     model_id, dtype_id, phase_id, engine_id,

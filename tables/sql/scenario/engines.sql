@@ -17,7 +17,7 @@ SELECT
         'mask_bytes_each': coalesce(memory.mask_bytes_each, 0),
         'attends_unfused': coalesce(memory.attends_unfused, false),
         'joins_while_loading': coalesce(memory.joins_while_loading, false), 'model_types': memory.model_types,
-        'dtype_ids': memory.dtype_ids
+        'dtype_ids': memory.dtype_ids, 'unused_spread': unused.value
     } AS ways,
     memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
     training.value AS training_error_band,
@@ -28,4 +28,5 @@ LEFT JOIN engine_memory AS memory USING (engine_id)
 LEFT JOIN constant AS cell ON cell.constant_id = memory.cell_constant
 LEFT JOIN constant AS beyond ON beyond.constant_id = memory.beyond_constant
 LEFT JOIN constant AS band ON band.constant_id = memory.error_band_constant
+LEFT JOIN constant AS unused ON unused.constant_id = memory.unused_spread_constant
 LEFT JOIN constant AS training ON training.constant_id = engine.training_error_band_constant;
