@@ -90,7 +90,7 @@ def test_counts_of_pictures_lie_close_below_those_of_a_card(measured, table):
 
 
 def test_the_emulated_allocator_reserves_what_the_real_one_does(measured):
-    """Of half of the steps to the byte; one in which a block that the card found whole was cut is 12 % above."""
+    """Of most of the steps to the byte or nearly so, and of all within 1.2 %."""
     errors = [
         (int(row["counted"]["reserved_bytes"]) - 2 * WORKSPACE_BYTES) / (row["reserved_bytes"] - row["workspace_bytes"])
         - 1
@@ -98,8 +98,8 @@ def test_the_emulated_allocator_reserves_what_the_real_one_does(measured):
         if row["table"] == "reserved"
     ]
     assert len(errors) > 20
-    assert sum(error == 0 for error in errors) > 10
-    assert min(errors) > -0.006 and sorted(errors)[-2] < 0.06
+    assert sum(abs(error) < 0.0005 for error in errors) > 16
+    assert min(errors) > -0.006 and max(errors) < 0.012
 
 
 @pytest.mark.some(1)

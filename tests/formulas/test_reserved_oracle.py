@@ -10,6 +10,7 @@ from pipeline.book.facts import read_facts
 from tests.formulas import step_account
 
 Row = dict
+ENCODERS = ("FacebookAI/roberta-base",)
 
 
 def _judged(reserved: str, name: str = "reserved.csv", **also: object) -> list[Row]:
@@ -44,10 +45,33 @@ def test_what_an_adapters_step_reserves_is_known_to_a_few_percent(steps, checkpo
     assert min(row["least"] for row in some) > 0, off
 
 
-def test_steps_that_train_all_weights_are_within_their_band(steps):
-    """What lies unused there follows no rule that was found: the band takes it in."""
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("checkpointing", "precision"), [("full", "pure"), ("none", "pure"), ("full", "amp"), ("none", "amp")]
+)
+def test_what_a_step_that_trains_all_weights_reserves_is_known_to_a_few_percent(steps, checkpointing, precision):
+    """Where the optimizer keeps states of the weights' size: half of the steps within 4 %, each within its band."""
+    some = [
+        row
+        for row in steps
+        if not row["lora_rank"] and row["optimizer_id"] in ("adamw", "sgd-momentum") and row["model"] not in ENCODERS
+        and row["checkpointing"] == checkpointing and row["precision"] == precision
+    ]  # fmt: skip
+    off = sorted(row["off"] for row in some)
+    assert len(off) >= 15
+    assert statistics.median(map(abs, off)) < 0.04, off
+    assert min(off) > -0.115 and max(off) < 0.16, off
+    assert min(row["least"] for row in some) > 0, off
+
+
+def test_steps_that_train_all_weights_otherwise_are_within_their_band(steps):
+    """Encoders, and optimizers that keep nothing of the weights' size: what lies unused follows no rule that was found."""
     band = dict(read_facts()["constant"].select("constant_id", "value").rows())["error_band_training"]
-    off = [row["off"] for row in steps if not row["lora_rank"]]
+    off = [
+        row["off"]
+        for row in steps
+        if not row["lora_rank"] and (row["optimizer_id"] in ("sgd", "adafactor") or row["model"] in ENCODERS)
+    ]
     assert len(off) >= 8 and max(map(abs, off)) < band, sorted(off)
 
 
@@ -58,7 +82,7 @@ def test_expandable_segments_reserve_less_and_as_much_as_we_say():
     for row in rows:
         assert int(row["peak_bytes"]) <= int(row["expandable_bytes"]), row
         # (where cuBLAS's work space cuts a block of the logits, these lose it too)
-        assert int(row["expandable_bytes"]) < 1.1 * int(row["reserved_bytes"]), row
+        assert int(row["expandable_bytes"]) < 1.15 * int(row["reserved_bytes"]), row
     off = [row["off"] for row in rows]
     shares = [int(row["expandable_bytes"]) / int(row["reserved_bytes"]) for row in rows]
     assert statistics.median(shares) < 1

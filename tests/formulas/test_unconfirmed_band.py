@@ -14,7 +14,7 @@ def test_an_unconfirmed_shape_has_the_wider_band_in_every_phase(book, footprints
     constant = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
     band = constant["error_band_unconfirmed"]
     assert training == pytest.approx(constant["error_band_training"] + band)
-    assert tuned == pytest.approx(constant["error_band_training"])
+    assert tuned == pytest.approx(constant["error_band_standing"])
     assert inference > band > plain
 
 

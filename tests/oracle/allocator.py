@@ -1,7 +1,7 @@
 """What PyTorch's caching allocator takes from the driver for a sequence of allocations: its rules, without a card.
 
 Blocks are rounded to 512 bytes; up to 1 MiB they share segments of 2 MiB, below 10 MiB segments of 20 MiB, from there each has a
-segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken; what it leaves is split off where it
+segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken, of equals the one that lies lowest; what it leaves is split off where it
 is of use. Expandable segments: one for blocks up to 1 MiB and one for all others, which grow at their end by 2 and 20 MiB, so that what
 is free beside each other always joins. Source: c10/cuda/CUDACachingAllocator.cpp, default settings otherwise, one stream.
 """
@@ -15,6 +15,7 @@ import live_storage
 import torch
 
 MIB = 1 << 20
+_ABOVE = 1 << 47
 aten = torch.ops.aten
 PRODUCTS = frozenset({aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default})
 # What a handle of cuBLAS keeps on Hopper (before: 8,519,680; aten/src/ATen/cuda/CublasHandlePool.cpp)
@@ -25,6 +26,7 @@ WORKSPACE_BYTES = 33_554_432
 class Block:
     bytes: int
     is_small: bool
+    address: int
     is_free: bool = True
     before: Block | None = None
     behind: Block | None = None
@@ -49,7 +51,7 @@ class Allocator:
         rest = block.bytes - wanted
         if rest >= 512 if is_small or self._is_expandable else rest > MIB:
             block.bytes = wanted
-            left = Block(rest, is_small, before=block, behind=block.behind)
+            left = Block(rest, is_small, block.address + wanted, before=block, behind=block.behind)
             if left.behind:
                 left.behind.before = left
             block.behind = left
@@ -63,7 +65,7 @@ class Allocator:
         for other in (block.before, block.behind):
             if other is None or not other.is_free:
                 continue
-            self._free[block.is_small].remove((other.bytes, id(other), other))
+            self._free[block.is_small].remove((other.bytes, other.address, other))
             first, second = (other, block) if other is block.before else (block, other)
             first.bytes += second.bytes
             first.behind = second.behind
@@ -79,14 +81,15 @@ class Allocator:
             return self._grown(wanted, is_small)
         size = 2 * MIB if is_small else 20 * MIB if wanted < 10 * MIB else -(-wanted // (2 * MIB)) * 2 * MIB
         self.reserved += size
-        return Block(size, is_small)
+        # the driver hands out addresses from above: held to a card, which no other order was (tests/oracle/card.csv)
+        return Block(size, is_small, _ABOVE - self.reserved)
 
     def _grown(self, wanted: int, is_small: bool) -> Block:
         last, step = self._last.get(is_small), 2 * MIB if is_small else 20 * MIB
         if last is not None and last.is_free:
-            self._free[is_small].remove((last.bytes, id(last), last))
+            self._free[is_small].remove((last.bytes, last.address, last))
         else:
-            block = Block(0, is_small, before=last)
+            block = Block(0, is_small, last.address + last.bytes if last is not None else 0, before=last)
             if last is not None:
                 last.behind = block
             self._last[is_small] = last = block
@@ -96,7 +99,7 @@ class Allocator:
         return last
 
     def _add(self, block: Block) -> None:
-        bisect.insort(self._free[block.is_small], (block.bytes, id(block), block))
+        bisect.insort(self._free[block.is_small], (block.bytes, block.address, block))
 
 
 class Tracker(live_storage.Tracker):

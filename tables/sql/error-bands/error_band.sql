@@ -23,16 +23,24 @@ CREATE OR REPLACE MACRO shape_band(model, constants) AS
 CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
     iif(scenario.phase_id <> 'inference' AND model.has_own_code, constants.error_band_own_code, 0);
 
--- Adapters over weights that stay as they are: what the allocator keeps unused beside them follows a rule
--- (overhead/unused.sql), and no spread of it has to be taken in but that of one block (lost_logits_bytes). (Of
--- encoders, experts, recurrent layers, DoRA and trained embeddings no step was counted with an allocator; engines that
--- take the logits by chunks leave more, small models in LitGPT up to 27 %.)
-CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
-    AND scenario.scheme = 'plain' AND NOT scenario.has_master_weights
+-- Of steps on one GPU what the allocator keeps unused follows a rule (overhead/unused.sql), and of adapters no spread
+-- of it has to be taken in but that of one block (lost_logits_bytes). (Of encoders, experts, recurrent layers, DoRA and
+-- trained embeddings no step was counted with an allocator; engines that take the logits by chunks leave more, small
+-- models in LitGPT up to 27 %.)
+CREATE OR REPLACE MACRO has_counted_blocks(model, scenario) AS
+    scenario.scheme = 'plain' AND NOT scenario.has_master_weights
     AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.expert_elements = 0
-    AND model.recurrences IS NULL AND scenario.adapter <> 'dora'
-    AND NOT coalesce(scenario.trains_embeddings, false) AND NOT scenario.chunks_logits
+    AND model.recurrences IS NULL AND NOT scenario.chunks_logits
     AND scenario.loss = 'full' AND scenario.checkpointing <> 'selective';
+CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
+    AND has_counted_blocks(model, scenario) AND scenario.adapter <> 'dora'
+    AND NOT coalesce(scenario.trains_embeddings, false);
+CREATE OR REPLACE MACRO one_gpu_band(model, scenario, constants, optimizer) AS CASE
+    WHEN has_known_blocks(model, scenario) THEN constants.error_band_adapters
+    WHEN trains_standing_weights(model, scenario, optimizer) AND has_counted_blocks(model, scenario)
+        THEN constants.error_band_standing
+    ELSE constants.error_band_training
+END;
 
 -- The work space of cuBLAS for autograd's thread is taken in the first backward pass, out of a block that lies free,
 -- and stays there: where that was the logits' in fp32, those of the next step find no room in it. Whether it is, hangs
@@ -44,12 +52,11 @@ CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario) AS
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS
     scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_adapter;
 
-CREATE OR REPLACE MACRO error_band(model, scenario, constants) AS CASE
+CREATE OR REPLACE MACRO error_band(model, scenario, constants, optimizer) AS CASE
     WHEN scenario.training_error_band IS NOT NULL THEN scenario.training_error_band
     WHEN scenario.phase_id <> 'inference' AND scenario.gpu_count > 1 AND NOT is_measured_sharding(scenario)
         THEN constants.error_band_training_parallel
-    WHEN scenario.phase_id <> 'inference'
-        THEN iif(has_known_blocks(model, scenario), constants.error_band_adapters, constants.error_band_training)
+    WHEN scenario.phase_id <> 'inference' THEN one_gpu_band(model, scenario, constants, optimizer)
     WHEN has_counted_pass(model) THEN constants.error_band_pipeline
     WHEN reads_images_in_vllm(scenario) THEN constants.error_band_vllm_images
     ELSE scenario.inference_error_band

@@ -38,7 +38,7 @@ part AS (
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario), NULL) AS loading,
-        error_band(model, scenario, constants) + shape_band(model, constants)
+        error_band(model, scenario, constants, optimizer) + shape_band(model, constants)
             + own_code_band(model, scenario, constants) AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
@@ -122,6 +122,7 @@ moment AS (
         scenario.*,
         running_blocks(model, scenario, scenario.first_stage) AS running_blocks,
         freed_logits(model, scenario) AS freed_logits,
+        kept_blocks(model, scenario, optimizer) AS kept_blocks,
         moments(model, scenario, optimizer, scenario.first_stage) AS first_moments,
         iif(scenario.pipeline_parallel > 1, moments(model, scenario, optimizer, scenario.last_stage), NULL)
             AS last_moments
@@ -154,7 +155,7 @@ peak AS (
         try_cast(held.weights AS BIGINT) AS weights, try_cast(held.gradients AS BIGINT) AS gradients,
         try_cast(held.optimizer AS BIGINT) AS optimizer, try_cast(held.adapters AS BIGINT) AS adapters,
         try_cast(held.host AS BIGINT) AS host,
-        largest_moment(moments) AS peak_bytes,
+        largest_moment(moments) AS peak_bytes, moments.loss AS loss_bytes,
         CASE largest_moment(moments)
             WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
             WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
@@ -167,6 +168,7 @@ peak AS (
         * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters,
         0 AS host,
         NULL AS peak_bytes, NULL AS peak_moment, NULL AS running_blocks, NULL AS freed_logits,
+        NULL AS loss_bytes, NULL AS kept_blocks,
         iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM served
 ),

@@ -3,16 +3,21 @@
 --   adapters   unused = share × least(running layer, work of the loss) + the logits, where they are let go
 --              share: unused_layer_share where layers are recomputed, unused_layer_kept_share where all is kept,
 --              unused_layer_expandable_share with expandable segments, in which free blocks join
+--   all weights, one GPU, optimizer with states:
+--              unused = (peak at the loss + logits, where they are let go + gradients − room) − peak
+--              room   = reused_gradients_share × least(gradients, reused_kept_share × what layers keep)
 --   all else   unused = unused_blocks_training × (activations + gradients)
 --
 -- A layer that runs takes blocks anew, and so does the loss: blocks of the one are too small or too large for the
 -- other, so that at the peak of either the other's lie unused. The logits in the precision of the computation are gone
--- when their gradients are made, and none of these is small enough for their block.
+-- when their gradients are made, and none of these is small enough for their block. Where all weights are trained, the
+-- optimizer's states cut the blocks of the first forward pass: the next one's logits are taken anew, and gradients find
+-- no room in them, but in the blocks that the layers kept.
 --
 -- Units: bytes per GPU. Source: the shares are held to an emulated allocator under real steps
 --   (tests/oracle/reserved.csv) and to measured pairs of reserved and allocated peaks (group fitcheck-t4).
--- Not covered: weights that are trained or gathered anew, whose blocks follow no rule that was found, with expandable
---   segments either; lengths that change from step to step.
+-- Not covered: weights that are gathered anew, optimizers that keep nothing of their size (Adafactor, SGD, 8 bits), and
+--   encoders, whose blocks follow no rule that was found; lengths that change from step to step.
 
 -- adapters over weights that stay on the GPU as they are
 CREATE OR REPLACE MACRO has_standing_weights(scenario) AS scenario.is_adapter AND scenario.weight_shards = 1
@@ -30,10 +35,31 @@ CREATE OR REPLACE MACRO freed_logits(model, scenario) AS
     iif(scenario.loss = 'full' AND NOT scenario.keeps_logits,
         scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario), 0);
 
+-- Weights that are trained where they stand, on one GPU, by an optimizer that keeps states of their size: at its first
+-- step these come to lie where the activations of the forward pass had lain.
+CREATE OR REPLACE MACRO trains_standing_weights(model, scenario, optimizer) AS NOT scenario.is_adapter
+    AND scenario.gpu_count = 1 AND scenario.scheme = 'plain' AND scenario.offload = 'none'
+    AND NOT scenario.has_master_weights AND NOT is_encoder(model)
+    AND optimizer.state_form = 'elementwise' AND optimizer.state_count > 0 AND optimizer.follows_parameter_dtype
+    AND NOT optimizer.steps_in_backward;
+
+-- what the layers keep until they are differentiated, autocast's copies included
+CREATE OR REPLACE MACRO kept_blocks(model, scenario, optimizer) AS
+    iif(trains_standing_weights(model, scenario, optimizer),
+        step_tokens(scenario) * kept_by_layers(model, scenario, scenario.sums)
+            + iif(scenario.is_autocast AND scenario.checkpointing = 'none', 2 * cast_elements(model), 0), NULL);
+
+CREATE OR REPLACE MACRO trained_blocks(scenario, constants, gradients) AS
+    iif(scenario.kept_blocks IS NULL, NULL, greatest(0, scenario.loss_bytes + scenario.freed_logits
+        - scenario.peak_bytes + iif(scenario.has_standing_gradients, 0, gradients
+            - constants.reused_gradients_share * least(gradients, constants.reused_kept_share
+                * scenario.kept_blocks))));
+
 CREATE OR REPLACE MACRO unused_training_bytes(scenario, constants, gradients) AS coalesce(
     CASE
         WHEN scenario.expandable_segments THEN constants.unused_layer_expandable_share
         WHEN scenario.checkpointing = 'none' THEN constants.unused_layer_kept_share
         ELSE constants.unused_layer_share
     END * scenario.running_blocks + scenario.freed_logits,
+    trained_blocks(scenario, constants, gradients),
     (scenario.activations + gradients) * constants.unused_blocks_training);
