@@ -24,16 +24,15 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
     iif(scenario.phase_id <> 'inference' AND model.has_own_code, constants.error_band_own_code, 0);
 
 -- Of steps on one GPU what the allocator keeps unused follows a rule (overhead/unused.sql), and of adapters no spread
--- of it has to be taken in but that of one block (lost_logits_bytes). (Of encoders, experts, recurrent layers, DoRA and
--- trained embeddings no step was counted with an allocator; engines that take the logits by chunks leave more, small
--- models in LitGPT up to 27 %.)
+-- of it has to be taken in but that of one block (lost_logits_bytes). (Of encoders, recurrent layers, DoRA, trained
+-- embeddings and adapters over experts no step was counted with an allocator; engines that take the logits by chunks
+-- leave more, small models in LitGPT up to 27 %.)
 CREATE OR REPLACE MACRO has_counted_blocks(model, scenario) AS
     scenario.scheme = 'plain' AND NOT scenario.has_master_weights
-    AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.expert_elements = 0
-    AND model.recurrences IS NULL AND NOT scenario.chunks_logits
-    AND scenario.loss = 'full' AND scenario.checkpointing <> 'selective';
+    AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.recurrences IS NULL
+    AND NOT scenario.chunks_logits AND scenario.loss = 'full' AND scenario.checkpointing <> 'selective';
 CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
-    AND has_counted_blocks(model, scenario) AND scenario.adapter <> 'dora'
+    AND has_counted_blocks(model, scenario) AND model.expert_elements = 0 AND scenario.adapter <> 'dora'
     AND NOT coalesce(scenario.trains_embeddings, false);
 CREATE OR REPLACE MACRO one_gpu_band(model, scenario, constants, optimizer) AS CASE
     WHEN has_known_blocks(model, scenario) THEN constants.error_band_adapters
