@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
+from pipeline.ask.almanac import FOR_MANY_ROWS
 from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.press import blank
@@ -50,6 +51,8 @@ LONGEST = (
     "browser/test_formulas.py",
     "press/test_compatibility.py",
 )
+# A question of few rows takes longest to plan, as in the command; who asks of many resets it (`RESET disabled_optimizers`).
+FEW_ROWS = f"SET disabled_optimizers = '{','.join(FOR_MANY_ROWS)}'"
 NO_BROWSER = "no browser, and none could be installed"
 
 
@@ -169,6 +172,7 @@ def book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
         for name in _tables(connection, "temporary"):
             connection.execute(f"CREATE TEMP TABLE {name} AS FROM temporary.{name}")
         connection.execute("DETACH book; DETACH temporary")
+        connection.execute(FEW_ROWS)
         yield connection
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.ask import command
+from pipeline.ask.almanac import Almanac
 from pipeline.base.caches import cache_folder
 from pipeline.base.readonly import at_hand
 from pipeline.press import blank, build
@@ -22,6 +26,31 @@ def folder() -> Iterator[Path]:
     # a command opens it once; here hundreds of questions do
     with at_hand(few.written() / build.DATABASE):
         yield few.written()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def planned_once(folder: Path) -> Iterator[None]:
+    """What was asked of the small almanac is not planned again: tests ask the same model in words and as JSON, and look up the same names;
+    planning takes most of their time. Nothing is kept of another file, nor of a problem."""
+    place, answers = str(folder / build.DATABASE), {}
+
+    def remembered(asked: Callable[..., list[dict[str, Any]]]) -> Callable[..., list[dict[str, Any]]]:
+        @functools.wraps(asked)
+        def ask(almanac: Almanac, *given: Any, **named: Any) -> list[dict[str, Any]]:
+            # a question about scenarios is told from others by them, and not by the table that they are written to
+            if almanac.place != place or "'asked'" in str(given[0]):
+                return asked(almanac, *given, **named)
+            key = asked.__name__, repr(given), repr(sorted(named.items()))
+            if key not in answers:
+                answers[key] = asked(almanac, *given, **named)
+            return copy.deepcopy(answers[key])
+
+        return ask
+
+    with pytest.MonkeyPatch.context() as patch:
+        for method in (Almanac.rows, Almanac.ask):
+            patch.setattr(Almanac, method.__name__, remembered(method))
+        yield
 
 
 @pytest.fixture

@@ -73,22 +73,49 @@ def site_url():
 def browser():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=find_browser(playwright.chromium.executable_path), args=["--no-sandbox"]
+            executable_path=find_browser(playwright.chromium.executable_path),
+            args=["--no-sandbox", "--renderer-process-limit=1"],
         )
         yield browser
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def plain_visits(browser):
+    """By site a visit that is never left, in which pages without options of their own are opened: a process that stands and scripts that are
+    compiled are two fifths of what a page costs. Who opens a page forgets what the one before left with the visitor."""
+    visits = {}
+
+    def visit(site_url):
+        if site_url not in visits:
+            context = browser.new_context()
+            stays = context.new_page()
+            stays.goto(site_url + "robots.txt")  # of the site's origin, and nothing runs in it
+            visits[site_url] = context, stays
+        return visits[site_url]
+
+    yield visit
+    for context, _stays in visits.values():
+        context.close()
+
+
 @pytest.fixture
-def open_page(browser, site_url):
+def open_page(browser, site_url, plain_visits):
     """Opens a page of the site. At the end: no console error, no failed request, nothing asked of another origin."""
     contexts, faults = [], []
 
     def open_(path="", width=1280, height=900, unfold=True, **options):
         """`unfold` opens what a page folds, as somebody would who looks for it."""
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
+        size = {"width": width, "height": height}
+        if options:
+            context = browser.new_context(viewport=size, **options)
+            contexts.append(context)
+            page = context.new_page()
+        else:
+            shared, stays = plain_visits(site_url)
+            stays.evaluate("localStorage.clear()")  # each page is opened by somebody who was never here
+            page = shared.new_page()
+            page.set_viewport_size(size)
         page.set_default_timeout(30_000)
         # what is fetched ahead for scripts is of no use to a page without them, which a browser remarks after some seconds
         is_plain = not options.get("java_script_enabled", True)
@@ -113,6 +140,10 @@ def open_page(browser, site_url):
     yield open_
     for context in contexts:
         context.close()
+    context, stays = plain_visits(site_url)
+    for page in context.pages:
+        if page is not stays:
+            page.close()
     assert not faults
 
 

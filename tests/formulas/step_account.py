@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
+from tests.once import once
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 SCENARIO = (
@@ -51,7 +53,17 @@ def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
 
 
 def judged(name: str, **also: object) -> list[dict]:
-    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes`, `overhead_bytes`, `error_band` and `reason`; `also`: what all are asked besides."""
+    """Rows that have a peak, with `error` (predicted ÷ counted − 1), `adapters_bytes`, `overhead_bytes`, `error_band` and `reason`; `also`: what all are asked besides.
+    They are worked out by one worker for all: several files hold the same steps to something."""
+    words = ("judged", name.removesuffix(".csv"), *(f"{argument}-{value}" for argument, value in also.items()))
+    folder = once(
+        "-".join(words),
+        lambda making: (making / "rows.json").write_text(json.dumps(_judged(name, also)), encoding="utf-8"),
+    )
+    return json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+
+
+def _judged(name: str, also: Mapping[str, object]) -> list[dict]:
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
     connection = book(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.press.plans import fill_plans
+from tests.conftest import FEW_ROWS
 
 LARGE, SMALL, MIDDLE = "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B"
 
@@ -174,8 +175,10 @@ def test_thousands_of_questions_at_once_stay_within_little_memory(book):
     limits = book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
     [(used,)] = book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
     book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
+    book.execute("RESET disabled_optimizers")
     try:
         [(told,)] = book.execute("SELECT count(*) FROM serving_plans_in('asked_plan')").fetchall()
     finally:
+        book.execute(FEW_ROWS)
         book.execute(f"SET memory_limit = '{limits[0]}'; SET temp_directory = '{limits[1]}'")
     assert told == 2000 * 7
