@@ -114,7 +114,8 @@ def test_logits_of_a_whole_prompt_leave_no_share_of_themselves_unused(footprints
     assert old["activations_bytes"] > 5 * new["activations_bytes"]
     unused_new = new["activations_bytes"] / 2
     assert unused_new < old["overhead_bytes"] < 4 * unused_new
-    assert old["error_band"] < new["error_band"]  # what is not known is a layer's, and the total is larger
+    # what is not known is a share of a layer's too
+    assert (old["error_band"] - 0.03) * old["total_bytes"] < new["activations_bytes"] < old["activations_bytes"] / 5
 
 
 def test_every_activation_function_and_all_that_written_out_attention_names_is_counted():

@@ -89,10 +89,14 @@ def test_expandable_segments_reserve_less_and_as_much_as_we_say():
     assert min(row["least"] for row in rows) > 0 and statistics.median(map(abs, off)) < 0.04, sorted(off)
 
 
-@pytest.mark.full
-def test_blocks_of_litgpt_follow_no_rule_and_its_band_is_that_of_all_training():
-    """Logits by chunks, and heads that are unpacked, leave other blocks behind: up to 22 % more than is told of small models."""
-    rows = [row for row in _judged("reserved_bytes", name="litgpt_peaks.csv") if row["phase_id"] in ("lora", "qlora")]
-    assert len(rows) >= 15
-    off = [row["off"] for row in rows]
-    assert min(off) > -0.23 and statistics.median(off) < -0.03, sorted(off)
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("phase_id", "least", "middle"), [("lora", 35, 0.02), ("qlora", 25, 0.055), ("full-finetune", 4, 0.05), ("inference", 14, 0.035)]
+)  # fmt: skip
+def test_what_litgpt_reserves_is_within_its_band(phase_id, least, middle):
+    """LitGPT's own steps and prompts under the emulated allocator: half of them within `middle`."""
+    rows = [row for row in _judged("reserved_bytes", name="litgpt_peaks.csv") if row["phase_id"] == phase_id]
+    off = sorted(row["off"] for row in rows)
+    assert len(rows) >= least
+    assert statistics.median(map(abs, off)) < middle, off
+    assert min(row["least"] for row in rows) > 0, off

@@ -11,7 +11,7 @@ A base in 4 bits is packed as Lightning's BitsandbytesPrecision does it: every l
 unpacked in fp16 and cast. The product is MatMul4Bit of bitsandbytes 0.45 (engine litgpt) or of 0.42 (litgpt-0.4), which holds on to
 its input as an attribute of its context. Since 0.5 a StableEmbedding takes the embedding's place after the optimizer was made. The states
 of bitsandbytes' PagedAdamW are counted, though PyTorch does not count them. `reserved_bytes` is what an emulated allocator
-(allocator.py) took from the driver for the same steps; rows that were counted before it was kept have none.
+(allocator.py) took from the driver for the same steps; prompts of litgpt 0.4.4 have none.
 
 Inference is generate/base.py: a cache and a mask of all positions, and a prompt that fills them. Rows of litgpt-0.4 were counted with
 litgpt 0.4.4 (pip install --no-deps --target FOLDER litgpt==0.4.4; PYTHONPATH=FOLDER), whose prompts have no input_pos_maxp1.

@@ -26,7 +26,7 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
 -- Of steps on one GPU what the allocator keeps unused follows a rule (overhead/unused.sql), and of adapters no spread
 -- of it has to be taken in but that of one block (lost_logits_bytes). (Of encoders, recurrent layers, DoRA, trained
 -- embeddings and adapters over experts no step was counted with an allocator; engines that take the logits by chunks
--- leave more, small models in LitGPT up to 27 %.)
+-- leave more, small models in LitGPT up to 19 %.)
 CREATE OR REPLACE MACRO has_counted_blocks(model, scenario) AS
     scenario.scheme = 'plain' AND NOT scenario.has_master_weights
     AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.recurrences IS NULL

@@ -31,9 +31,12 @@ CREATE OR REPLACE MACRO running_blocks(model, scenario, stage) AS iif(has_standi
         stage.kept - step_tokens(scenario) * inputs_on_card(model, scenario, scenario.sums)
             + loss_work(model, scenario, 0) - held_logits(model, scenario)), NULL);
 
-CREATE OR REPLACE MACRO freed_logits(model, scenario) AS
-    iif(scenario.loss = 'full' AND NOT scenario.keeps_logits,
-        scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario), 0);
+-- (A loss that takes logits apart which are all there leaves a block of them in fp32.)
+CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scenario) * step_tokens(scenario) * CASE
+    WHEN scenario.chunks_logits THEN 4
+    WHEN scenario.loss = 'full' AND NOT scenario.keeps_logits THEN scenario.compute_bytes
+    ELSE 0
+END;
 
 -- Weights that are trained where they stand, on one GPU, by an optimizer that keeps states of their size: at its first
 -- step these come to lie where the activations of the forward pass had lain.
