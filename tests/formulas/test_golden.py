@@ -41,7 +41,7 @@ def _predicted(figure, book, footprint_of):
     if quantity == "logits_bytes":
         # what the formulas hold per logit where a loop keeps the model's outputs
         query = """
-            WITH x AS (SELECT true AS keeps_logits, 'full' AS loss, 'pure' AS precision, 2 AS compute_bytes,
+            WITH x AS (SELECT true AS keeps_logits, false AS keeps_unpacked, 'full' AS loss, 'pure' AS precision, 2 AS compute_bytes,
                 1 AS tensor_parallel, 1 AS context_parallel, 1 AS sequences, NULL::INTEGER AS loss_chunk_tokens, ?::BIGINT AS context_tokens)
             SELECT (kept_per_logit(m, x) + gradients_per_logit(m, x)) * logit_width(m, x) * step_tokens(x)
             FROM shape AS m, x WHERE m.model_id = ?

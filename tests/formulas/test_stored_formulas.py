@@ -30,7 +30,8 @@ def stored():
 @pytest.mark.some(2)
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_stored_formula_says_what_it_said(book, stored, asked):
-    query = f"FROM footprint_of({asked})"
+    # (which models have a name that is near one hangs on which there are)
+    query = f"SELECT * REPLACE (regexp_replace(unknown_reason, '\\(nearest: .*', '') AS unknown_reason) FROM footprint_of({asked})"
     assert stored.execute(query).fetchall() == book.execute(query).fetchall()
 
 
