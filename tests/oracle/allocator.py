@@ -1,8 +1,8 @@
 """What PyTorch's caching allocator takes from the driver for a sequence of allocations: its rules, without a card.
 
 Blocks are rounded to 512 bytes; up to 1 MiB they share segments of 2 MiB, below 10 MiB segments of 20 MiB, from there each has a
-segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken, of equals the one that lies lowest; what it leaves is split off where it
-is of use. Expandable segments: one for blocks up to 1 MiB and one for all others, which grow at their end by 2 and 20 MiB, so that what
+segment of its own in multiples of 2 MiB. The smallest free block that is large enough is taken,
+of equals the one that lies lowest; what it leaves is split off where it is of use. Expandable segments: one for blocks up to 1 MiB and one for all others, which grow at their end by 2 and 20 MiB, so that what
 is free beside each other always joins. Source: c10/cuda/CUDACachingAllocator.cpp, default settings otherwise, one stream.
 """
 
