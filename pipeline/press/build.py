@@ -70,12 +70,13 @@ def build_tables(
             fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")
             _keep_rows(connection, "pipeline_compatibility")
-        with step(progress, DATABASE):
-            arguments = arguments_of(connection)
-            connection.execute("USE memory; DETACH workshop")
-            same_bytes.write(workshop, folder / DATABASE, arguments)
-            connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop; USE workshop")
-        counts = _export(connection, folder, progress, packs)
+        arguments = arguments_of(connection)
+        connection.execute("USE memory; DETACH workshop")
+        with same_bytes.writing(workshop, folder / DATABASE, arguments) as wait:
+            connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
+            counts = _export(connection, folder, progress, packs)
+            with step(progress, DATABASE):
+                wait()
     workshop.unlink()
     shutil.rmtree(folder / "workshop.tmp", ignore_errors=True)
     if packs:

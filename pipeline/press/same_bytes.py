@@ -14,7 +14,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,26 @@ class WriteError(RuntimeError):
 
 def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
     """Writes almanac.duckdb from a database that nobody has open. `arguments` are those of `file.write`."""
-    _written(path, {"source": str(source), "arguments": dict(arguments)})
+    with writing(source, path, arguments):
+        pass
+
+
+@contextmanager
+def writing(source: Path, path: Path, arguments: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+    """The same beside what is done meanwhile, since it takes one core: the file is whole when the block ends, or when what is given is called.
+    Until then the database may be read, and not written. An error of the block ends it."""
+    with _writing(path, {"source": str(source), "arguments": dict(arguments)}) as wait:
+        yield wait
 
 
 def write_remote(path: Path, places: Mapping[str, tuple[Path, str]]) -> None:
     """Writes the file of views over Parquet files that lie elsewhere. `places` are those of `remote.write`."""
-    _written(path, {"places": {name: [str(near), far] for name, (near, far) in places.items()}})
+    with _writing(path, {"places": {name: [str(near), far] for name, (near, far) in places.items()}}):
+        pass
 
 
-def _written(path: Path, told: Mapping[str, Any]) -> None:
+@contextmanager
+def _writing(path: Path, told: Mapping[str, Any]) -> Iterator[Callable[[], None]]:
     child = subprocess.Popen(
         [sys.executable, "-m", "pipeline.press.same_bytes", str(path)],
         cwd=ROOT,
@@ -55,13 +67,18 @@ def _written(path: Path, told: Mapping[str, Any]) -> None:
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+
+    def wait() -> None:
+        said = child.stderr.read().decode(errors="replace").strip()
+        if child.wait():
+            raise WriteError(f"{path.name} could not be written: {said.rpartition(chr(10))[2] or child.returncode}")
+
     try:
         # the pipe stays open: its end tells the child that nobody waits any more
         child.stdin.write(json.dumps(told).encode() + b"\n")
         child.stdin.flush()
-        said = child.stderr.read().decode(errors="replace").strip()
-        if child.wait():
-            raise WriteError(f"{path.name} could not be written: {said.rpartition(chr(10))[2] or child.returncode}")
+        yield wait
+        wait()
     finally:
         child.kill()
         child.wait()
