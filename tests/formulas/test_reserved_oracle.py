@@ -14,15 +14,7 @@ ENCODERS = ("FacebookAI/roberta-base",)
 
 
 def _judged(reserved: str, name: str = "reserved.csv", **also: object) -> list[Row]:
-    """Each with `off`: what we say is reserved ÷ what was, less one; `least`: the same with the band."""
-    context = dict(read_facts()["constant"].select("constant_id", "value").rows())["process_context_bytes"]
-    rows = [row for row in step_account.judged(name, **also) if row[reserved]]
-    for row in rows:
-        assert row["reason"] is None, row
-        said = int(row["peak_bytes"]) * (1 + row["error"]) + row["overhead_bytes"] - context
-        row["off"] = said / int(row[reserved]) - 1
-        row["least"] = ((said + context) * (1 + row["error_band"]) - context) / int(row[reserved]) - 1
-    return rows
+    return step_account.reserved(step_account.judged(name, **also), reserved)
 
 
 @pytest.fixture(scope="module")
