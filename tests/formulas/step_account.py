@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 
 from pipeline.base.caches import cache_folder
+from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
@@ -66,7 +67,17 @@ def judged(name: str, **also: object) -> list[dict]:
 def _judged(name: str, also: Mapping[str, object]) -> list[dict]:
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
-    connection = book(rows)
+    with book(rows) as connection:
+        return answered(connection, rows, also)
+
+
+def answered(
+    connection: duckdb.DuckDBPyConnection,
+    rows: list[dict],
+    also: Mapping[str, object] | None = None,
+    macro: str = "footprints",
+) -> list[dict]:
+    """The rows with what a book of their models answers (see `judged`)."""
     named = ("model_id", *SCENARIO, *ADAPTER_DEFAULTS, *DEFAULTS)
     asked = [
         dict.fromkeys(TYPES)
@@ -74,17 +85,16 @@ def _judged(name: str, also: Mapping[str, object]) -> list[dict]:
         | {column: row[column] or None for column in SCENARIO}
         | {n: row.get(n) or (usual if row["lora_rank"] else None) for n, usual in ADAPTER_DEFAULTS.items()}
         | {column: row.get(column) or _default(row, column) for column in DEFAULTS}
-        | also
+        | dict(also or {})
         for row in rows
     ]
     kinds = {column: pl.Boolean if kind == pl.Boolean else pl.String for column, kind in TYPES.items()}
     frame = pl.DataFrame(asked, schema=kinds).cast(TYPES)
     connection.register("asked", frame.to_arrow())
-    connection.execute("CREATE TABLE batch AS FROM asked")
+    connection.execute("CREATE OR REPLACE TABLE batch AS FROM asked")
     answers = connection.execute(
-        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, error_band, unknown_reason FROM footprints('batch')"
+        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, error_band, unknown_reason FROM {macro}('batch')"
     ).fetchall()
-    connection.close()
     by_scenario = {answer[:-5]: answer[-5:] for answer in answers}
     for row, scenario in zip(rows, frame.select(named).rows(), strict=True):
         predicted, row["adapters_bytes"], row["overhead_bytes"], row["error_band"], row["reason"] = by_scenario[
@@ -94,8 +104,22 @@ def _judged(name: str, also: Mapping[str, object]) -> list[dict]:
     return rows
 
 
+def reserved(rows: list[dict], column: str) -> list[dict]:
+    """Of answered rows those whose `column` says what the allocator took, each with `off`: what we say is reserved ÷ what was, less one; `least`: the same with the band."""
+    context = _context()
+    some = [row for row in rows if row[column]]
+    for row in some:
+        assert row["reason"] is None, row
+        said = int(row["peak_bytes"]) * (1 + row["error"]) + row["overhead_bytes"] - context
+        row["off"] = said / int(row[column]) - 1
+        row["least"] = ((said + context) * (1 + row["error_band"]) - context) / int(row[column]) - 1
+    return some
+
+
 def prefill(name: str) -> list[dict]:
-    """Rows of prompts that Transformers reads, with `error`, predicted ÷ counted − 1."""
+    """Rows of prompts that Transformers reads, with `error`, predicted ÷ counted − 1, `activations_bytes`, and `beyond`: what the allocator took beyond
+    what is told with its band."""
+    context = _context()
     rows = read(name)
     connection = book(rows)
     given = [column for column in ("dtype_id", "context_tokens", "sequences", "attention") if column in rows[0]]
@@ -109,13 +133,19 @@ def prefill(name: str) -> list[dict]:
     connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
     answers = connection.execute(
-        f"SELECT model_id, {', '.join(given)}, total_bytes - overhead_bytes FROM footprints('batch')"
+        f"SELECT model_id, {', '.join(given)}, total_bytes - overhead_bytes, activations_bytes, total_bytes * (1 + error_band) FROM footprints('batch')"
     ).fetchall()
     connection.close()
-    predicted = {tuple(map(str, answer[:-1])): answer[-1] for answer in answers}
+    by_prompt = {tuple(map(str, answer[:-3])): answer[-3:] for answer in answers}
     for row in rows:
-        row["error"] = predicted[row["model"], *(row[n] for n in given)] / int(row["peak_bytes"]) - 1
+        predicted, row["activations_bytes"], most = by_prompt[row["model"], *(row[n] for n in given)]
+        row["error"] = predicted / int(row["peak_bytes"]) - 1
+        row["beyond"] = int(row["reserved_bytes"]) + context - most
     return rows
+
+
+def _context() -> float:
+    return dict(read_facts()["constant"].select("constant_id", "value").rows())["process_context_bytes"]
 
 
 def said(row: dict) -> str:

@@ -16,6 +16,7 @@ ROWS = list(
     csv.DictReader((Path(__file__).parents[1] / "oracle" / "prefill.csv").read_text(encoding="utf-8").splitlines())
 )
 TOLERANCE = 0.005
+MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,20 @@ def test_prompts_beyond_a_window_have_their_mask():
     ]
     assert not outside
     assert sorted(abs(row["error"]) for row in rows)[len(rows) // 2] < 0.01
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    ("kind", "least", "most_beyond"),
+    [("windowed", 24, 0), ("recurrent", 39, 0), ("boundary", 60, 0), ("eager", 55, 4 * MIB), ("activations", 132, 0)],
+)
+def test_no_prompt_reserves_more_than_is_told_with_its_band(kind, least, most_beyond):
+    """By the emulated allocator; `most_beyond` is of prompts below 100 MiB: Gemma 2 with 127 tokens, which take 9 MiB, reserves 3 MiB more."""
+    rows = step_account.prefill(f"prefill_{kind}.csv")
+    assert len(rows) >= least
+    assert all(int(row["peak_bytes"]) <= int(row["reserved_bytes"]) for row in rows)
+    assert max(row["beyond"] for row in rows if row["activations_bytes"] >= 100 * MIB) <= 0
+    assert max(row["beyond"] for row in rows) <= most_beyond
 
 
 @pytest.mark.full

@@ -14,15 +14,7 @@ ENCODERS = ("FacebookAI/roberta-base",)
 
 
 def _judged(reserved: str, name: str = "reserved.csv", **also: object) -> list[Row]:
-    """Each with `off`: what we say is reserved ÷ what was, less one; `least`: the same with the band."""
-    context = dict(read_facts()["constant"].select("constant_id", "value").rows())["process_context_bytes"]
-    rows = [row for row in step_account.judged(name, **also) if row[reserved]]
-    for row in rows:
-        assert row["reason"] is None, row
-        said = int(row["peak_bytes"]) * (1 + row["error"]) + row["overhead_bytes"] - context
-        row["off"] = said / int(row[reserved]) - 1
-        row["least"] = ((said + context) * (1 + row["error_band"]) - context) / int(row[reserved]) - 1
-    return rows
+    return step_account.reserved(step_account.judged(name, **also), reserved)
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +22,50 @@ def steps() -> list[Row]:
     return _judged("reserved_bytes", expandable_segments=False)
 
 
+def _constants() -> dict[str, float]:
+    return dict(read_facts()["constant"].select("constant_id", "value").rows())
+
+
 def _of(steps: list[Row], **named: str) -> list[Row]:
     return [row for row in steps if row["lora_rank"] and all(row[n] == v for n, v in named.items())]
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize(("checkpointing", "least"), [("full", 20), ("none", 10)])
+@pytest.mark.parametrize(("checkpointing", "least"), [("full", 75), ("none", 45)])
 def test_what_an_adapters_step_reserves_is_known_to_a_few_percent(steps, checkpointing, least):
-    """Half of the steps within 4 %; where a block of the logits is lost more is reserved, which the band takes in."""
+    """Half of the steps within 2 %; where a block of the logits is lost more is reserved, which the band takes in."""
     some = _of(steps, checkpointing=checkpointing)
     off = sorted(row["off"] for row in some)
     assert len(off) >= least
-    assert statistics.median(map(abs, off)) < 0.04, off
+    assert statistics.median(map(abs, off)) < 0.02, off
     assert min(row["least"] for row in some) > 0, off
+
+
+def test_the_logits_are_lost_only_where_the_work_space_finds_no_other_block(steps):
+    """A block of them is in the band where a feed-forward block is smaller than the work space: without it some of these steps would be
+    beyond; all others reserve at most a little more than is told."""
+    band = _constants()["error_band_adapters"]
+    some = [row for row in _of(steps, loss="full") if row["checkpointing"] != "selective"]
+    lost = [row for row in some if row["error_band"] > band + 0.001]
+    others = [row for row in some if row["error_band"] <= band + 0.001]
+    assert len(lost) > 30 and len(others) > 80
+    assert sum(row["off"] < -band for row in lost) >= 5
+    assert min(row["off"] for row in others) > -0.045
+
+
+def test_what_inputs_of_layers_waste_is_told(steps):
+    """Into a feed-forward block of Llama 2 7B or TinyLlama two inputs of a layer fit, and a quarter of it is left over: these were told 7 and
+    8 % too low without it."""
+    some = [
+        row
+        for row in _of(steps, phase_id="qlora", checkpointing="full", model="meta-llama/Llama-2-7b-hf")
+        if int(row["context_tokens"]) > 512
+    ]
+    some += _of(
+        steps, phase_id="qlora", checkpointing="full", context_tokens="2048", model="TinyLlama/TinyLlama-1.1B-Chat-v1.0"
+    )
+    assert len(some) >= 2
+    assert max(abs(row["off"]) for row in some) < 0.03, [(row["model"], row["off"]) for row in some]
 
 
 @pytest.mark.some(2)
@@ -66,7 +89,7 @@ def test_what_a_step_that_trains_all_weights_reserves_is_known_to_a_few_percent(
 
 def test_steps_that_train_all_weights_otherwise_are_within_their_band(steps):
     """Encoders, and optimizers that keep nothing of the weights' size: what lies unused follows no rule that was found."""
-    band = dict(read_facts()["constant"].select("constant_id", "value").rows())["error_band_training"]
+    band = _constants()["error_band_training"]
     off = [
         row["off"]
         for row in steps

@@ -144,18 +144,13 @@ def gemma4_audio(fields: Fields) -> list[Part]:
     return part.finished(outputs, layers)
 
 
-CONVOLUTIONS = ((512,) * 7, (10, 3, 3, 3, 3, 2, 2))
-SQUEEZED = ((64, 128, 128, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512), (10, 3, 1, 3, 1, 3, 1, 3, 1, 2, 1, 2, 1))
-
-
 @hearing("wav2vec2", "hubert", "wavlm", "unispeech", "unispeech-sat", "data2vec-audio", "sew")
 def wav2vec(fields: Fields) -> list[Part]:
     """Convolutions over the waveform, a projection, a positional convolution, encoder layers."""
     kind, fields = fields.text("model_type"), fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
-    channels, kernels = SQUEEZED if kind == "sew" else CONVOLUTIONS
-    channels, kernels = sizes(fields, "conv_dim", channels, least=1), sizes(fields, "conv_kernel", kernels, least=1)
+    channels, kernels = sizes(fields, "conv_dim", least=1), sizes(fields, "conv_kernel", least=1)
     if len(channels) != len(kernels) or not channels:
         raise ContradictoryConfig(f"{fields.where}: conv_dim and conv_kernel do not agree")
     part = Part("audio", "audio-tower")

@@ -115,8 +115,8 @@ def chunks(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """wav2vec 2.0 and HuBERT: convolutions over samples, the longest first; a token is 20 milliseconds. While the second one runs, what it
     reads and what it writes lie there twice (cuDNN)."""
-    channels = sizes(fields, "conv_dim", (512,) * 7, least=1) or [512]
-    strides = sizes(fields, "conv_stride", (5, 2, 2, 2, 2, 2, 2), least=1) or [1]
+    channels = sizes(fields, "conv_dim", least=1) or [512]
+    strides = sizes(fields, "conv_stride", least=1) or [1]
     samples = prod(strides)
     if samples > LARGEST_SIZE:
         raise ContradictoryConfig(f"{fields.where}.conv_stride makes one token of {samples} samples")

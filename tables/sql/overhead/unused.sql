@@ -1,8 +1,11 @@
 -- Blocks that PyTorch's allocator holds and that lie unused while a training step is at its peak.
 --
---   adapters   unused = share × least(running layer, work of the loss) + the logits, where they are let go
+--   adapters   unused = share × least(running layer, work of the loss) + the logits, where they are let go + what the
+--              inputs of layers waste
 --              share: unused_layer_share where layers are recomputed, unused_layer_kept_share where all is kept,
 --              unused_layer_expandable_share with expandable segments, in which free blocks join
+--              waste, of packed weights where layers are recomputed: inputs × (width ÷ whole part of width − 1), width:
+--              of a feed-forward block ÷ of a layer's input
 --   all weights, one GPU, optimizer with states:
 --              unused = (peak at the loss + logits, where they are let go + gradients − room) − peak
 --              room   = reused_gradients_share × least(gradients, reused_kept_share × what layers keep)
@@ -30,6 +33,14 @@ CREATE OR REPLACE MACRO running_blocks(model, scenario, stage) AS iif(has_standi
             scenario.sums.score_gradients - scenario.sums.freed, scenario.sums.mixer_work - scenario.sums.freed)),
         stage.kept - step_tokens(scenario) * inputs_on_card(model, scenario, scenario.sums)
             + loss_work(model, scenario, 0) - held_logits(model, scenario)), NULL);
+
+-- Inputs of layers that are recomputed are kept in free blocks, and the smallest that are large enough are those of a
+-- feed-forward block: what they leave of one is too small for another, and where the block is needed again it is taken
+-- anew. So it is where the residual stream is in fp32; the norms of one in 16 bits make blocks of just two inputs.
+CREATE OR REPLACE MACRO wasted_block_bytes(model, scenario, width) AS
+    iif(has_standing_weights(scenario) AND is_quantised_base(scenario) AND scenario.checkpointing = 'full'
+        AND NOT scenario.expandable_segments AND model.expert_elements = 0 AND width >= 1,
+        step_tokens(scenario) * inputs_on_card(model, scenario, scenario.sums) * (width / floor(width) - 1), 0);
 
 -- (A loss that takes logits apart which are all there leaves a block of them in fp32.)
 CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scenario) * step_tokens(scenario) * CASE
@@ -63,6 +74,6 @@ CREATE OR REPLACE MACRO unused_training_bytes(scenario, constants, gradients) AS
         WHEN scenario.expandable_segments THEN constants.unused_layer_expandable_share
         WHEN scenario.checkpointing = 'none' THEN constants.unused_layer_kept_share
         ELSE constants.unused_layer_share
-    END * scenario.running_blocks + scenario.freed_logits,
+    END * scenario.running_blocks + scenario.freed_logits + scenario.wasted_blocks,
     trained_blocks(scenario, constants, gradients),
     (scenario.activations + gradients) * constants.unused_blocks_training);
