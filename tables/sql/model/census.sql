@@ -18,6 +18,9 @@ SELECT
     model_id,
     coalesce(sum(element_count) FILTER (operator IN ('linear', 'linear-subclass') AND tensor_class <> 'head'
         AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS linear_elements,
+    -- of these, what bitsandbytes leaves as it is
+    coalesce(sum(element_count) FILTER (operator = 'linear-subclass' AND tensor_class <> 'head'
+        AND component IN ('text', 'encoder', 'decoder')), 0)::BIGINT AS own_linear_elements,
     coalesce(sum(element_count) FILTER (operator = 'expert'), 0)::BIGINT AS expert_elements,
     coalesce(sum(element_count) FILTER (tensor_class = 'head' AND operator LIKE 'linear%'), 0)::BIGINT AS head_elements,
     -- what a head gives for a token: a number for each word, or for each class

@@ -31,6 +31,13 @@ CREATE OR REPLACE MACRO routed_copies(block, model) AS
 -- elements of weights that autocast copies: those of products that it knows (experts in groups are none)
 CREATE OR REPLACE MACRO cast_elements(model) AS
     model.linear_elements + iif(model.runs_all_experts, model.expert_elements, 0);
+-- of a base that is not trained: all where it is in fp32; of a packed one what bitsandbytes leaves, which peft casts to
+-- fp32
+CREATE OR REPLACE MACRO cast_base_elements(model, scenario) AS CASE
+    WHEN is_cast_base(scenario) THEN cast_elements(model)
+    WHEN is_quantised_base(scenario) AND scenario.precision = 'amp' THEN model.own_linear_elements
+    ELSE 0
+END;
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of
 -- indices.

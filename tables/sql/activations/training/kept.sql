@@ -153,7 +153,7 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     -- (autocast's copy of a head that is not quantised)
     + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * head_matrix_elements(model, scenario), 0)
     -- (and of each product with a frozen base in fp32, which the backward pass reads)
-    + iif(is_cast_base(scenario) AND scenario.checkpointing = 'none', 2 * cast_elements(model) * stage.share
+    + iif(scenario.checkpointing = 'none', 2 * cast_base_elements(model, scenario) * stage.share
         / scenario.tensor_parallel, 0)
     + stage.is_last * kept_by_fused_loss(model, scenario)
     + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',

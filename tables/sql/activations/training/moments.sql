@@ -156,8 +156,13 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
         recomputed_work(model, scenario, sums) + gradients_before(0, model, scenario, stage, sums),
         first_block_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums),
         first_mixer_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums))
-    + iif(scenario.is_autocast OR is_cast_base(scenario) AND scenario.checkpointing <> 'none',
-        2 * model.largest_layer_elements, 0) + rope_bytes(model, scenario)
+    + CASE
+        WHEN scenario.is_autocast OR is_cast_base(scenario) AND scenario.checkpointing <> 'none'
+            THEN 2 * model.largest_layer_elements
+        WHEN scenario.checkpointing <> 'none'
+            THEN 2.0 * cast_base_elements(model, scenario) / greatest(model.layer_count, 1)
+        ELSE 0
+    END + rope_bytes(model, scenario)
     + stage.is_last * held_logits(model, scenario) + dora_work(model, scenario)
     + merged_experts_work(model, scenario, sums);
 
