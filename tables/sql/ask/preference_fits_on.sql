@@ -13,7 +13,7 @@
 --
 -- preference_fits_on('h100-sxm', 'grpo', 'Qwen/Qwen3-8B', phase_id := 'lora', generator := 'vllm-colocate') takes what
 -- is not said from the row as TRL does: a share of 0.3, awake, all tokens that the model reads.
--- generator_share_least and generator_share_most are the shares between which the engine starts and the card holds both.
+-- Between generator_share_least and generator_share_most the engine starts and the card holds both.
 --
 -- The total is an upper bound of a step: what the profiling run set aside of the share lies free while the step runs.
 -- Units: bytes per GPU. Source: generator, each row with its own; footprints; the card's total is capacity.sql's.
@@ -131,7 +131,8 @@ generation AS MATERIALIZED (
     CROSS JOIN (SELECT trained AS training FROM trained)
     LEFT JOIN (SELECT objective FROM objective) ON objective.objective_id = training.objective_id
     LEFT JOIN (SELECT rule FROM generator AS rule)
-        ON objective.generates AND rule.generator_id = said.generator_asked AND rule.program_id = lower(training.program)
+        ON objective.generates AND rule.generator_id = said.generator_asked
+        AND rule.program_id = lower(training.program)
     LEFT JOIN shape ON shape.model_id = training.model_id
     LEFT JOIN dtype AS weight_format ON weight_format.dtype_id = shape.stored_format
 ),
@@ -146,8 +147,8 @@ engine AS (
         footprint.total_bytes - constants.process_context_bytes - summed_constants(generation.rule.beyond_constants)
             + footprint.state_bytes * (generation.requests - 1)
             - iif(generation.images IS NULL, footprint.activations_bytes - ceil(profile_bytes_vllm(model,
-                told_scenario(generation.parallel), told_constants(generation.rule, generation.requests, constants))), 0)
-            AS needed_bytes
+                told_scenario(generation.parallel),
+                told_constants(generation.rule, generation.requests, constants))), 0) AS needed_bytes
     FROM footprints_in('generator_asked', 'inference') AS footprint
     CROSS JOIN generation CROSS JOIN constants_row
     LEFT JOIN shape_row AS own ON own.model_id = footprint.model_id
@@ -200,7 +201,8 @@ worded AS (
 SELECT
     coalesce(card.gpu_id, said.card_asked) AS gpu_id, training.objective_id, training.model_id, training.dtype_id,
     training.phase_id, training.context_tokens, training.sequences, training.gpu_count,
-    iif(objective.generates, said.generator_asked, NULL) AS generator_id, iif(rule.takes_share, share, NULL)::DOUBLE AS generator_share,
+    iif(objective.generates, said.generator_asked, NULL) AS generator_id,
+    iif(rule.takes_share, share, NULL)::DOUBLE AS generator_share,
     tokens::BIGINT AS generator_context_tokens, iif(rule.takes_share, sleeps, NULL) AS generator_sleeps,
     iif(reason IS NULL, training.total_bytes, NULL)::BIGINT AS training_bytes,
     iif(reason IS NULL AND (card IS NOT NULL OR NOT coalesce(rule.takes_share, false)), awake_bytes, NULL)::BIGINT
@@ -222,8 +224,8 @@ SELECT
     iif(is_known AND least_share <= 1, least_share, NULL)::DOUBLE AS generator_share_least,
     iif(is_known AND rule.takes_share, most_share, NULL)::DOUBLE AS generator_share_most,
     iif(is_known, trl_setting(rule, share, tokens, sleeps, parallel), NULL) AS engine_setting,
-    iif(reason IS NULL, concat_ws(', ', objective.holds_for, coalesce(rule.holds_for,
-        iif(objective.generates AND rule.engine_id = 'transformers', 'generating with Transformers', NULL))), NULL) AS holds_for,
+    iif(reason IS NULL, concat_ws(', ', objective.holds_for, rule.holds_for, iif(rule.engine_id = 'transformers',
+        'generating with Transformers', NULL)), NULL) AS holds_for,
     no_verdict_reason(card.gpu_id, said.card_asked, iif(reason IS NULL, total, NULL), reason, training.model_id,
         coalesce(not_there, iif(generator_not_there IS NULL, NULL, 'vLLM beside the training: '
             || generator_not_there))) AS unknown_reason

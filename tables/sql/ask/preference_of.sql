@@ -64,7 +64,8 @@ worked AS (
     LEFT JOIN footprints_in('preference_asked', phase_id) AS footprint ON true
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
 )
-SELECT worked.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, reason, logits_bytes, reference_bytes) REPLACE (
+SELECT worked.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, reason, logits_bytes, reference_bytes)
+    REPLACE (
         worked.sequences // coalesce(worked.rows_each, 1) AS sequences,
         iif(reason IS NULL, worked.weights_bytes + reference_bytes, NULL)::BIGINT AS weights_bytes,
         iif(reason IS NULL, worked.activations_bytes + logits_bytes, NULL)::BIGINT AS activations_bytes,
