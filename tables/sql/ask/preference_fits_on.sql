@@ -32,10 +32,6 @@ CREATE OR REPLACE MACRO joined_bytes(gpu_count, constants) AS CASE
     ELSE constants.nccl_many_gpus_bytes
 END;
 
--- the version that a row speaks of, or a patch of it
-CREATE OR REPLACE MACRO is_version(asked, told) AS
-    coalesce(told IS NULL OR asked = told OR starts_with(asked, told || '.'), false);
-
 CREATE OR REPLACE MACRO argument_of_generator_reason(said, training) AS CASE
     WHEN said.share IS NULL AND said.share_asked IS NOT NULL OR said.share <= 0 OR said.share > 1
         THEN 'generator_share is a share of the card, above 0 and up to 1'
@@ -45,7 +41,8 @@ CREATE OR REPLACE MACRO argument_of_generator_reason(said, training) AS CASE
         THEN 'generator_tensor_parallel is a whole number that divides gpu_count'
 END;
 
-CREATE OR REPLACE MACRO generator_reason(said, rule, known, objective, training, packed, engine_reason) AS CASE
+CREATE OR REPLACE MACRO generator_reason(said, rule, known, objective, training, packed, tokens, engine_reason)
+AS CASE
     WHEN training.unknown_reason IS NOT NULL THEN training.unknown_reason
     WHEN NOT list_contains(string_split(known.generator_ids, ', '), said.generator_asked)
         THEN 'no such generator: ' || said.generator_asked || ' (' || known.generator_ids || ')'
@@ -54,9 +51,11 @@ CREATE OR REPLACE MACRO generator_reason(said, rule, known, objective, training,
     WHEN rule.generator_id IS NULL AND said.generator_asked <> 'transformers'
         THEN 'what ' || training.program || ' lets vLLM hold is not described; known: program := trl'
     WHEN rule.unknown_reason IS NOT NULL THEN rule.unknown_reason
-    WHEN said.generator_asked <> 'transformers' AND NOT is_version(training.program_version, rule.program_version)
-        THEN 'what ' || training.program || ' ' || training.program_version || ' tells vLLM is not described; known: '
-            || 'program_version := ' || rule.program_version
+    WHEN said.generator_asked <> 'transformers'
+        AND NOT is_within(coalesce(said.version_asked, training.program_version), rule)
+        THEN 'what ' || training.program || ' ' || coalesce(said.version_asked, training.program_version)
+            || ' tells vLLM is not described; known: program_version := '
+            || version_range(rule.program_version, rule.max_version)
     WHEN NOT coalesce(rule.takes_share, false)
         AND coalesce(said.share_asked, said.sleeps_asked, said.parallel_asked, said.tokens_asked) IS NOT NULL
         THEN 'a share, a context, sleep and tensor parallel are those of vLLM on the same cards: generator := '
@@ -65,7 +64,9 @@ CREATE OR REPLACE MACRO generator_reason(said, rule, known, objective, training,
         THEN 'how trained weights get into a vLLM that holds them packed is not described: phase_id := lora or '
             || 'full-finetune of a checkpoint in 16 or 32 bits'
     WHEN coalesce(said.sleeps, false) AND training.expandable_segments AND NOT rule.sleeps_with_expandable_segments
-        THEN 'vLLM of these releases refuses to sleep with expandable segments: expandable_segments := false'
+        THEN 'not every vLLM of these releases sleeps with expandable segments: expandable_segments := false'
+    WHEN rule.takes_share AND tokens IS NULL
+        THEN 'how far vLLM reads with this model is not known: generator_context_tokens := n'
     WHEN coalesce(said.sleeps, false) AND said.parallel > 1
         THEN 'what a sleeping vLLM keeps that several cards share is not settled: generator_sleeps := false'
     ELSE coalesce(argument_of_generator_reason(said, training), 'vLLM beside the training: ' || engine_reason)
@@ -83,20 +84,20 @@ CREATE OR REPLACE MACRO told_constants(rule, requests, constants) AS {
 
 -- Why it does not fit, and what helps.
 CREATE OR REPLACE MACRO in_gib(bytes) AS printf('%.1f GiB', bytes / 1073741824);
-CREATE OR REPLACE MACRO start_words(starts, needed, share, tokens, least_share) AS
+CREATE OR REPLACE MACRO start_words(starts, needed, share, tokens, least_share, most_share) AS
     iif(starts = 'no', 'vLLM does not start: it needs ', 'vLLM may not start: it needs about ') || in_gib(needed)
         || ' for one sequence of ' || tokens || ' tokens, and its share is ' || in_gib(share) || '; '
-        || iif(least_share > 1, '', 'generator_share := ' || printf('%.2f', least_share) || ' or ')
+        || iif(coalesce(least_share > most_share, true), '', 'generator_share := ' || printf('%.2f', least_share) || ' or ')
         || 'a smaller generator_context_tokens';
 CREATE OR REPLACE MACRO room_words(tokens, sleeps, least_share, most_share) AS iif(most_share >= least_share,
     'beside the training the card has room for generator_share := ' || printf('%.2f', most_share) || ' at most',
     'beside the training the card has no room for a vLLM that is sure to start with ' || tokens || ' tokens: fewer '
-        || 'sequences, ' || iif(sleeps, 'or ', '') || 'a smaller generator_context_tokens'
+        || 'sequences' || iif(sleeps, ' or ', ', ') || 'a smaller generator_context_tokens'
         || iif(sleeps, '', ' or generator_sleeps := true'));
 CREATE OR REPLACE MACRO verdict_words(takes_share, starts, held, needed, share, tokens, sleeps, least_share, most_share)
 AS CASE
     WHEN NOT coalesce(takes_share, false) THEN NULL
-    WHEN starts <> 'fits' THEN start_words(starts, needed, share, tokens, least_share)
+    WHEN starts <> 'fits' THEN start_words(starts, needed, share, tokens, least_share, most_share)
     WHEN held <> 'fits' THEN room_words(tokens, sleeps, least_share, most_share)
 END;
 
@@ -117,7 +118,7 @@ WITH generator_said AS (
         generator_share::VARCHAR AS share_asked, try_cast(generator_share::VARCHAR AS DOUBLE) AS share,
         generator_context_tokens::VARCHAR AS tokens_asked, generator_sleeps::VARCHAR AS sleeps_asked,
         asked_flag(generator_sleeps) AS sleeps, generator_tensor_parallel::VARCHAR AS parallel_asked,
-        asked_number(generator_tensor_parallel) AS parallel
+        asked_number(generator_tensor_parallel) AS parallel, program_version::VARCHAR AS version_asked
 ),
 trained AS MATERIALIZED (FROM preference_of(objective_id, {passed})),
 generation AS MATERIALIZED (
@@ -138,14 +139,14 @@ generation AS MATERIALIZED (
 ),
 generator_wish AS (
     SELECT training.model_id, 'bf16' AS dtype_id, 'inference' AS phase_id, rule.engine_id, tokens AS context_tokens,
-        1 AS sequences, images, parallel AS gpu_count, iif(parallel > 1, parallel, NULL) AS tensor_parallel
+        1 AS sequences, images, parallel AS gpu_count, iif(parallel > 1, parallel, NULL) AS tensor_parallel,
+        rule.engine_id AS program
     FROM generation WHERE rule.takes_share AND coalesce(rule.unknown_reason, training.unknown_reason) IS NULL
 ),
 generator_asked AS (FROM no_scenario UNION ALL BY NAME FROM generator_wish),
 engine AS (
     SELECT footprint.unknown_reason, footprint.error_band, footprint.context_tokens,
-        footprint.total_bytes - constants.process_context_bytes - summed_constants(generation.rule.beyond_constants)
-            + footprint.state_bytes * (generation.requests - 1)
+        footprint.total_bytes - constants.process_context_bytes + footprint.state_bytes * (generation.requests - 1)
             - iif(generation.images IS NULL, footprint.activations_bytes - ceil(profile_bytes_vllm(model,
                 told_scenario(generation.parallel),
                 told_constants(generation.rule, generation.requests, constants))), 0) AS needed_bytes
@@ -163,7 +164,7 @@ beside AS (
         summed_constants(rule.asleep_constants) + joined_bytes(parallel, constants) AS asleep_bytes,
         training.total_bytes - training.activations_bytes - training.gradients_bytes AS standing_bytes,
         generator_reason(said, rule, known, objective, training,
-            NOT coalesce(is_trainable, true), engine.unknown_reason) AS reason,
+            NOT coalesce(is_trainable, true), generation.tokens, engine.unknown_reason) AS reason,
         iif(rule.takes_share, card_reason(generating), NULL) AS generator_not_there,
         card_reason(running) AS not_there
     FROM generation CROSS JOIN generators_known AS known CROSS JOIN constants_row
@@ -195,7 +196,9 @@ phases AS (
 worded AS (
     SELECT *, coalesce(reason, not_there, generator_not_there) IS NULL AS is_known,
         card_verdict(total, need / total - 1, card.capacity_bytes, 1) AS held,
-        coalesce(card_verdict(needed_bytes, engine_band, share_bytes, 1), 'fits') AS starts
+        -- (whether graphs are within the share is another thing from release to release)
+        coalesce(word_for(needed_bytes - summed_constants(rule.beyond_constants), needed(needed_bytes, engine_band),
+            share_bytes, 1), 'fits') AS starts
     FROM phases
 )
 SELECT

@@ -33,6 +33,13 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprin
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
 
+-- What a row's program has by default is that of its oldest version, for all that it holds for.
+CREATE OR REPLACE MACRO is_within(version, rule) AS coalesce(version_number(version::VARCHAR)
+    BETWEEN version_number(rule.program_version) AND version_after(rule.max_version) - 1, false);
+CREATE OR REPLACE MACRO takes_rows_version(said, rule) AS
+    lower(coalesce(said.program, rule.program_id)::VARCHAR) = rule.program_id AND (is_within(said.program_version, rule)
+        OR said.program IS NULL AND said.program_version IS NULL);
+
 CREATE OR REPLACE MACRO preference_of(objective_id, {parameters}) AS TABLE
 WITH wished AS (SELECT lower(objective_id::VARCHAR) AS objective_asked),
 preference_said AS (SELECT {arguments}),
@@ -44,8 +51,8 @@ preference_asked AS (
                 AS sequences,
         coalesce(said.loss, rule.loss) AS loss,
         iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)) AS program,
-        iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version,
-            coalesce(said.program_version::VARCHAR, rule.program_version)) AS program_version,
+        iif(said.phase_id <> 'inference' AND takes_rows_version(said, rule), rule.program_version,
+            said.program_version) AS program_version,
         iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
             iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout) AS lora_dropout)
     FROM preference_said AS said CROSS JOIN wished
