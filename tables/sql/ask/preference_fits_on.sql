@@ -87,7 +87,8 @@ CREATE OR REPLACE MACRO in_gib(bytes) AS printf('%.1f GiB', bytes / 1073741824);
 CREATE OR REPLACE MACRO start_words(starts, needed, share, tokens, least_share, most_share) AS
     iif(starts = 'no', 'vLLM does not start: it needs ', 'vLLM may not start: it needs about ') || in_gib(needed)
         || ' for one sequence of ' || tokens || ' tokens, and its share is ' || in_gib(share) || '; '
-        || iif(coalesce(least_share > most_share, true), '', 'generator_share := ' || printf('%.2f', least_share) || ' or ')
+        || iif(coalesce(least_share > most_share, true), '', 'generator_share := ' || printf('%.2f', least_share)
+            || ' or ')
         || 'a smaller generator_context_tokens';
 CREATE OR REPLACE MACRO room_words(tokens, sleeps, least_share, most_share) AS iif(most_share >= least_share,
     'beside the training the card has room for generator_share := ' || printf('%.2f', most_share) || ' at most',
