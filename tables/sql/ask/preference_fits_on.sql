@@ -131,8 +131,8 @@ generation AS MATERIALIZED (
         iif(shape.largest_image_tokens IS NULL, NULL, greatest(1, coalesce(training.images, 1))) AS images
     FROM (SELECT generator_said AS said FROM generator_said)
     CROSS JOIN (SELECT trained AS training FROM trained)
-    LEFT JOIN (SELECT objective FROM objective) ON objective.objective_id = training.objective_id
-    LEFT JOIN (SELECT rule FROM generator AS rule)
+    LEFT JOIN objective ON objective.objective_id = training.objective_id
+    LEFT JOIN generator AS rule
         ON objective.generates AND rule.generator_id = said.generator_asked
         AND rule.program_id = lower(training.program)
     LEFT JOIN shape ON shape.model_id = training.model_id
@@ -145,14 +145,15 @@ generator_wish AS (
     FROM generation WHERE rule.takes_share AND coalesce(rule.unknown_reason, training.unknown_reason) IS NULL
 ),
 generator_asked AS (FROM no_scenario UNION ALL BY NAME FROM generator_wish),
-engine AS (
+-- (a name that no table has: DuckDB 1.2 takes it for the table inside of what is asked here)
+engine_beside AS (
     SELECT footprint.unknown_reason, footprint.error_band, footprint.context_tokens,
         footprint.total_bytes - constants.process_context_bytes + footprint.state_bytes * (generation.requests - 1)
             - iif(generation.images IS NULL, footprint.activations_bytes - ceil(profile_bytes_vllm(model,
                 told_scenario(generation.parallel),
                 told_constants(generation.rule, generation.requests, constants))), 0) AS needed_bytes
-    FROM footprints_in('generator_asked', 'inference') AS footprint
-    CROSS JOIN generation CROSS JOIN constants_row
+    FROM generation CROSS JOIN constants_row
+    JOIN footprints_in('generator_asked', 'inference') AS footprint ON true
     LEFT JOIN shape_row AS own ON own.model_id = footprint.model_id
 ),
 beside AS (
@@ -169,7 +170,7 @@ beside AS (
         iif(rule.takes_share, card_reason(generating), NULL) AS generator_not_there,
         card_reason(running) AS not_there
     FROM generation CROSS JOIN generators_known AS known CROSS JOIN constants_row
-    LEFT JOIN engine ON true
+    LEFT JOIN engine_beside AS engine ON true
     LEFT JOIN card_row ON card_row.gpu_id = lower(said.card_asked)
     LEFT JOIN model ON model.model_id = training.model_id
     LEFT JOIN runs_on AS running ON running.engine_id = training.engine_id
