@@ -105,6 +105,7 @@ _WORDS = {
         name if name == "model_id" else f"{name} := {DEFAULTS.get(name, 'NULL')}" for name in TYPES
     ),
     "arguments": ", ".join(f"{name} AS {name}" for name in TYPES),
+    "passed": ", ".join(name if name == "model_id" else f"{name} := {name}" for name in TYPES),
     **{
         word: f"coalesce({', '.join(f'{name}::VARCHAR' for name in TYPES if name not in said)}) IS NULL"
         for word, said in (("is_plain", PLAIN), ("is_usual", USUAL))
@@ -113,8 +114,8 @@ _WORDS = {
 
 
 def written_out(sql: str) -> str:
-    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}), whether no more is
-    said than PLAIN or USUAL ({is_plain}, {is_usual}), and what the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE;
+    """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}; {passed} hands them on), whether no
+    more is said than PLAIN or USUAL ({is_plain}, {is_usual}), and what the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE;
     {engines with cell_constant}: a list)."""
     sql = re.sub(r"\{(\w+) of (\w+)\}", lambda found: _wrapped(_branches(found[1], found[2])), sql)
     sql = re.sub(r"\{engines with (\w+)\}", lambda found: _wrapped(_listed(_engines(found[1]))), sql)

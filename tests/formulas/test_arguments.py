@@ -143,6 +143,7 @@ CARDLESS = {
     "fits_on": f"SELECT verdict, unknown_reason FROM fits_on(NULL, '{MODEL}')",
     "pipeline_fits_on": f"SELECT verdict, unknown_reason FROM pipeline_fits_on(NULL, '{SDXL}') LIMIT 1",
     "speech_fits_on": f"SELECT verdict, unknown_reason FROM speech_fits_on(NULL, '{MODEL}')",
+    "preference_fits_on": f"SELECT verdict, unknown_reason FROM preference_fits_on(NULL, 'grpo', '{MODEL}', phase_id := 'lora')",
     "layers_that_fit": f"SELECT gpu_layers, unknown_reason FROM layers_that_fit(NULL, '{MODEL}')",
 }
 

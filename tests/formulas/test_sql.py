@@ -43,6 +43,7 @@ SAID = {
     "ask/fits_together.sql": ({1048576}, UNITS),
     "ask/gpu_named.sql": ({1073741824}, UNITS),
     "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
+    "ask/preference_fits_on.sql": ({100, 1048576, 1073741824}, f"shares are told in hundredths; {UNITS}"),
     "ask/repository_of.sql": ({1e12}, "known models before the most downloaded"),
     "ask/speculative_of.sql": ({1048576}, UNITS),
     "ask/speech_of.sql": ({30, 512}, DEFAULTS),

@@ -1,7 +1,7 @@
 """Counts what a step of TRL's DPO, ORPO, KTO, GRPO or reward models holds at its peak: the truth that preference_of is held to.
 
     pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl
-    python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet
+    python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet (GRPO's with 1.13.0 too)
 
 The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, compute_loss of reward models, and what they call),
 taken out of its files: the package itself asks for data sets and more. A reward model is the class of Transformers with a head of one number, which peft trains
@@ -125,7 +125,10 @@ def grpo(trl: Path, trainer, _has_adapters: bool, rows: int):
     trainer.temperature, trainer.top_entropy_quantile, trainer.off_policy_mask_threshold = 1.0, 1.0, None
     trainer.importance_sampling_level, trainer.loss_type, trainer.beta, trainer.use_vllm = "token", "dapo", 0.0, False
     trainer.epsilon_low, trainer.epsilon_high, trainer.args.delta = 0.2, 0.2, None
-    trainer.accelerator.num_processes = 1
+    trainer.accelerator.num_processes = trainer.args.steps_per_generation = (
+        trainer.current_gradient_accumulation_steps
+    ) = 1
+    trainer._entropy_bonus_enabled, trainer.accelerator.reduce = False, lambda sums, reduction: sums
 
     def loss(model, ids, mask):
         inputs = {f"{part}_{kind}": of[:, begin:end] for kind, of in (("ids", ids), ("mask", mask))

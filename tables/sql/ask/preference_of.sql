@@ -33,6 +33,13 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprin
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
 
+-- What a row's program has by default is that of its oldest version, for all that it holds for.
+CREATE OR REPLACE MACRO is_within(version, rule) AS coalesce(version_number(version::VARCHAR)
+    BETWEEN version_number(rule.program_version) AND version_after(rule.max_version) - 1, false);
+CREATE OR REPLACE MACRO takes_rows_version(said, rule) AS
+    lower(coalesce(said.program, rule.program_id)::VARCHAR) = rule.program_id AND (is_within(said.program_version, rule)
+        OR said.program IS NULL AND said.program_version IS NULL);
+
 CREATE OR REPLACE MACRO preference_of(objective_id, {parameters}) AS TABLE
 WITH wished AS (SELECT lower(objective_id::VARCHAR) AS objective_asked),
 preference_said AS (SELECT {arguments}),
@@ -44,8 +51,8 @@ preference_asked AS (
                 AS sequences,
         coalesce(said.loss, rule.loss) AS loss,
         iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)) AS program,
-        iif(said.phase_id = 'inference' OR said.program IS NOT NULL, said.program_version,
-            rule.program_version) AS program_version,
+        iif(said.phase_id <> 'inference' AND takes_rows_version(said, rule), rule.program_version,
+            said.program_version) AS program_version,
         iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
             iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout) AS lora_dropout)
     FROM preference_said AS said CROSS JOIN wished
@@ -53,7 +60,7 @@ preference_asked AS (
 ),
 named AS (SELECT string_agg(rule.objective_id, ', ' ORDER BY rule.objective_id) AS known FROM objective AS rule),
 worked AS (
-    SELECT footprint.*, wished.objective_asked, rule.rows_each, rule.holds_for AS rule_holds_for,
+    SELECT footprint.*, wished.objective_asked, rule.rows_each, rule.generates, rule.holds_for AS rule_holds_for,
         preference_reason(rule, wished.objective_asked, named.known, footprint) AS reason,
         iif(footprint.phase_id IN ('lora', 'qlora') OR NOT rule.has_reference, 0,
             footprint.weights_bytes) AS reference_bytes,
@@ -64,7 +71,8 @@ worked AS (
     LEFT JOIN footprints_in('preference_asked', phase_id) AS footprint ON true
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
 )
-SELECT worked.* EXCLUDE (objective_asked, rows_each, rule_holds_for, reason, logits_bytes, reference_bytes) REPLACE (
+SELECT worked.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, reason, logits_bytes, reference_bytes)
+    REPLACE (
         worked.sequences // coalesce(worked.rows_each, 1) AS sequences,
         iif(reason IS NULL, worked.weights_bytes + reference_bytes, NULL)::BIGINT AS weights_bytes,
         iif(reason IS NULL, worked.activations_bytes + logits_bytes, NULL)::BIGINT AS activations_bytes,
@@ -74,7 +82,8 @@ SELECT worked.* EXCLUDE (objective_asked, rows_each, rule_holds_for, reason, log
         iif(reason IS NULL, worked.overhead_bytes, NULL)::BIGINT AS overhead_bytes,
         iif(reason IS NULL, worked.total_bytes + reference_bytes + logits_bytes, NULL)::BIGINT AS total_bytes,
         iif(reason IS NULL, worked.error_band, NULL)::DOUBLE AS error_band,
-        iif(reason IS NULL, rule_holds_for, NULL)::VARCHAR AS holds_for, reason AS unknown_reason),
+        iif(reason IS NULL, rule_holds_for || iif(generates, ', generating with Transformers', ''), NULL)::VARCHAR
+            AS holds_for, reason AS unknown_reason),
     worked.objective_asked AS objective_id,
     iif(reason IS NULL, reference_bytes, NULL)::BIGINT AS reference_bytes
 FROM worked;

@@ -30,12 +30,20 @@ CREATE OR REPLACE MACRO context_mib(card) AS (
     WHERE is_of_class(card, class)
 );
 
+-- what the context of a card takes beyond the one that every process is counted with
+CREATE OR REPLACE MACRO context_beyond_bytes(card, constants) AS
+    context_mib(card) * 1048576 - constants.process_context_bytes;
+
+-- CUDA's total again, of a row of gpu
+CREATE OR REPLACE MACRO card_total_bytes(card, constants) AS card.capacity_bytes
+    + iif(card.vendor = 'nvidia', greatest(context_beyond_bytes(card, constants), 0), 0);
+
 CREATE OR REPLACE TABLE gpu AS
 WITH read AS (
     SELECT card.*,
         coalesce(card.memory_mib_reported, floor(card.memory_gib_nominal * 1024 * reported_ratio(card, constants)))
             AS reported,
-        context_mib(card) * 1048576 - constants.process_context_bytes AS context_beyond, constants
+        context_beyond_bytes(card, constants) AS context_beyond, constants
     FROM gpu_fact AS card, constants
 )
 SELECT
