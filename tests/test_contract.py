@@ -97,6 +97,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "trains_embeddings",
             "program",
             "program_version",
+            "data_parallel",
         ]
     )
 

@@ -31,6 +31,7 @@ LABELS = {
     "pipeline_parallel": "pipeline stages",
     "context_parallel": "context-parallel GPUs",
     "expert_parallel": "expert-parallel GPUs",
+    "data_parallel": "data-parallel ranks",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",
