@@ -57,6 +57,7 @@ TYPES = {
     "program": pl.String,
     "program_version": pl.String,
     "data_parallel": pl.Int64,
+    "decode_context_parallel": pl.Int64,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}

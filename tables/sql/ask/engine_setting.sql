@@ -22,9 +22,13 @@ CREATE OR REPLACE MACRO sequences_of_rank(footprint) AS
 CREATE OR REPLACE MACRO filled_in(setting, footprint) AS replace(replace(replace(replace(setting,
     '{data_parallel}', footprint.data_parallel::VARCHAR), '{tensor_parallel}', footprint.tensor_parallel::VARCHAR),
     '{expert_parallel}', footprint.expert_parallel::VARCHAR), '{gpu_count}', footprint.gpu_count::VARCHAR);
+CREATE OR REPLACE MACRO context_filled_in(setting, footprint) AS
+    replace(setting, '{decode_context_parallel}', footprint.decode_context_parallel::VARCHAR);
 CREATE OR REPLACE MACRO spread_setting(footprint) AS iif(footprint.phase_id = 'inference', nullif(concat_ws(' ',
     iif(footprint.data_parallel > 1, filled_in(footprint.data_setting, footprint), NULL),
-    iif(footprint.expert_parallel > 1, filled_in(footprint.expert_setting, footprint), NULL)), ''), NULL);
+    iif(footprint.expert_parallel > 1, filled_in(footprint.expert_setting, footprint), NULL),
+    iif(footprint.decode_context_parallel > 1, context_filled_in(footprint.context_setting, footprint), NULL)), ''),
+    NULL);
 
 -- vLLM runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
 CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
@@ -129,8 +133,8 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
 
--- All of these: footprint with has_windows, sees and vocab_size of its model beside, data_setting and expert_setting of
--- its engine (data_parallel_rule), card as card_row has it.
+-- All of these: footprint with has_windows, sees and vocab_size of its model beside, data_setting, expert_setting and
+-- context_setting of its engine (data_parallel_rule), card as card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,

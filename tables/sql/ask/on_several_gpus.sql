@@ -7,8 +7,8 @@
 -- Units: bytes on each card, tokens, sequences. Source: as the footprint's parts.
 --   data_parallel := true (vLLM, SGLang): each card serves its own share of the sequences, and the routed experts lie
 --     over all of them (weights/data_parallel.sql)
--- Not covered: decode context parallelism, padding of the vocabulary (less than 64 rows), the network's buffers beyond
---   NCCL's within a server.
+-- Not covered: decode context parallelism (footprint_of counts it), padding of the vocabulary (less than 64 rows), the
+--   network's buffers beyond NCCL's within a server.
 
 CREATE OR REPLACE MACRO on_several_gpus(
     gpu_id, model_id, dtype_id := 'bf16', context_tokens := 8192, sequences := 1, kv_dtype_id := NULL,

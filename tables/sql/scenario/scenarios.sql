@@ -27,6 +27,8 @@ CREATE OR REPLACE MACRO usual_sharding(gpu_count, tensor_parallel, pipeline_para
     ELSE coalesce(parallelism, 'tp')
 END;
 
+CREATE OR REPLACE MACRO degree_asked(value) AS greatest(coalesce(value, 1), 1)::BIGINT;
+
 -- What was asked for, also in the words that rows of several ways are published as.
 CREATE OR REPLACE MACRO sharding_asked(asked) AS CASE
     WHEN asked.gpu_count = 1 THEN 'none'
@@ -49,6 +51,7 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'pipeline_parallel': asked_number(asked.pipeline_parallel),
     'context_parallel': asked_number(asked.context_parallel),
     'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
+    'decode_context_parallel': asked_number(asked.decode_context_parallel),
     'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
@@ -58,6 +61,11 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
     iif(scenario.phase_id = 'inference' AND scenario.sharding = 'tp' AND is_server(scenario)
         AND scenario.tensor_asked IS NULL AND NOT is_spread(scenario)
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
+
+-- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
+CREATE OR REPLACE MACRO answers_for(scenario, run) AS coalesce(
+    iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
+    iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
@@ -122,7 +130,8 @@ asked AS (
         coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
         numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
-        numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel, numbers.micro_batches_in_flight,
+        numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
+        numbers.decode_context_parallel, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
             * greatest(coalesce(numbers.context_parallel, 1), 1)
@@ -159,12 +168,12 @@ scenario AS (
         asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
-        greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
-        greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
-        asked.data_parallel AS data_asked, asked.micro_batches_in_flight AS flights_asked,
-        asked.sequence_parallel AS residual_asked,
+        degree_asked(asked.context_parallel) AS context_parallel,
+        degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
+        degree_asked(asked.decode_context_parallel) AS decode_context_parallel,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
-            asked.data_parallel, asked.micro_batches_in_flight) AS least_degree,
+            asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
         coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
         asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
@@ -259,9 +268,7 @@ resolved AS (
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
-        -- (an engine of which no version is told is its name alone)
-        iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
-            AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
+        answers_for(scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,

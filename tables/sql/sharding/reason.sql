@@ -28,8 +28,13 @@ END;
 -- Degrees that do not make up the GPUs, or that the phase does not have.
 CREATE OR REPLACE MACRO degree_reason(scenario) AS CASE
     WHEN scenario.least_degree < 1
-        THEN 'tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel and '
-            || 'micro_batches_in_flight start at 1'
+        THEN 'tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel, '
+            || 'decode_context_parallel and micro_batches_in_flight start at 1'
+    WHEN scenario.decode_context_parallel > 1 AND scenario.sharing.context_setting IS NULL
+        THEN 'decode_context_parallel is of vLLM (--decode-context-parallel-size): engine_id := vllm'
+    WHEN scenario.tensor_parallel % scenario.decode_context_parallel <> 0 THEN 'tensor_parallel '
+        || scenario.tensor_parallel || ' is no multiple of decode_context_parallel '
+        || scenario.decode_context_parallel
     WHEN is_spread(scenario) THEN spread_degree_reason(scenario)
     WHEN scenario.offload NOT IN ('none', 'optimizer', 'all') THEN 'offload is none, optimizer or all'
     WHEN scenario.reduce_bucket_elements < 1 THEN 'reduce_bucket_elements starts at 1'
@@ -105,5 +110,26 @@ CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
             || iif(scenario.can_offload_all, ' or all', '')
 END;
 
-CREATE OR REPLACE MACRO sharding_reason(model, scenario) AS
-    coalesce(degree_reason(scenario), division_reason(model, scenario), framework_reason(model, scenario));
+-- Whose cache decode context parallelism divides: copies that tensor-parallel ranks would hold.
+CREATE OR REPLACE MACRO has_latent_caches(model) AS
+    coalesce(list_bool_and(list_transform(model.caches, lambda layer: layer.mechanism = 'mla')), false);
+CREATE OR REPLACE MACRO context_reason(model, scenario) AS CASE
+    WHEN scenario.decode_context_parallel = 1 THEN NULL
+    WHEN model.is_sparsely_read
+        THEN 'what decode_context_parallel divides of attention that picks its tokens was not read'
+    WHEN model.recurrences IS NOT NULL OR coalesce(list_bool_or(list_transform(model.caches,
+        lambda layer: layer.window_tokens IS NOT NULL OR layer.mechanism IN ('cross', 'bidirectional'))), true)
+        THEN 'decode_context_parallel is for models of which every layer keeps the whole context'
+    WHEN has_latent_caches(model) THEN NULL
+    WHEN scenario.decode_context_parallel * model.kv_head_max > scenario.tensor_parallel
+        THEN 'decode_context_parallel ' || scenario.decode_context_parallel || ' with ' || model.kv_head_max
+            || ' KV heads needs tensor_parallel ' || scenario.decode_context_parallel * model.kv_head_max
+            || ' or more: it divides copies alone'
+    WHEN (model.head_max // greatest(model.kv_head_max, 1)) % scenario.decode_context_parallel <> 0
+        THEN model.head_max // greatest(model.kv_head_max, 1)
+            || ' attention heads for each KV head do not divide by decode_context_parallel '
+            || scenario.decode_context_parallel
+END;
+
+CREATE OR REPLACE MACRO sharding_reason(model, scenario) AS coalesce(degree_reason(scenario),
+    division_reason(model, scenario), context_reason(model, scenario), framework_reason(model, scenario));
