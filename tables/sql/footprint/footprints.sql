@@ -212,8 +212,9 @@ SELECT
     loss, gradient_accumulation, ema, optimizer_rank,
     CASE
         WHEN phase_id <> 'inference' THEN sharding
-        WHEN coalesce(data_asked, 1) > 1 OR expert_parallel > 1 THEN concat_ws('+', iif(data_asked > 1, 'dp', NULL),
-            iif(tensor_parallel > 1, 'tp', NULL), iif(expert_parallel > 1, 'ep', NULL))
+        WHEN coalesce(data_asked, 1) > 1 THEN 'dp' || iif(tensor_parallel > 1, '+tp', '')
+            || iif(expert_parallel > 1, '+ep', '')
+        WHEN expert_parallel > 1 THEN iif(tensor_parallel > 1, 'tp+ep', 'ep')
         WHEN least(tensor_parallel, pipeline_parallel) > 1 THEN 'tp+pp'
         ELSE sharding
     END AS sharding,
