@@ -97,6 +97,8 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "trains_embeddings",
             "program",
             "program_version",
+            "data_parallel",
+            "decode_context_parallel",
         ]
     )
 

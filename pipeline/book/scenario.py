@@ -56,6 +56,8 @@ TYPES = {
     "trains_embeddings": pl.Boolean,
     "program": pl.String,
     "program_version": pl.String,
+    "data_parallel": pl.Int64,
+    "decode_context_parallel": pl.Int64,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}

@@ -89,6 +89,26 @@ def test_a_head_that_reads_layers_has_one_layer_of_the_models_cache_and_stands_b
     assert both["draft_weights_bytes"] / 2 < shared["draft_weights_bytes"] < both["draft_weights_bytes"]
 
 
+def test_sglang_holds_a_head_beside_a_pass_of_its_own_length(pair_of, footprint_of, book):
+    asked = dict(engine_id="sglang", dtype_id="bf16", context_tokens=8192, sequences=4)
+    both, model = pair_of("Qwen/Qwen3-8B", HEAD, **asked), footprint_of("Qwen/Qwen3-8B", **asked)
+    (tokens,) = book.execute("SELECT sglang_prefill_tokens FROM constants").fetchall()[0]
+    # one layer more in a pool as long as the model's of 36
+    assert both["draft_cache_bytes"] * 36 == held(model) == both["cache_bytes"]
+    assert both["activations_bytes"] == model["activations_bytes"] + 7 * 2 * 4096 * tokens
+    # SpecForge's config of a head for this model: a feed-forward block of 12288, 32000 tokens of its own, an embedding
+    elements = 4096 * (
+        151936 + 32000 + 2 * (32 * 128 + 2 * 8 * 128) + 32 * 128 + 3 * 12288 + 3 * 4096 + 4
+    )  # fmt: skip
+    assert both["draft_weights_bytes"] == 2 * elements + 8 * 32000
+    # graphs and buffers of its own
+    assert both["draft_buffers_bytes"] == (512 + 976) * 2**20
+    assert (
+        both["engine_setting"].startswith("--speculative-algorithm EAGLE3 ")
+        and "LlamaForCausalLMEagle3" in both["holds_for"]
+    )
+
+
 # What vLLM's start-up logs say that it loaded with its own prediction layers, in GiB, and without where that is told.
 LOADED = {
     # Qwen3.6-35B-A3B of NVFP4, whose prediction layers lie in 16 bits: "Model loading took 21.93 GiB memory"
@@ -163,7 +183,7 @@ REFUSED = {
     "predicts elsewhere": (dict(model="Qwen/Qwen3.5-27B", draft="MTP", engine_id="sglang"), "is not described; known: "),
     "another type that predicts": (dict(model="MiniMaxAI/MiniMax-M2", draft="mtp", engine_id="vllm"), "MTP"),
     "a head of another": (dict(model="Qwen/Qwen3-0.6B", draft=HEAD, engine_id="vllm"), "is a head for Qwen/Qwen3-8B"),
-    "a head elsewhere": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="sglang"), "not described; it is of vllm"),
+    "a head elsewhere": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="transformers"), "not described; it is of sglang, vllm"),
     "a head in 8 bits": (dict(model="Qwen/Qwen3-8B", draft=HEAD, engine_id="vllm", draft_dtype_id="fp8"), "in bf16"),
     "a head and windows": (dict(model="openai/gpt-oss-20b", draft="RedHatAI/gpt-oss-20b-speculator.eagle3", engine_id="vllm"),
                            "does with a head where layers keep a window"),
@@ -219,6 +239,7 @@ def test_each_rule_names_constants_that_there_are():
     facts = read_facts()
     assert set(facts["prediction_rule"]["tokens_constant"]) <= set(facts["constant"]["constant_id"])
     assert set(facts["prediction_rule"]["engine_id"]) <= set(facts["draft_rule"]["engine_id"])
+    assert set(facts["draft_rule"]["head_tokens_constant"].drop_nulls()) <= set(facts["constant"]["constant_id"])
     named = {name for each in facts["draft_rule"]["overhead_constants"].drop_nulls() for name in each.split()}
     known = set(facts["constant"]["constant_id"])
     assert named and named <= known

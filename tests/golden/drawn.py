@@ -45,6 +45,9 @@ _SERVED = {
     "image_height": [None, 448, 1080],
     "audio_seconds": [None, None, None, 40.5],
     "program": [None, None, None, None, "ollama", "vllm", "transformers", "lm-studio"],
+    "data_parallel": [None, 2, 4, 8],
+    "expert_parallel": [None, 2, 8],
+    "decode_context_parallel": [None, 2, 4],
 }  # fmt: skip
 _TRAINED = {
     "engine_id": [None, None, "transformers-4.15", "pytorch-loop", "torchtune", "torchtune-0.4", "torchtitan", "megatron", "deepspeed", "litgpt", "litgpt-0.4", "litgpt-2023", "unsloth", "autogptq-0.5"],
@@ -117,11 +120,14 @@ _OWN = {
 }
 _REFUSED = 0.15  # of draws that may say what their engine refuses
 _RARE = {"images": 0.1, "audio_seconds": 0.1, "image_width": 0.1, "image_height": 0.1, "expert_parallel": 0.15, "trains_embeddings": 0.15,
-    "optimizer_rank": 0.15, "reduce_bucket_elements": 0.15, "offload": 0.2, "program": 0.2}  # fmt: skip
+    "data_parallel": 0.1, "decode_context_parallel": 0.15, "optimizer_rank": 0.15, "reduce_bucket_elements": 0.15, "offload": 0.2, "program": 0.2}  # fmt: skip
+# data-parallel ranks of a server that share experts, in degrees that go together
+_SPREAD = 0.3
+_RANKS = [(2, 2), (4, 4), (8, 8), (4, 1), (8, 1), (2, 8), (4, 8), (1, 8)]
 _PACKED = ["nf4", "nf4-double", "int8"]
 _ALWAYS = ("gpu_count", "dtype_id")
 _OF_ADAPTERS = ("lora_rank", "lora_targets", "lora_dropout", "adapter", "trains_embeddings")
-_OF_SEVERAL = ("sharding", "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "sequence_parallel", "micro_batches_in_flight", "reduce_bucket_elements")  # fmt: skip
+_OF_SEVERAL = ("sharding", "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "data_parallel", "decode_context_parallel", "sequence_parallel", "micro_batches_in_flight", "reduce_bucket_elements")  # fmt: skip
 # of each argument how often it is drawn at all: a scenario that says everything is refused for one thing
 _SAYS = 0.35
 # beside those of components.csv: whose classes some engines alone describe
@@ -176,6 +182,13 @@ def _drawn(draw: random.Random, model_id: str) -> dict[str, object]:
         row["dtype_id"] = draw.choice(packed or _PACKED if phase == "qlora" else [None, None, "bf16", "fp16", "fp32"])
     if row["program"] is not None:
         row |= {"engine_id": None, "dtype_id": None}
+    if phase == "inference" and engine in ("vllm", "sglang") and draw.random() < _SPREAD:
+        ranks, experts = draw.choice(_RANKS)
+        row |= dict.fromkeys(_OF_SEVERAL) | {
+            "data_parallel": ranks,
+            "expert_parallel": experts,
+            "gpu_count": max(ranks, experts),
+        }
     if phase not in ("lora", "qlora"):
         row |= dict.fromkeys(_OF_ADAPTERS)
     if row["gpu_count"] == 1:

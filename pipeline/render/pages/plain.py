@@ -31,6 +31,8 @@ LABELS = {
     "pipeline_parallel": "pipeline stages",
     "context_parallel": "context-parallel GPUs",
     "expert_parallel": "expert-parallel GPUs",
+    "data_parallel": "data-parallel ranks",
+    "decode_context_parallel": "GPUs that deal out the cache",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",

@@ -14,6 +14,22 @@ CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, constants) AS i
     starts_with(engine_id, 'vllm') AND total <= capacity AND total > constants.vllm_default_share * capacity,
     '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
 
+-- A server's most requests are those of one data-parallel rank.
+CREATE OR REPLACE MACRO sequences_of_rank(footprint) AS
+    ceil(footprint.sequences / iif(footprint.phase_id = 'inference', footprint.data_parallel, 1));
+
+-- How the cards are shared, where by data-parallel ranks or experts (data_parallel_rule).
+CREATE OR REPLACE MACRO filled_in(setting, footprint) AS replace(replace(replace(replace(setting,
+    '{data_parallel}', footprint.data_parallel::VARCHAR), '{tensor_parallel}', footprint.tensor_parallel::VARCHAR),
+    '{expert_parallel}', footprint.expert_parallel::VARCHAR), '{gpu_count}', footprint.gpu_count::VARCHAR);
+CREATE OR REPLACE MACRO context_filled_in(setting, footprint) AS
+    replace(setting, '{decode_context_parallel}', footprint.decode_context_parallel::VARCHAR);
+CREATE OR REPLACE MACRO spread_setting(footprint) AS iif(footprint.phase_id = 'inference', nullif(concat_ws(' ',
+    iif(footprint.data_parallel > 1, filled_in(footprint.data_setting, footprint), NULL),
+    iif(footprint.expert_parallel > 1, filled_in(footprint.expert_setting, footprint), NULL),
+    iif(footprint.decode_context_parallel > 1, context_filled_in(footprint.context_setting, footprint), NULL)), ''),
+    NULL);
+
 -- vLLM runs 1024 requests by itself on large cards, but on A100, and sets their logits aside.
 CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
     iif(gpu_gib >= constants.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%', constants.vllm_large_card_sequences,
@@ -21,7 +37,7 @@ CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
 
 -- Where the logits of so many do not fit, those of the default of small cards are counted.
 CREATE OR REPLACE MACRO requests_by_logits(footprint, vocab_size, usual, capacity, constants) AS iif(
-    footprint.sequences <= constants.vllm_default_sequences AND footprint.total_bytes
+    sequences_of_rank(footprint) <= constants.vllm_default_sequences AND footprint.total_bytes
         + greatest(0, constants.vllm_sampler_bytes_per_logit * usual * vocab_size - footprint.activations_bytes)
             > constants.vllm_default_share * capacity, constants.vllm_default_sequences, usual);
 
@@ -32,8 +48,8 @@ CREATE OR REPLACE MACRO cache_room(footprint, capacity, constants) AS constants.
     - needed(footprint.total_bytes - footprint.kv_cache_bytes - footprint.kv_padding_bytes - footprint.state_bytes,
         footprint.error_band);
 CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants) AS iif(
-    coalesce(footprint.state_bytes, 0) = 0, usual, greatest(footprint.sequences,
-        floor(footprint.sequences * cache_room(footprint, capacity, constants) / footprint.state_bytes)));
+    coalesce(footprint.state_bytes, 0) = 0, usual, greatest(sequences_of_rank(footprint),
+        floor(sequences_of_rank(footprint) * cache_room(footprint, capacity, constants) / footprint.state_bytes)));
 
 CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,
     '--max-num-seqs ' || least(by_logits, by_states)::BIGINT, NULL);
@@ -90,7 +106,8 @@ FROM gpu CROSS JOIN constants_row;
 -- The share is of what is free before it loads: without the process's context and the communication buffers.
 CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_mib, communication, constants) AS iif(
     footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity
-        AND held + constants.process_context_bytes + communication
+        -- (of data-parallel attention it leaves more by itself: there it is told)
+        AND iif(footprint.data_parallel > 1, capacity, held) + constants.process_context_bytes + communication
             > (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
                 * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1),
     '--mem-fraction-static '
@@ -116,9 +133,10 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
 
--- All of these: footprint with has_windows, sees and vocab_size of its model beside, card as card_row has it.
+-- All of these: footprint with has_windows, sees and vocab_size of its model beside, data_setting, expert_setting and
+-- context_setting of its engine (data_parallel_rule), card as card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
-    nullif(concat_ws(' ',
+    nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,
             default_share(footprint, constants)),
         requests_needed(footprint, card.vllm_requests, card.capacity_bytes, constants),

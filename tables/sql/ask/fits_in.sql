@@ -74,7 +74,8 @@ fit_line AS (
                 checkpointing, lora_rank, lora_targets, adapter, attention, loss, gradient_accumulation, ema,
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
-                expandable_segments, trains_embeddings, program, program_version) AS points
+                expandable_segments, trains_embeddings, program, program_version, expert_parallel, data_parallel,
+                decode_context_parallel) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
@@ -100,8 +101,10 @@ fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE 
 -- (asked once: each subquery is planned as a join of its own)
 fit_told AS (
     SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees,
-        model.vocab_size, model.max_context_tokens AS model_context_tokens
+        model.vocab_size, model.max_context_tokens AS model_context_tokens, sharing.data_setting,
+        sharing.expert_setting, sharing.context_setting
     FROM fit_judged AS judged LEFT JOIN model ON model.model_id = judged.model_id
+    LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = judged.engine_id
 )
 SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,

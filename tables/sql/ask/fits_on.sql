@@ -12,9 +12,11 @@ scenario_asked AS (SELECT {arguments}),
 -- (asked once: each subquery is planned as a join of its own)
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
-        told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees
+        told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees,
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
+    LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = told.engine_id
 ),
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)
 judged AS (

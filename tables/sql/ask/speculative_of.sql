@@ -199,7 +199,8 @@ paired AS (
             ELSE ceil((target.kv_cache_bytes + target.kv_padding_bytes) / model.attention_layer_count)
         END AS draft_cache_bytes,
         iif(meant.predicts AND rule.holds_buffers_apart, own_buffer_bytes(model, target, constants),
-            coalesce(own.overhead_bytes, 0)) AS overhead_bytes, pass.value AS pass_tokens, constants
+            coalesce(own.overhead_bytes, 0)) AS overhead_bytes, pass.value AS pass_tokens,
+        head_pass.value AS head_tokens, constants
     FROM target CROSS JOIN draft_engines AS known CROSS JOIN constants_row CROSS JOIN meant
     CROSS JOIN prediction_engines AS types
     LEFT JOIN draft ON true
@@ -211,12 +212,13 @@ paired AS (
     LEFT JOIN prediction_rule AS predicting ON predicting.engine_id = target.engine_id
         AND list_contains(string_split(predicting.model_types, ' '), model.model_type)
     LEFT JOIN constant AS pass ON pass.constant_id = predicting.tokens_constant
+    LEFT JOIN constant AS head_pass ON head_pass.constant_id = rule.head_tokens_constant
     LEFT JOIN weight ON weight.model_id = draft.model_id AND weight.dtype_id = draft.dtype_id
 ),
 held AS (
     SELECT *,
         iif(rule.holds_buffers_apart OR predicts, target.activations_bytes, greatest(target.activations_bytes
-                + iif(is_head, 2 * rule.head_widths * model_width * drafted_tokens(rule, constants), 0),
+                + iif(is_head, 2 * rule.head_widths * model_width * head_tokens, 0),
             draft.activations_bytes + 2 * model_width * drafted_tokens(rule, constants)))::BIGINT
             AS activations_bytes,
         ceil(iif(rule.holds_buffers_apart AND NOT predicts, draft.activations_bytes, 0)

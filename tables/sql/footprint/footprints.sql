@@ -22,7 +22,8 @@ part AS (
     SELECT
         scenario.*, iif(scenario.phase_id = 'qlora', 'qlora', 'other') AS recipe_phase_id,
         scenario_reason(model, dtype, weight, scenario, optimizer) AS unknown_reason,
-        iif(scenario.phase_id = 'inference', sharded_weights(weight, scenario) + kernel_weights_bytes(model, scenario,
+        iif(scenario.phase_id = 'inference', iif(is_spread(scenario), spread_weights(weight, model, scenario),
+            sharded_weights(weight, scenario)) + kernel_weights_bytes(model, scenario,
             constants) + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT,
             NULL) AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
@@ -211,10 +212,18 @@ SELECT
     kv_dtype_id, optimizer_id, precision,
     checkpointing, iif(refused IS NULL, lora_rank, refused.lora_rank) AS lora_rank, lora_targets, adapter, attention,
     loss, gradient_accumulation, ema, optimizer_rank,
-    iif(phase_id = 'inference' AND least(tensor_parallel, pipeline_parallel) > 1, 'tp+pp', sharding) AS sharding,
+    CASE
+        WHEN phase_id <> 'inference' THEN sharding
+        WHEN coalesce(data_asked, 1) > 1 THEN 'dp' || iif(tensor_parallel > 1, '+tp', '')
+            || iif(expert_parallel > 1, '+ep', '')
+        WHEN expert_parallel > 1 THEN iif(tensor_parallel > 1, 'tp+ep', 'ep')
+        WHEN least(tensor_parallel, pipeline_parallel) > 1 THEN 'tp+pp'
+        ELSE sharding
+    END AS sharding,
     iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
-    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, micro_batches_in_flight,
-    is_sequence_parallel AS sequence_parallel, offload, program, program_version,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel::BIGINT AS data_parallel,
+    decode_context_parallel, micro_batches_in_flight, is_sequence_parallel AS sequence_parallel, offload, program,
+    program_version,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
     iif(is_known, kv_padding, NULL)::BIGINT AS kv_padding_bytes,

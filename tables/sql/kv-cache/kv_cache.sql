@@ -10,7 +10,9 @@
 --   Transformers keeps repeated heads where it repeats them before it caches them, LitGPT before 0.5.5 always
 --   (keeps_all_heads).
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and
---   layer splits take the GPU with the most layers (stage_share).
+--   layer splits take the GPU with the most layers (stage_share). Data-parallel ranks have a
+--   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
+--   parallel ranks that would hold copies: each has whole cells of its share.
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
 
 -- share of a layer's cache that one GPU holds
@@ -22,10 +24,12 @@ END;
 
 -- tokens that a layer can ever read
 CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'cross', scenario.cross_tokens,
-    least(scenario.context_tokens, coalesce(layer.window_tokens, scenario.context_tokens)));
+    least(scenario.context_tokens, coalesce(layer.window_tokens, scenario.context_tokens)))
+        / scenario.decode_context_parallel;
 
 CREATE OR REPLACE MACRO kv_cache_bytes(model, scenario) AS try_cast(ceil(
-    scenario.sequences * scenario.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(model.caches, lambda layer:
+    scenario.rank_sequences * scenario.kv_element_bits / 8.0
+        * coalesce(list_sum(list_transform(model.caches, lambda layer:
         layer.layer_count * layer.elements_per_token * kv_share(layer, scenario) * read_tokens(layer, scenario))), 0)
 ) AS BIGINT);
 
@@ -36,7 +40,7 @@ CREATE OR REPLACE MACRO window_used(layer, model, scenario) AS iif(scenario.wind
 -- tokens that the engine holds memory for in one layer and sequence, in whole cells
 CREATE OR REPLACE MACRO reserved_tokens(layer, model, scenario) AS scenario.cell_tokens * (
     ceil(least(scenario.context_tokens, window_used(layer, model, scenario) + scenario.tokens_beyond_window)
-        / scenario.cell_tokens)
+        / (scenario.cell_tokens * scenario.decode_context_parallel))
     + iif(window_used(layer, model, scenario) IS NULL, 0, scenario.extra_window_cells));
 
 -- heads that are repeated before they are cached
@@ -46,7 +50,8 @@ CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(layer.kv_he
     model.head_max / layer.kv_head_count, 1);
 
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(
-    scenario.sequences * scenario.kv_element_bits / 8.0 * coalesce(list_sum(list_transform(model.caches, lambda layer:
+    scenario.rank_sequences * scenario.kv_element_bits / 8.0
+        * coalesce(list_sum(list_transform(model.caches, lambda layer:
         layer.layer_count * layer.elements_per_token * kv_share(layer, scenario)
             * greatest(0, iif(layer.mechanism = 'cross', 0,
             reserved_tokens(layer, model, scenario) * cached_copies(layer, model, scenario)

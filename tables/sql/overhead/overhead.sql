@@ -48,6 +48,9 @@ CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS
 CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS try_cast(ceil(
     coalesce(scenario.engine_context_bytes, constants.process_context_bytes)
         + iif(is_server(scenario), 0, communication_bytes(scenario, constants))
+        -- (of ranks that talk through groups of their own)
+        + communication_bytes(scenario, constants) * (iif(is_spread(scenario) AND scenario.data_parallel > 1, 1, 0)
+            + iif(scenario.decode_context_parallel > 1, 1, 0))
     + CASE
         WHEN scenario.phase_id <> 'inference' THEN
             constants.cublas_workspace_bytes + unused_training_bytes(scenario, constants, gradients)

@@ -54,10 +54,17 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('pipeline_parallel', asked.pipeline_parallel, constants.most_gpu_count),
     number_reason('context_parallel', asked.context_parallel, constants.most_gpu_count),
     number_reason('expert_parallel', asked.expert_parallel, constants.most_gpu_count),
+    number_reason('data_parallel', asked.data_parallel, constants.most_gpu_count),
+    number_reason('decode_context_parallel', asked.decode_context_parallel, constants.most_gpu_count),
     number_reason('tensor_parallel × pipeline_parallel × context_parallel',
         greatest(coalesce(try_cast(asked.tensor_parallel AS DOUBLE), 1), 1)
             * greatest(coalesce(try_cast(asked.pipeline_parallel AS DOUBLE), 1), 1)
             * greatest(coalesce(try_cast(asked.context_parallel AS DOUBLE), 1), 1),
+        constants.most_gpu_count),
+    number_reason('data_parallel × tensor_parallel × pipeline_parallel',
+        greatest(coalesce(try_cast(asked.data_parallel AS DOUBLE), 1), 1)
+            * greatest(coalesce(try_cast(asked.tensor_parallel AS DOUBLE), 1), 1)
+            * greatest(coalesce(try_cast(asked.pipeline_parallel AS DOUBLE), 1), 1),
         constants.most_gpu_count),
     number_reason('micro_batches_in_flight', asked.micro_batches_in_flight, constants.most_sequences),
     number_reason('gradient_accumulation', asked.gradient_accumulation, constants.most_sequences),
@@ -105,7 +112,10 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
     END,
     iif(lower(asked.phase_id::VARCHAR) IN (SELECT phase_id FROM phase WHERE phase_id <> 'inference'),
         coalesce(misplaced_reason('kv_dtype_id', asked.kv_dtype_id, 'of inference'),
-            misplaced_reason('audio_seconds', asked.audio_seconds, 'of inference')), NULL)
+            misplaced_reason('audio_seconds', asked.audio_seconds, 'of inference'),
+            misplaced_reason('decode_context_parallel', asked.decode_context_parallel, 'of inference'),
+            misplaced_reason('data_parallel', asked.data_parallel,
+                'of inference; of a training it is what gpu_count leaves')), NULL)
 );
 
 CREATE OR REPLACE MACRO argument_reason(asked, constants) AS

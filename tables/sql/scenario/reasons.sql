@@ -175,7 +175,8 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
         OR NOT model.has_flash_attention OR model.attention_form = 'broadcast') THEN
         'what a padding mask takes in this architecture is not established yet'
     WHEN scenario.sharding NOT IN ('none', 'ddp', 'zero1', 'zero2', 'zero3', 'tp', 'pp') THEN
-        'sharding is none, ddp, zero1, zero2, zero3, tp, pp or tp+pp'
+        'sharding is none, ddp, zero1, zero2, zero3, tp, pp or tp+pp; dp and ep of inference are asked for by '
+            || 'data_parallel and expert_parallel'
     WHEN scenario.sharding = 'none' AND scenario.shard_count > 1 THEN 'several GPUs need a sharding'
     WHEN scenario.phase_id = 'inference' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('tp', 'pp')
         THEN 'inference is shared by tp, pp or tp+pp'

@@ -27,6 +27,17 @@ CREATE OR REPLACE MACRO usual_sharding(gpu_count, tensor_parallel, pipeline_para
     ELSE coalesce(parallelism, 'tp')
 END;
 
+CREATE OR REPLACE MACRO degree_asked(value) AS greatest(coalesce(value, 1), 1)::BIGINT;
+
+-- What was asked for, also in the words that rows of several ways are published as.
+CREATE OR REPLACE MACRO sharding_asked(asked) AS CASE
+    WHEN asked.gpu_count = 1 THEN 'none'
+    WHEN asked.sharding = 'tp+pp' THEN 'tp'
+    WHEN asked.sharding IN ('dp', 'dp+ep', 'dp+tp', 'dp+tp+ep', 'tp+ep') AND asked.is_inference
+        AND greatest(coalesce(asked.data_parallel, 1), coalesce(asked.expert_parallel, 1)) > 1 THEN 'tp'
+    ELSE asked.sharding
+END;
+
 -- The numbers of a scenario as they were asked.
 CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'context_tokens': asked_number(asked.context_tokens), 'max_context_tokens': asked_number(asked.max_context_tokens),
@@ -39,16 +50,22 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'gpu_count': asked_number(asked.gpu_count), 'tensor_parallel': asked_number(asked.tensor_parallel),
     'pipeline_parallel': asked_number(asked.pipeline_parallel),
     'context_parallel': asked_number(asked.context_parallel),
-    'expert_parallel': asked_number(asked.expert_parallel), 'micro_batches_in_flight': asked_number(
-        asked.micro_batches_in_flight)
+    'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
+    'decode_context_parallel': asked_number(asked.decode_context_parallel),
+    'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
 -- Whole servers among which inference is spread as a pipeline, tensor parallel within each, where nobody asks for other
 -- degrees.
 CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
     iif(scenario.phase_id = 'inference' AND scenario.sharding = 'tp' AND is_server(scenario)
-        AND scenario.tensor_asked IS NULL
+        AND scenario.tensor_asked IS NULL AND NOT is_spread(scenario)
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
+
+-- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
+CREATE OR REPLACE MACRO answers_for(scenario, run) AS coalesce(
+    iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
+    iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
@@ -113,10 +130,12 @@ asked AS (
         coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
         numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
-        numbers.context_parallel, numbers.expert_parallel, numbers.micro_batches_in_flight,
+        numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
+        numbers.decode_context_parallel, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
-            * greatest(coalesce(numbers.context_parallel, 1), 1))::BIGINT AS gpu_count
+            * greatest(coalesce(numbers.context_parallel, 1), 1)
+            * greatest(coalesce(numbers.data_parallel, 1), 1))::BIGINT AS gpu_count
     FROM typed LEFT JOIN model_name AS named ON named.name = lower(typed.model_asked)
 ),
 scenario AS (
@@ -144,19 +163,17 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         in_training(asked, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank, asked.reduce_bucket_elements,
         in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
-        CASE
-            WHEN asked.gpu_count = 1 THEN 'none'
-            WHEN asked.sharding = 'tp+pp' THEN 'tp' -- what rows of both are published as
-            ELSE coalesce(asked.sharding, usual_sharding(asked.gpu_count, asked.tensor_parallel,
-                asked.pipeline_parallel, asked.is_inference, engine.parallelism))
-        END AS sharding, asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
+        coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel,
+            asked.pipeline_parallel, asked.is_inference, engine.parallelism)) AS sharding,
+        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
-        greatest(coalesce(asked.context_parallel, 1), 1)::BIGINT AS context_parallel,
-        greatest(coalesce(asked.expert_parallel, 1), 1)::BIGINT AS expert_parallel,
+        degree_asked(asked.context_parallel) AS context_parallel,
+        degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
+        degree_asked(asked.decode_context_parallel) AS decode_context_parallel,
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
-            asked.micro_batches_in_flight) AS least_degree,
+            asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
         coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
         asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
@@ -172,20 +189,28 @@ degree AS (
     SELECT
         * EXCLUDE (servers),
         greatest(coalesce(tensor_asked, iif(sharding = 'tp',
-            gpu_count // (greatest(coalesce(pipeline_asked, servers), 1) * context_parallel), 1)), 1)::BIGINT
+            gpu_count // (greatest(coalesce(pipeline_asked, servers), 1) * context_parallel
+                * greatest(coalesce(data_asked, 1), 1)), 1)), 1)::BIGINT
                 AS tensor_parallel,
         greatest(coalesce(pipeline_asked, iif(sharding = 'pp',
-            gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel), servers)), 1)::BIGINT
+            gpu_count // (greatest(coalesce(tensor_asked, 1), 1) * context_parallel
+                * greatest(coalesce(data_asked, 1), 1)), servers)), 1)::BIGINT
                 AS pipeline_parallel
     FROM placed
 ),
 split AS (
     SELECT
-        degree.*,
-        greatest(gpu_count // (tensor_parallel * pipeline_parallel * context_parallel), 1) AS data_parallel,
-        greatest(gpu_count // (tensor_parallel * pipeline_parallel), 1) AS shard_count,
-        greatest(coalesce(flights_asked, pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
-    FROM degree
+        scenario.*,
+        greatest(scenario.gpu_count // (scenario.tensor_parallel * scenario.pipeline_parallel
+            * scenario.context_parallel), 1) AS data_parallel,
+        greatest(scenario.gpu_count // (scenario.tensor_parallel * scenario.pipeline_parallel), 1) AS shard_count,
+        -- what a data-parallel rank of inference serves, and the GPUs that divide the inside of one routed expert
+        iif(scenario.phase_id = 'inference', ceil(scenario.sequences / greatest(coalesce(scenario.data_asked, 1), 1)),
+            scenario.sequences)::BIGINT AS rank_sequences,
+        iif(is_spread(scenario), greatest(scenario.gpu_count // scenario.expert_parallel, 1),
+            scenario.tensor_parallel) AS expert_tensor_parallel,
+        greatest(coalesce(scenario.flights_asked, scenario.pipeline_parallel), 1)::BIGINT AS micro_batches_in_flight
+    FROM (SELECT degree AS scenario FROM degree)
 ),
 -- the picture, in steps, so that none is worked out twice
 pictured AS (
@@ -236,16 +261,14 @@ resolved AS (
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
         run.packs_head, run.casts_unpacked, run.keeps_unpacked, run.keeps_packed_inputs, run.norms_embedding,
         run.trained_model_types, run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window,
-        run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
+        run.sharing, run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
         run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
         run.training_error_band, run.unknown_reason AS engine_reason, run.gradient_bytes AS engine_gradient_bytes,
         kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors,
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
-        -- (an engine of which no version is told is its name alone)
-        iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
-            AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
+        answers_for(scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,

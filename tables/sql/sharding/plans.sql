@@ -75,7 +75,7 @@ plan_asked AS (
         NULL AS ema, NULL AS optimizer_rank, NULL AS max_context_tokens, NULL AS images, NULL AS image_width,
         NULL AS image_height, NULL AS audio_seconds, lora_dropout AS lora_dropout,
         NULL AS reduce_bucket_elements, NULL AS expandable_segments, NULL AS trains_embeddings, NULL AS program,
-        NULL AS program_version
+        NULL AS program_version, NULL AS data_parallel, NULL AS decode_context_parallel
     FROM plan_way AS way
     JOIN (SELECT unnest(way_gpu_counts()) AS number) AS gpus ON true
     JOIN (SELECT unnest(way_degrees().tensor) AS number) AS tensor ON true

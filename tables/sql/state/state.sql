@@ -9,7 +9,7 @@
 -- Not covered: the copies that a kernel makes during prefill.
 
 CREATE OR REPLACE MACRO state_bytes(model, scenario) AS try_cast(ceil(
-    scenario.sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
+    scenario.rank_sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
         layer.layer_count * (layer.state_elements * layer.state_bytes_each + layer.conv_state_elements
             * scenario.compute_bytes))), 0)
     * scenario.stage_share / scenario.tensor_parallel

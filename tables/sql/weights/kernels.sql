@@ -16,11 +16,11 @@ CREATE OR REPLACE MACRO holds_rounded_experts(model, scenario) AS
 CREATE OR REPLACE MACRO expert_rounding_bytes(model, scenario, constants, width_multiple) AS
     iif(holds_rounded_experts(model, scenario),
         constants.mxfp4_element_bits / 8 * scenario.stage_share
-            * coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count * block.expert_count
-                * iif(block.is_gated, 3, 2) * (
+            * coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count
+                * ceil(block.expert_count / scenario.expert_parallel) * iif(block.is_gated, 3, 2) * (
             rounded_up(model.hidden_size, constants.vllm_mxfp4_hidden_multiple)
-                * rounded_up(block.expert_width / scenario.tensor_parallel, width_multiple)
-            - model.hidden_size * block.expert_width / scenario.tensor_parallel))), 0), 0);
+                * rounded_up(block.expert_width / scenario.expert_tensor_parallel, width_multiple)
+            - model.hidden_size * block.expert_width / scenario.expert_tensor_parallel))), 0), 0);
 
 CREATE OR REPLACE MACRO kernel_weights_bytes(model, scenario, constants) AS iif(scenario.dtype_id = 'stored', 0,
     ceil(expert_rounding_bytes(model, scenario, constants, constants.vllm_mxfp4_width_multiple)))::BIGINT;
@@ -36,9 +36,9 @@ CREATE OR REPLACE MACRO kernel_overhead_bytes(model, scenario, constants) AS
 CREATE OR REPLACE MACRO repacked_bytes(model, scenario, constants) AS
     iif(holds_rounded_experts(model, scenario),
         constants.mxfp4_repack_ratio * constants.mxfp4_element_bits / 8
-            * coalesce(list_max(list_transform(model.blocks, lambda block: block.expert_count
-                * iif(block.is_gated, 2, 1) * model.hidden_size * block.expert_width
-                / scenario.tensor_parallel)), 0), 0);
+            * coalesce(list_max(list_transform(model.blocks, lambda block: ceil(block.expert_count
+                / scenario.expert_parallel) * iif(block.is_gated, 2, 1) * model.hidden_size * block.expert_width
+                / scenario.expert_tensor_parallel)), 0), 0);
 
 CREATE OR REPLACE MACRO kernel_spread_bytes(model, scenario, constants) AS
     expert_rounding_bytes(model, scenario, constants, constants.vllm_mxfp4_width_multiple_most)

@@ -42,6 +42,9 @@ SELECT
     coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
         AS layer_bytes,
     coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class = 'expert'), 0)::BIGINT AS expert_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class = 'shared-expert'), 0)::BIGINT AS shared_expert_bytes,
+    coalesce(sum(bytes) FILTER (tensor_class = 'feed-forward'), 0)::BIGINT AS feed_forward_bytes,
     -- headers tell no roles: of embeddings tied to the output, their share by elements
     read_sum(bytes, iif(tensor_class = 'embedding' AND is_head_read_from_embeddings, token_embedding_share,
         read_share(tensor_class, component, false, expert_share))) AS read_bytes

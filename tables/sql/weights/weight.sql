@@ -33,6 +33,9 @@ WITH sums AS (
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
             AS layer_bytes,
         coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class = 'expert'), 0)::BIGINT AS expert_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class = 'shared-expert'), 0)::BIGINT AS shared_expert_bytes,
+        coalesce(sum(bytes) FILTER (tensor_class = 'feed-forward'), 0)::BIGINT AS feed_forward_bytes,
         read_sum(bytes, read_share(tensor_class, component, role = 'embedding' AND is_head_read_from_embeddings,
             expert_share)) AS read_bytes
     FROM tensor_bytes JOIN reading_shape USING (model_id)

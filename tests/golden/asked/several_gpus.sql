@@ -4,4 +4,8 @@ UNION ALL SELECT 2, * FROM on_several_gpus('rtx-3060-12gb', 'google/gemma-4-12B-
     context_tokens := 20000)
 UNION ALL SELECT 3, * FROM on_several_gpus('rtx-4090', 'microsoft/phi-4', sequences := 0)
 UNION ALL SELECT 4, * FROM on_several_gpus('no-such-card', 'microsoft/phi-4')
+UNION ALL SELECT 5, * FROM on_several_gpus('h200-sxm', 'deepseek-ai/DeepSeek-V3-0324', dtype_id := 'fp8',
+    sequences := 4, data_parallel := true)
+UNION ALL SELECT 6, * FROM on_several_gpus('h200-sxm', 'deepseek-ai/DeepSeek-V3-0324', dtype_id := 'fp8',
+    sequences := 64, engine_id := 'sglang', data_parallel := true)
 ORDER BY place, gpu_count

@@ -24,4 +24,6 @@ FROM speculative_of('Qwen/Qwen3.5-9B', 'mtp', dtype_id := 'gguf-q4_k_m', engine_
     context_tokens := 500);
 FROM speculative_of('Qwen/Qwen3.5-9B', 'mtp', engine_id := 'vllm', context_tokens := 8192, sequences := 4);
 FROM speculative_of('Qwen/Qwen3.5-9B', 'mtp', engine_id := 'sglang');
-FROM speculative_of('Qwen/Qwen3-8B', 'mtp', engine_id := 'vllm')
+FROM speculative_of('Qwen/Qwen3-8B', 'mtp', engine_id := 'vllm');
+FROM speculative_of('Qwen/Qwen3-8B', 'RedHatAI/Qwen3-8B-speculator.eagle3', engine_id := 'sglang', dtype_id := 'fp8',
+    context_tokens := 9000, sequences := 300, gpu_count := 2)

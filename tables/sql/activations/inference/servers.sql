@@ -3,6 +3,7 @@
 --   vLLM    what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows
 --           of logits, whichever is larger, and the table of rotations
 --   SGLang  a forward over a chunk of prompts, and the same table
+--   data-parallel ranks that share experts: that over the tokens of a rank and, gathered, of all of them
 --
 -- Units: bytes per GPU. Source: measured-rows (vLLM logs; which groups set a constant and which judge it is said in
 -- constant.csv).
@@ -20,18 +21,47 @@ CREATE OR REPLACE MACRO rotation_table_bytes(model, scenario) AS
     iif(is_server(scenario) AND NOT model.has_position_embedding, coalesce(model.max_context_tokens, 0)
         * model.head_dim_max * 2, 0);
 
+-- Where data-parallel ranks share experts: what a rank does alone with its tokens, and with those of all ranks before
+-- and behind the experts. Work spaces have a row for each token and expert that it is sent to, wherever that lies:
+-- twice what is wider, the hidden state or what is inside an expert. Some kernels take less: an upper bound (of GLM-4.6
+-- on 16 ranks it gives the 20 GiB that vllm-project/vllm pull request 57270 says for the worst case).
+CREATE OR REPLACE MACRO inner_width(model, scenario) AS
+    model.routed_max / greatest(model.experts_per_token_max, 1) / scenario.expert_tensor_parallel;
+CREATE OR REPLACE MACRO workspace_width(model, scenario) AS model.experts_per_token_max
+    * (greatest(inner_width(model, scenario), model.hidden_size)
+        + greatest(iif(model.is_gated, 2, 1) * inner_width(model, scenario), model.hidden_size));
+
+CREATE OR REPLACE MACRO gathered_bytes_per_token(model, scenario) AS scenario.compute_bytes * (2 * model.hidden_size
+    + greatest(workspace_width(model, scenario),
+        iif(scenario.sharing.is_dense_over_all, 3 * greatest(model.gated_max, model.shared_max) / scenario.gpu_count,
+            0)));
+CREATE OR REPLACE MACRO rank_bytes_per_token(model, scenario) AS scenario.compute_bytes
+    * ((hidden_tensors(model) + model.residual_extra) * model.hidden_size + greatest(
+        greatest(wide_tensors(model.alive_tensors, true) * model.gated_max,
+            wide_tensors(model.alive_tensors, false) * model.plain_max) / scenario.tensor_parallel,
+        model.hidden_size + 3 * model.shared_max / shared_expert_shards(scenario)));
+
+-- tokens: those of a rank, or of all where the engine divides what it reads at a time
+CREATE OR REPLACE MACRO spread_step_bytes(model, scenario, tokens) AS
+    ceil(tokens / iif(scenario.sharing.divides_chunk, scenario.data_parallel, 1)) * (
+        rank_bytes_per_token(model, scenario)
+        + iif(model.expert_count_max > 0, scenario.data_parallel * gathered_bytes_per_token(model, scenario), 0));
+
 -- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
 CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS greatest(
     iif(scenario.reads_prompt = 'profile-of-prompts'
             AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
-        constants.vllm_sampler_bytes_per_logit * greatest(scenario.sequences, constants.vllm_default_sequences)
+        constants.vllm_sampler_bytes_per_logit * greatest(scenario.rank_sequences, constants.vllm_default_sequences)
             * head_columns(model, scenario) * scenario.tensor_parallel),
-    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel)
+    iif(is_spread(scenario), spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)),
+        profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario)
+            / scenario.tensor_parallel))
         + rotation_table_bytes(model, scenario);
 
 -- SGLang does not profile: a chunk of prompts, or the logits of all requests with their copy in fp32 and the
 -- probabilities.
 CREATE OR REPLACE MACRO chunk_bytes_sglang(model, scenario, constants) AS greatest(
-    constants.sglang_prefill_tokens * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel,
+    iif(is_spread(scenario), spread_step_bytes(model, scenario, constants.sglang_prefill_tokens),
+        constants.sglang_prefill_tokens * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel),
     scenario.sequences * (scenario.compute_bytes + 8) * head_columns(model, scenario) * scenario.tensor_parallel)
         + rotation_table_bytes(model, scenario);
