@@ -41,16 +41,14 @@ def test_what_an_adapters_step_reserves_is_known_to_a_few_percent(steps, checkpo
     assert min(row["least"] for row in some) > 0, off
 
 
-def test_the_logits_are_lost_only_where_the_work_space_finds_no_other_block(steps):
-    """A block of them is in the band where a feed-forward block is smaller than the work space: without it some of these steps would be
-    beyond; all others reserve at most a little more than is told."""
+def test_a_block_of_the_logits_that_is_lost_is_within_the_margin(steps):
+    """The work space of autograd's thread cuts it where no other free block is as large: without it in the band some of these steps would be
+    beyond."""
     band = _constants()["error_band_adapters"]
     some = [row for row in _of(steps, loss="full") if row["checkpointing"] != "selective"]
-    lost = [row for row in some if row["error_band"] > band + 0.001]
-    others = [row for row in some if row["error_band"] <= band + 0.001]
-    assert len(lost) > 30 and len(others) > 80
-    assert sum(row["off"] < -band for row in lost) >= 5
-    assert min(row["off"] for row in others) > -0.045
+    assert len(some) > 110
+    assert sum(row["off"] < -band for row in some) >= 5
+    assert all((1 + row["off"]) * (1 + row["error_band"]) >= 1 for row in some)
 
 
 def test_what_inputs_of_layers_waste_is_told(steps):

@@ -75,7 +75,7 @@ END;
 -- TRL tells vLLM how many requests it runs and how many tokens it reads at a time: a profiling run of these in place of
 -- vLLM's own. (Of models that see its own is taken, whose encoder it runs.)
 CREATE OR REPLACE MACRO told_scenario(parallel) AS {'reads_prompt': 'profile', 'engine_id': 'vllm', 'sequences': 1,
-    'context_tokens': 1, 'compute_bytes': 2, 'tensor_parallel': parallel};
+    'rank_sequences': 1, 'context_tokens': 1, 'compute_bytes': 2, 'tensor_parallel': parallel};
 CREATE OR REPLACE MACRO told_constants(rule, requests, constants) AS {
     'vllm_default_sequences': requests, 'vllm_batched_tokens': rule.batched_tokens,
     'vllm_sampler_bytes_per_logit': constants.vllm_sampler_bytes_per_logit,
@@ -149,7 +149,7 @@ generator_asked AS (FROM no_scenario UNION ALL BY NAME FROM generator_wish),
 engine_beside AS (
     SELECT footprint.unknown_reason, footprint.error_band, footprint.context_tokens,
         footprint.total_bytes - constants.process_context_bytes + footprint.state_bytes * (generation.requests - 1)
-            - iif(generation.images IS NULL, footprint.activations_bytes - ceil(profile_bytes_vllm(model,
+            - iif(generation.images IS NULL, footprint.activations_bytes - ceil(profile_bytes_alone(model,
                 told_scenario(generation.parallel),
                 told_constants(generation.rule, generation.requests, constants))), 0) AS needed_bytes
     FROM generation CROSS JOIN constants_row

@@ -44,16 +44,11 @@ END;
 -- The work space of cuBLAS for autograd's thread is taken at the first product of the first backward pass, out of the
 -- smallest free block that it fits into, and stays there. Where no block of a layer is as large, that is the logits' in
 -- fp32, and those of the next step find no room in it: they are taken anew. What a feed-forward block makes lies free
--- then, in steps that recompute layers and in those that do not; where it is as large as the work space of Hopper none
--- of the counted steps lost the logits (tests/oracle/reserved.csv). Smaller ones may have: by what else lies free, and
--- on cards before Hopper, whose work space is a quarter, hardly ever, so that it is a margin and no part of the total.
--- Expandable segments hold all blocks side by side, and lose them otherwise.
-CREATE OR REPLACE MACRO freed_block_bytes(model, scenario) AS step_tokens(scenario) * scenario.compute_bytes
-    * coalesce(greatest(model.gated_max, model.plain_max), 0);
-CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario, constants) AS
-    iif(has_known_blocks(model, scenario) AND (scenario.expandable_segments
-        OR freed_block_bytes(model, scenario) < constants.cublas_workspace_bytes),
-        4 * logit_width(model, scenario) * step_tokens(scenario), 0);
+-- then; of the counted steps where it is as large as the work space of Hopper none lost the logits, of smaller ones half
+-- (tests/oracle/reserved.csv). The margin has them everywhere all the same: one that ended at such a length would lie
+-- beneath the line between two points, which limits are read off.
+CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario) AS
+    iif(has_known_blocks(model, scenario), 4 * logit_width(model, scenario) * step_tokens(scenario), 0);
 
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS

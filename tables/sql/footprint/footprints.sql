@@ -177,7 +177,7 @@ peak AS (
 ),
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
-        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
+        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario)
             + unused_spread_bytes(model, scenario, constants) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id

@@ -48,15 +48,21 @@ CREATE OR REPLACE MACRO spread_step_bytes(model, scenario, tokens) AS
         + iif(model.expert_count_max > 0, scenario.data_parallel * gathered_bytes_per_token(model, scenario), 0));
 
 -- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
-CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS greatest(
+CREATE OR REPLACE MACRO sampler_bytes_vllm(model, scenario, constants) AS
     iif(scenario.reads_prompt = 'profile-of-prompts'
             AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
         constants.vllm_sampler_bytes_per_logit * greatest(scenario.rank_sequences, constants.vllm_default_sequences)
-            * head_columns(model, scenario) * scenario.tensor_parallel),
-    iif(is_spread(scenario), spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)),
-        profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario)
-            / scenario.tensor_parallel))
+            * head_columns(model, scenario) * scenario.tensor_parallel);
+-- of cards that share experts by no rank
+CREATE OR REPLACE MACRO profile_bytes_alone(model, scenario, constants) AS greatest(
+    sampler_bytes_vllm(model, scenario, constants),
+    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel)
         + rotation_table_bytes(model, scenario);
+CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS iif(is_spread(scenario),
+    greatest(sampler_bytes_vllm(model, scenario, constants),
+        spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)))
+        + rotation_table_bytes(model, scenario),
+    profile_bytes_alone(model, scenario, constants));
 
 -- SGLang does not profile: a chunk of prompts, or the logits of all requests with their copy in fp32 and the
 -- probabilities.
