@@ -35,8 +35,8 @@ def constants(book, *names):
 def test_the_share_is_of_all_that_cuda_sees(book):
     """vLLM multiplies what the driver gives in all: of cards whose total was read, that to the byte."""
     rows = book.execute("""
-        SELECT card.total_bytes, gpu.memory_mib_cuda * 1048576, gpu.capacity_bytes
-        FROM gpu JOIN card_row USING (gpu_id) WHERE gpu.memory_mib_cuda IS NOT NULL AND gpu.vendor = 'nvidia'
+        SELECT whole_card_bytes, gpu.memory_mib_cuda * 1048576, gpu.capacity_bytes
+        FROM gpu JOIN card_whole USING (gpu_id) WHERE gpu.memory_mib_cuda IS NOT NULL AND gpu.vendor = 'nvidia'
     """).fetchall()
     assert len(rows) > 5
     assert all(abs(told - read) < 1048576 and told >= capacity for told, read, capacity in rows)
@@ -45,7 +45,7 @@ def test_the_share_is_of_all_that_cuda_sees(book):
 def test_an_engine_that_is_awake_keeps_its_share_beside_the_whole_step(fits_on, book):
     row = fits_on(**TRAINED, generator_context_tokens=2048)
     (graphs,) = constants(book, "vllm_cuda_graph_bytes")
-    (total,) = book.execute("SELECT card.total_bytes FROM card_row WHERE gpu_id = $1", [CARD]).fetchone()
+    (total,) = book.execute("SELECT whole_card_bytes FROM card_whole WHERE gpu_id = $1", [CARD]).fetchone()
     training = preference_of(book, phase_id="lora", dtype_id="bf16")
     assert row["training_bytes"] == training["total_bytes"] and row["peak_phase"] == "training"
     # 0.3 is what TRL takes where nobody says

@@ -96,7 +96,7 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) 
 CREATE OR REPLACE TABLE card_row AS
 SELECT gpu.gpu_id, {
     'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
-    'capacity_bytes': gpu.capacity_bytes, 'total_bytes': card_total_bytes(gpu, constants),
+    'capacity_bytes': gpu.capacity_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
     'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)

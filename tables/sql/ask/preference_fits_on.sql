@@ -108,6 +108,10 @@ CREATE OR REPLACE MACRO trl_setting(rule, share, tokens, sleeps, parallel) AS ii
     iif(sleeps, 'vllm_enable_sleep_mode=True', NULL),
     iif(parallel > 1, 'vllm_tensor_parallel_size=' || parallel, NULL)), rule.setting);
 
+-- what vLLM takes its share of
+CREATE OR REPLACE TABLE card_whole AS
+SELECT gpu.gpu_id, card_total_bytes(gpu, constants) AS whole_card_bytes FROM gpu CROSS JOIN constants_row;
+
 CREATE OR REPLACE VIEW generators_known AS
 SELECT string_agg(DISTINCT rule.generator_id, ', ' ORDER BY rule.generator_id) AS generator_ids FROM generator AS rule;
 
@@ -157,11 +161,11 @@ engine_beside AS (
     LEFT JOIN shape_row AS own ON own.model_id = footprint.model_id
 ),
 beside AS (
-    SELECT said, training, rule, objective, card, constants, share, sleeps, parallel,
+    SELECT said, training, rule, objective, card, constants, share, sleeps, parallel, whole_card_bytes,
         iif(rule.takes_share, coalesce(engine.context_tokens, try_cast(generation.tokens AS BIGINT)), NULL) AS tokens,
         engine.needed_bytes,
         coalesce(engine.error_band, 0) AS engine_band,
-        coalesce(ceil(card.total_bytes * share), 0) AS share_bytes,
+        coalesce(ceil(whole_card_bytes * share), 0) AS share_bytes,
         summed_constants(rule.beyond_constants) + joined_bytes(parallel, constants) AS beyond_bytes,
         summed_constants(rule.asleep_constants) + joined_bytes(parallel, constants) AS asleep_bytes,
         training.total_bytes - training.activations_bytes - training.gradients_bytes AS standing_bytes,
@@ -172,6 +176,7 @@ beside AS (
     FROM generation CROSS JOIN generators_known AS known CROSS JOIN constants_row
     LEFT JOIN engine_beside AS engine ON true
     LEFT JOIN card_row ON card_row.gpu_id = lower(said.card_asked)
+    LEFT JOIN card_whole ON card_whole.gpu_id = card_row.gpu_id
     LEFT JOIN model ON model.model_id = training.model_id
     LEFT JOIN runs_on AS running ON running.engine_id = training.engine_id
         AND running.dtype_id = running_format(model, training.dtype_id) AND running.phase_id = training.phase_id
@@ -188,11 +193,11 @@ phases AS (
         greatest(needed(training.total_bytes, training.error_band) + needed(beside_step_bytes, engine_band),
             iif(sleeps, needed(standing_bytes, training.error_band) + needed(awake_bytes, engine_band), 0)) AS need,
         iif(is_generation, standing_bytes + awake_bytes, training.total_bytes + beside_step_bytes) AS total,
-        ceil(100 * needed(needed_bytes, engine_band) / card.total_bytes) / 100 AS least_share,
+        ceil(100 * needed(needed_bytes, engine_band) / whole_card_bytes) / 100 AS least_share,
         iif(sleeps AND needed(training.total_bytes, training.error_band) + needed(asleep_bytes, engine_band)
                 > card.capacity_bytes, 0,
             greatest(0, floor(100 * ((card.capacity_bytes - needed(iif(sleeps, standing_bytes, training.total_bytes),
-                training.error_band)) / (1 + engine_band) - beyond_bytes) / card.total_bytes) / 100)) AS most_share
+                training.error_band)) / (1 + engine_band) - beyond_bytes) / whole_card_bytes) / 100)) AS most_share
     FROM beside
 ),
 worded AS (

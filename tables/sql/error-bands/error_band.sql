@@ -44,7 +44,7 @@ END;
 -- The work space of cuBLAS for autograd's thread is taken at the first product of the first backward pass, out of the
 -- smallest free block that it fits into, and stays there. Where no block of a layer is as large, that is the logits' in
 -- fp32, and those of the next step find no room in it: they are taken anew. What a feed-forward block makes lies free
--- then; of the counted steps where it is as large as the work space of Hopper none lost the logits, of smaller ones half
+-- then; of counted steps where it is as large as the work space of Hopper none lost the logits, of smaller ones half
 -- (tests/oracle/reserved.csv). The margin has them everywhere all the same: one that ended at such a length would lie
 -- beneath the line between two points, which limits are read off.
 CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario) AS
