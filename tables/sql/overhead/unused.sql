@@ -4,8 +4,8 @@
 --              inputs of layers waste
 --              share: unused_layer_share where layers are recomputed, unused_layer_kept_share where all is kept,
 --              unused_layer_expandable_share with expandable segments, in which free blocks join
---              waste, of packed weights where layers are recomputed: inputs × (width ÷ whole part of width − 1), width:
---              of a feed-forward block ÷ of a layer's input
+--              waste, of packed weights where layers are recomputed: inputs × (ratio ÷ whole part of ratio − 1),
+--              ratio: width of a feed-forward block ÷ that of a layer's input
 --   all weights, one GPU, optimizer with states:
 --              unused = (peak at the loss + logits, where they are let go + gradients − room) − peak
 --              room   = reused_gradients_share × least(gradients, reused_kept_share × what layers keep)
