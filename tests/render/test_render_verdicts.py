@@ -1,6 +1,7 @@
 """The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
 
 import random
+from array import array
 from dataclasses import replace
 
 import duckdb
@@ -16,7 +17,9 @@ from pipeline.render.data import tables as tables_module
 from pipeline.render.data.mirror import Mirror, Untranslatable
 from pipeline.render.data.slices import slice_of
 from pipeline.render.data.support import Support
-from pipeline.render.pages.answer import answer
+from pipeline.render.pages.answer import Answers
+from pipeline.render.pages.bars import bars
+from pipeline.render.words import GIB
 from tests.render.tiny_tables import SHORT, SHORT_TOKENS, built
 
 # the view and what it is made of
@@ -154,14 +157,71 @@ def test_judge(totals, capacity, expected):
     assert words.judge(totals, [1, 2], capacity)[:2] == expected
 
 
+def answer(book, number):
+    return Answers(book, Support(book)).of(number, 8192, 2048)[0]
+
+
 def test_answer_of_a_model_too_large_for_anything(book):
     number = next(i for i, m in enumerate(book.models) if "405B" in m["model_id"])
-    assert "full fine-tuning needs more than 16 × 80 GB" in answer(book, number, 8192, 2048)[0]
+    assert "full fine-tuning needs more than 16 × 80 GB" in answer(book, number)
+
+
+def of_engines(book, **needs_gib):
+    """The book, a model of it, and its scenarios of bf16, which engines need so much for on one card or on any number of them."""
+    number = next(i for i, m in enumerate(book.models) if m["model_id"] == SHORT)
+    rows = book.rows(["inference"], dtype_id="bf16", **book.default("inference", context_tokens=SHORT_TOKENS))
+    changed = replace(book, array=book.array[:])
+    for s in rows:
+        at = (number * len(book.scenarios) + book.index[s]) * book.width
+        needed = needs_gib.get(s.engine_id.replace("-", "_"))
+        known = [needed * 1024**2 if needed else books.UNKNOWN_KIB] * (book.width - books.BANDS)
+        changed.array[at : at + book.width] = array("f", [*known, 500, 500])
+    return changed, number, rows
+
+
+@pytest.mark.parametrize(
+    ("needs_gib", "chosen", "said"),
+    [
+        ({"transformers": 20, "vllm": 9}, "vllm", "one 12 GB card"),
+        ({"transformers": 9.5, "vllm": 9}, "transformers", "one 12 GB card"),
+        ({"transformers": 9, "vllm": 20}, "transformers", "one 12 GB card"),
+        ({"transformers": 5000, "vllm": 70}, "vllm", "one 80 GB card"),
+        ({"vllm": 20}, "vllm", "one 24 GB card"),
+        ({"transformers": 5000, "vllm": 6000}, "transformers", "None"),
+    ],
+)
+def test_a_format_is_told_of_the_engine_that_needs_the_least_hardware(book, needs_gib, chosen, said):
+    changed, number, rows = of_engines(book, **needs_gib)
+    scenario, where = Answers(changed, Support(changed)).least(number, rows)["bf16"]
+    assert (scenario.engine_id, str(where)) == (chosen, said)
+
+
+def test_an_engine_that_runs_on_no_card_of_the_answer_does_not_speak_of_them(book):
+    changed, number, rows = of_engines(book, transformers=20, vllm=9)
+    mac = [row | ({"runs": False} if row["engine_id"] == "vllm" else {}) for row in changed["runs_on"]]
+    changed = replace(changed, tables=changed.tables | {"runs_on": mac})
+    answers = Answers(changed, Support(changed))
+    assert answers.least(number, rows)["bf16"][0].engine_id == "transformers"
+    assert "bf16 on transformers" in answers.of(number, SHORT_TOKENS, SHORT_TOKENS)[1]
+    alone, number, rows = of_engines(book, vllm=9)
+    told = Answers(replace(alone, tables=changed.tables), Support(changed)).of(number, SHORT_TOKENS, SHORT_TOKENS)
+    assert "bf16 on vllm" not in told[1]
+
+
+def test_a_bar_is_of_the_engine_that_the_answer_speaks_of_and_says_so(book):
+    points = {
+        ("inference", "bf16", engine): [[SHORT_TOKENS], [size * GIB], [0.05], {"weights_bytes": size * GIB}, None]
+        for engine, size in (("transformers", 20), ("vllm", 9))
+    }
+    changed, number, rows = of_engines(book, transformers=20, vllm=9)
+    chosen = [s for s, _where in Answers(changed, Support(changed)).least(number, rows).values()]
+    (bar,) = bars(points, chosen, {s: "vLLM" for s in chosen}, None, (), [("12 GB", 12)])
+    assert (bar["label"], bar["engine"], bar["total"]) == ("bf16", "vLLM", 9 * GIB)
 
 
 def test_what_is_published_in_few_bits_is_told_as_it_is(book):
     number = next(i for i, m in enumerate(book.models) if m["model_id"] == "acme/Beta-MoE-30B-A3B")
-    plain = answer(book, number, 8192, 2048)[0]
+    plain = answer(book, number)
     packed = [m | {"stored_format": "mxfp4" if i == number else m["stored_format"]} for i, m in enumerate(book.models)]
     four, eight = (
         replace(
@@ -172,8 +232,8 @@ def test_what_is_published_in_few_bits_is_told_as_it_is(book):
         for kind in ("mxfp4", "fp8")
     )
     assert " in 4-bit at 8k tokens" in plain and "as published" not in plain
-    assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number, 8192, 2048)[0]
-    assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number, 8192, 2048)[0]
+    assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number)
+    assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number)
 
 
 def borders(number):

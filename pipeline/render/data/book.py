@@ -236,12 +236,16 @@ class Book:
 
     def _rows(self, phases, wanted: dict) -> list[Scenario]:
         dtype_order = {row["dtype_id"]: i for i, row in enumerate(self["dtype"])}
-        own_engine = {(row["dtype_id"], row["engine_id"]) for row in self["dtype"]}
         rows = [
             s for s in self.scenarios if s.phase_id in phases and all(getattr(s, k) == v for k, v in wanted.items())
         ]
         order = lambda s: (list(phases).index(s.phase_id), dtype_order.get(s.dtype_id, 99))  # noqa: E731
-        return sorted(rows, key=lambda s: (*order(s), (s.dtype_id, s.engine_id) not in own_engine, s.engine_id))
+        return sorted(rows, key=lambda s: (*order(s), not self.is_own_engine(s), s.engine_id))
+
+    def is_own_engine(self, scenario: Scenario) -> bool:
+        """Whether a format is told of that engine where nobody names one."""
+        engines = self._once("own engines", lambda: {row["dtype_id"]: row["engine_id"] for row in self["dtype"]})
+        return engines.get(scenario.dtype_id) == scenario.engine_id
 
     def published_counts(self, phases) -> list[int]:
         """GPU counts that a group of phases is published for, for every model."""

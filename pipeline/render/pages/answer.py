@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from pipeline.book.commands import GGUF_OF
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.support import Support
 from pipeline.render.words import KEPT, judge, tokens
 
 # What the sentence speaks of: a phase, the formats in the order of preference, how it is named.
@@ -18,14 +22,32 @@ WHOLE = ("fp32", "bf16", "fp16")
 FULL = ("inference", ("fp32",), "in fp32")  # of what is known in no other format
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
 SINGLE_GIB = 80
-BARELY = ", barely"
+
+
+class Hardware(NamedTuple):
+    """So many cards of a size, and whether they hold it by less than our error."""
+
+    gpu_count: int
+    nominal_gib: int
+    is_barely: bool = False
+
+    def __str__(self) -> str:
+        cards = (
+            f"one {self.nominal_gib} GB card" if self.gpu_count == 1 else f"{self.gpu_count} × {self.nominal_gib} GB"
+        )
+        return cards + (", barely" if self.is_barely else "")
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """The less the better."""
+        return self.is_barely, self.gpu_count * self.nominal_gib
 
 
 def asked(book: Book, model: int, context: int | None) -> tuple:
     """ASKED for a model: what is published in fewer bits runs as it is, and is told first."""
     stored = book.models[model]["stored_format"]
-    rows = book.rows(["inference"], **book.default("inference", context_tokens=context))
-    if stored is None or stored in WHOLE or not _first(book, model, rows, ("stored",)):
+    rows = book.rows(["inference"], dtype_id="stored", **book.default("inference", context_tokens=context))
+    if stored is None or stored in WHOLE or not any(book.is_known(model, s) for s in rows):
         return ASKED
     return (
         ("inference", (GGUF_OF.get(stored, "stored"), "stored"), f"as published ({stored})"),
@@ -36,79 +58,104 @@ def asked(book: Book, model: int, context: int | None) -> tuple:
 def ladder(book: Book) -> list[tuple[int, int]]:
     """Nominal GiB and the smallest capacity (KiB) among the common cards of that size, smallest first."""
     sizes: dict[int, int] = {}
-    for gpu in book.common:
-        if gpu["segment"] != "unified" and gpu["vendor"] == "nvidia":
-            nominal = round(gpu["memory_gib_nominal"])
-            sizes[nominal] = min(sizes.get(nominal, gpu["capacity_bytes"] // 1024), gpu["capacity_bytes"] // 1024)
+    for gpu in spoken_of(book):
+        nominal = round(gpu["memory_gib_nominal"])
+        sizes[nominal] = min(sizes.get(nominal, gpu["capacity_bytes"] // 1024), gpu["capacity_bytes"] // 1024)
     return sorted(sizes.items())
 
 
-def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> str | None:
-    """The least hardware that a scenario runs on, in words; None where it does not run."""
+def spoken_of(book: Book) -> list[dict]:
+    """The common cards that the sentence speaks of."""
+    return [gpu for gpu in book.common if gpu["segment"] != "unified" and gpu["vendor"] == "nvidia"]
+
+
+def smallest(totals, counts: list[int], cards: list[tuple[int, int]]) -> Hardware | None:
+    """The least hardware that a scenario runs on; None where it does not run."""
     for nominal, capacity in cards:
-        verdict, gpus, _kib = judge(totals, counts, capacity)
-        if nominal <= SINGLE_GIB and verdict == "fits":
-            return f"one {nominal} GB card"
+        if nominal <= SINGLE_GIB and judge(totals, counts, capacity)[0] == "fits":
+            return Hardware(1, nominal)
     largest = max((c for c in cards if c[0] <= SINGLE_GIB), default=cards[-1])
     barely = None
     for nominal, capacity in [largest, *(c for c in cards if c[0] > SINGLE_GIB and c != largest)]:
         verdict, gpus, _kib = judge(totals, counts, capacity)
-        if gpus == 1:
-            return f"one {nominal} GB card" + (BARELY if verdict == "tight" else "")
-        if verdict == "multi-gpu":
-            return f"{gpus} × {nominal} GB"
+        if gpus == 1 or verdict == "multi-gpu":
+            return Hardware(gpus, nominal, verdict == "tight")
         if verdict == "tight":
-            barely = barely or f"{gpus} × {nominal} GB{BARELY}"
+            barely = barely or Hardware(gpus, nominal, True)
     return barely
 
 
-def smallest_for_badge(book: Book, model: int, context: int | None) -> str | None:
-    """`8 GB in 4-bit`: the smallest single card in the smallest usual format that the model is known in."""
-    cards = [c for c in ladder(book) if c[0] <= SINGLE_GIB]
-    for phase, dtypes, name in (a for a in asked(book, model, context) if a[0] == "inference"):
-        scenario = _first(book, model, book.rows([phase], **book.default(phase, context_tokens=context)), dtypes)
-        if scenario:
-            totals = book.totals(model, book.index[scenario])
-            where = next((n for n, capacity in cards if judge(totals, book.counts, capacity)[0] == "fits"), None)
-            return where and f"{where} GB {name}"
-    return None
+class Answers:
+    """What is said of models, by their places in the book."""
 
+    def __init__(self, book: Book, support: Support) -> None:
+        self.book, self.support = book, support
+        self.cards = ladder(book)
+        self._runs: dict[tuple, bool] = {}
 
-def answer(book: Book, model: int, context: int | None, length: int | None, given: str = "") -> tuple[str, str]:
-    """The answer, and what exactly it is the answer to; both empty where nothing is known. `given`: an input of one size that is no
-    number of tokens."""
-    cards = ladder(book)
-    facts: list[tuple] = []
-    for phase, dtypes, name in (*asked(book, model, context), FULL):
-        if (phase, dtypes, name) == FULL and facts:
-            break
-        wanted = book.default(phase, context_tokens=context if phase == "inference" else length)
-        known = _known(book, model, book.rows([phase], **wanted), dtypes)
-        if known and cards:
-            places = [smallest(book.totals(model, book.index[s]), book.counts, cards) for s in known]
-            # where a format does not fit on its own engine's GPUs, another engine may share it among more
-            scenario, where = min(zip(known, places, strict=True), key=lambda found: _doubt(found[1]))
-            facts.append((phase, name, where, scenario))
-    if not facts:
-        return "", ""
-    nominal = cards[-1][0]
-    parts = []
-    for phase, name, where, scenario in facts:
-        most = f"{_most(book.totals(model, book.index[scenario]), book.counts)} × {nominal} GB"
-        at = (
-            (f" for {given}" if given else f" at {tokens(scenario.context_tokens)} tokens")
-            if not parts and phase == "inference"
-            else ""
-        )
-        if not parts and phase == "inference":
-            parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
-        elif phase == "inference":
-            parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
-        else:
-            parts.append(f"{name} {'needs ' + where if where else f'needs more than {most}'}")
-    return "; ".join(parts) + ".", "; ".join(
-        _exactly(book, name, scenario) for _phase, name, _where, scenario in facts
-    ) + "."
+    def least(self, model: int, scenarios: Iterable[Scenario]) -> dict[str, tuple[Scenario, Hardware | None]]:
+        """By dtype, in the order of the scenarios, the one that runs on the least hardware, and that: of an engine that runs on cards that the
+        sentence speaks of, where one does. Of two that need the same the first, which is the dtype's own."""
+        found: dict[str, tuple[Scenario, Hardware | None]] = {}
+        known = [s for s in scenarios if self.book.is_known(model, s)]
+        for s in sorted(known, key=lambda s: not self._is_run(model, s)):
+            where = smallest(self.book.totals(model, self.book.index[s]), self.book.counts, self.cards)
+            before = found.get(s.dtype_id)
+            if before is None or (
+                self._is_run(model, s) and where and (not before[1] or where.order < before[1].order)
+            ):
+                found[s.dtype_id] = s, where
+        order = list(dict.fromkeys(s.dtype_id for s in known))
+        return {dtype: found[dtype] for dtype in order}
+
+    def _is_run(self, model: int, s: Scenario) -> bool:
+        held = self.support.format(s, model)
+        key = (s.phase_id, s.engine_id, held)
+        if key not in self._runs:
+            self._runs[key] = any(not self.support.refusal(s, held, gpu["gpu_id"]) for gpu in spoken_of(self.book))
+        return self._runs[key]
+
+    def _best(
+        self, model: int, phase: str, dtypes: tuple[str, ...], **wanted
+    ) -> tuple[Scenario, Hardware | None] | None:
+        """Of the formats, the most wanted first, the first that is in no doubt."""
+        least = self.least(model, self.book.rows([phase], **self.book.default(phase, **wanted)))
+        known = [least[d] for d in dtypes if d in least and self._is_run(model, least[d][0])]
+        return min(known, key=lambda one: 2 if one[1] is None else int(one[1].is_barely), default=None)
+
+    def badge(self, model: int, context: int | None) -> str | None:
+        """`8 GB in 4-bit`: the smallest single card in the smallest usual format that the model is known in."""
+        for phase, dtypes, name in (a for a in asked(self.book, model, context) if a[0] == "inference"):
+            if found := self._best(model, phase, dtypes, context_tokens=context):
+                where = found[1]
+                is_one = where and where.gpu_count == 1 and where.nominal_gib <= SINGLE_GIB and not where.is_barely
+                return f"{where.nominal_gib} GB {name}" if where and is_one else None
+        return None
+
+    def of(self, model: int, context: int | None, length: int | None, given: str = "") -> tuple[str, str]:
+        """The answer, and what exactly it is the answer to; both empty where nothing is known. `given`: an input of one size that is no
+        number of tokens."""
+        book, facts = self.book, []
+        for phase, dtypes, name in (*asked(book, model, context), FULL):
+            if ((phase, dtypes, name) == FULL and facts) or not self.cards:
+                break
+            wanted = context if phase == "inference" else length
+            if found := self._best(model, phase, dtypes, context_tokens=wanted):
+                facts.append((phase, name, found[1], found[0]))
+        parts = []
+        for phase, name, where, scenario in facts:
+            most = f"{_most(book.totals(model, book.index[scenario]), book.counts)} × {self.cards[-1][0]} GB"
+            at = f" for {given}" if given else f" at {tokens(scenario.context_tokens)} tokens"
+            if not parts and phase == "inference":
+                parts.append(f"Runs on {where} {name}{at}" if where else f"Does not run on {most} {name}{at}")
+            elif phase == "inference":
+                parts.append(f"{name[3:]} needs {where}" if where else f"{name[3:]} does not fit on {most}")
+            else:
+                parts.append(f"{name} needs {where}" if where else f"{name} needs more than {most}")
+        if not parts:
+            return "", ""
+        told = "; ".join(_exactly(book, name, scenario) for _phase, name, _where, scenario in facts)
+        return "; ".join(parts) + ".", told + "."
 
 
 def _exactly(book: Book, name: str, s: Scenario) -> str:
@@ -125,19 +172,6 @@ def recipe(book: Book, s: Scenario) -> str:
     return f"{names.get(s.optimizer_id, s.optimizer_id)}, {KEPT.get(s.checkpointing, s.checkpointing)}"
 
 
-def _doubt(where: str | None) -> int:
-    return 2 if where is None else int(where.endswith(BARELY))
-
-
 def _most(totals, counts: list[int]) -> int:
     """The most GPUs that a total is known for."""
     return max(gpus for gpus, kib in zip(counts, totals, strict=False) if kib != UNKNOWN_KIB)
-
-
-def _known(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> list[Scenario]:
-    """The wanted formats whose total is known, most wanted first; a dtype's own engine comes before others."""
-    return [s for d in dtypes for s in rows if s.dtype_id == d and book.is_known(model, s)]
-
-
-def _first(book: Book, model: int, rows: list[Scenario], dtypes: tuple[str, ...]) -> Scenario | None:
-    return next(iter(_known(book, model, rows, dtypes)), None)

@@ -14,12 +14,13 @@ from pipeline.render.pages.answer import WHOLE
 def bars(
     points: Mapping[tuple, list],
     scenarios: Sequence[Scenario],
+    engines: Mapping[Scenario, str],
     stored: str | None,
     own: Sequence[str],
     levels: Sequence[tuple],
 ) -> list[dict]:
-    """Formats against what cards give: a bar for each, from the points of a model. Of a repository that holds one format alone, whose `own` names
-    are given, it is that one."""
+    """Formats against what cards give: a bar for each, from the points of a model, named with an engine where that is no format's own (`engines`,
+    those that are to be named). Of a repository that holds one format alone, whose `own` names are given, it is that one."""
     # whole numbers of 32 bits would dwarf all that people run, and what is published whole stands there by its own name
     unwanted = {"fp32"} | ({"stored"} if stored in WHOLE else set())
     rows = []
@@ -33,12 +34,12 @@ def bars(
     scale = max((total for _s, _parts, total, _band in rows), default=1)
     lines = [round(1000 * gib * words.GIB / scale) for _label, gib in levels]
     path = "".join(f"M{x}-2v14" for x in lines if x < 1000)
-    bars: dict[str, dict] = {}
+    bars = []
     for s, found, total, _band in rows:
         parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
-        bars.setdefault(
-            s.dtype_id,
-            {"format": s.dtype_id, "label": words.format_name(s.dtype_id, stored), "total": total, "lines": path}
-            | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}},
+        label = words.format_name(s.dtype_id, stored)
+        bars.append(
+            {"format": s.dtype_id, "label": label, "engine": engines.get(s), "total": total, "lines": path}
+            | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}}
         )
-    return list(bars.values())
+    return bars

@@ -19,10 +19,12 @@ from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import WHOLE
 from pipeline.render.pages.reach import capacities
 
-# The best quality first: what a reader is offered, by format and engine; of two alike MLX's, which runs on Apple's chips alone.
+# The best quality first: what a reader is offered, by format and engine; of two alike MLX's, which runs on Apple's chips alone, and last vLLM's,
+# which reads a prompt in parts where the first needs more than a card has.
 QUALITY = (
     ("bf16", "transformers"),
     ("bf16", "mlx-lm"),
+    ("bf16", "vllm"),
     ("mlx-8bit", "mlx-lm"),
     ("gguf-q8_0", "llama.cpp"),
     ("mlx-6bit", "mlx-lm"),
@@ -57,6 +59,10 @@ class ByCard:
         self._runs: dict[tuple, bool] = {}
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        return {engine["engine_id"]: engine["name"] for engine in self.book["engine"]}
+
+    @cached_property
     def most(self) -> int:
         """The most cards that inference is published for, of every model."""
         return self.book.published_counts(["inference"])[-1]
@@ -85,7 +91,7 @@ class ByCard:
             Markup('<tr><th scope="row" data-gpu="{}">{}</th>{}</tr>').format(
                 gpu["gpu_id"],
                 gpu["short"],
-                self._cells(number, gpu, self.best(number, gpu, scenarios, context), () if is_packed else TRAINED),
+                self._cells(number, gpu, scenarios, context, () if is_packed else TRAINED),
             )
             for gpu in self.book.common
         ]
@@ -128,18 +134,25 @@ class ByCard:
         cards, rank = min(ways)
         return Best("multi-gpu", *runs[rank], gpu_count=cards)
 
+    def _beside(self, number: int, gpu_id: str, best: Best, scenarios: list[Scenario]) -> str:
+        """The name of the best format's engine where the card runs another in it that comes first, else nothing."""
+        by_key = {(s.dtype_id, s.engine_id): s for s in scenarios}
+        alike = [by_key[key] for key in self.formats(number) if key[0] == best.dtype_id and key in by_key]
+        first = next((s for s in alike if self._does_run(s, number, gpu_id)), None)
+        return "" if first is None or first.engine_id == best.engine_id else self.names[best.engine_id]
+
     def _does_run(self, scenario: Scenario, number: int, gpu_id: str) -> bool:
         key = (scenario.engine_id, self.support.format(scenario, number), gpu_id)
         if key not in self._runs:
             self._runs[key] = self.support.refusal(scenario, key[1], gpu_id) is None
         return self._runs[key]
 
-    def _cells(self, number: int, gpu: dict, best: Best, trained) -> Markup:
+    def _cells(self, number: int, gpu: dict, scenarios: list[Scenario], context: int, trained) -> Markup:
         """The best format, the longest context in it, the most at once; the most cards otherwise."""
-        model = self.book.models[number]
+        best, model = self.best(number, gpu, scenarios, context), self.book.models[number]
         whole = model["max_context_tokens"]
         if best.verdict in ("fits", "shorter"):
-            cells = _best(best, whole, model["stored_format"])
+            cells = _best(best, whole, model["stored_format"], self._beside(number, gpu["gpu_id"], best, scenarios))
         elif best.verdict == "multi-gpu":
             how = "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
             cells = Markup('<td colspan="3" class="v-multi-gpu">{} cards, {}</td>').format(best.gpu_count, how)
@@ -163,10 +176,11 @@ class ByCard:
         return self.held()[name].get(self.book.models[number]["model_id"], {})
 
 
-def _best(best: Best, whole: int | None, stored: str | None) -> Markup:
+def _best(best: Best, whole: int | None, stored: str | None, engine: str) -> Markup:
     longest, users = best.max_context_tokens, best.max_sequences
     text = f"all {words.rounded_tokens(longest)}" if whole and longest >= whole else words.rounded_tokens(longest)
     at_once = "–" if not users else words.count(users) if users > 9999 else str(users)
+    name = words.format_name(best.dtype_id, stored) + Markup(" <small>{}</small>").format(engine) * bool(engine)
     return Markup('<td class="v-fits">{}</td><td class="v-fits">{}</td><td class="v-fits">{}</td>').format(
-        words.format_name(best.dtype_id, stored), text, at_once
+        name, text, at_once
     )

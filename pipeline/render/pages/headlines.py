@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from pipeline.render import words
 from pipeline.render.data.book import Book
+from pipeline.render.data.support import Support
 from pipeline.render.draw.preview import Previews
 from pipeline.render.pages import pipelines, sounds
-from pipeline.render.pages.answer import SINGLE_GIB, answer, ladder
+from pipeline.render.pages.answer import SINGLE_GIB, Answers
 
 
 class Pages(Protocol):
@@ -22,6 +23,7 @@ class Pages(Protocol):
     paths: dict[str, str]
     held: dict[str, dict]
     inference: dict[int, list[Any]]
+    support: Support
 
     def opening(self, model: dict) -> tuple[int | None, int | None]: ...
     def own_format(self, number: int) -> tuple[str, ...]: ...
@@ -31,14 +33,14 @@ class Headlines:
     """Of models by their places in the book."""
 
     def __init__(self, book: Book, pages: Pages) -> None:
-        self.book, self.pages = book, pages
+        self.book, self.pages, self.answers = book, pages, Answers(book, pages.support)
         self._last: tuple[int, tuple[str, str]] = (-1, ("", ""))
         self._previews, self._drawn = Previews(), {}
 
     @property
     def cards(self) -> list[tuple[int, int]]:
         """The sizes of single cards, which answers speak of."""
-        return [card for card in ladder(self.book) if card[0] <= SINGLE_GIB]
+        return [card for card in self.answers.cards if card[0] <= SINGLE_GIB]
 
     def answer(self, number: int) -> tuple[str, str]:
         """The answer, and the scenarios that it speaks of; empty where no total is known."""
@@ -46,7 +48,7 @@ class Headlines:
             model = self.book.models[number]
             passed = self.pages.held["passes"].get(model["model_id"], {})
             given = passed.get("input", "") if passed.get("is_one_size") else ""
-            said, told = answer(self.book, number, *self.pages.opening(model), given)
+            said, told = self.answers.of(number, *self.pages.opening(model), given)
             if self.pages.own_format(number):  # its base's page says the rest
                 said, told = (f"{text.rstrip('.').partition('; ')[0]}." if text else "" for text in (said, told))
             self._last = number, (said, told)

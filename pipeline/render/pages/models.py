@@ -22,7 +22,7 @@ from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
 from pipeline.render.environment import environment
 from pipeline.render.pages import containers, passes, pipelines, reach, sounds
-from pipeline.render.pages.answer import WHOLE, recipe, smallest_for_badge
+from pipeline.render.pages.answer import WHOLE, recipe
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
 from pipeline.render.pages.commands import Commands
@@ -149,11 +149,7 @@ class ModelPages:
         shown = inference + training
         known = any(book.is_known(number, s) for s in shown)
         organisation, _, name = model["model_id"].rpartition("/")
-        bars = (
-            bars_of(self.points(number), inference, model["stored_format"], self.own_format(number), self.reach.levels)
-            if known
-            else []
-        )
+        bars = self._bars(number, inference) if known else []
         caption = f"{words.tokens(context)} tokens, one user" if context else ""
         asked = _recipe(book, training)
         tensors = self.held["tensors"].get(model["model_id"], ())
@@ -216,6 +212,13 @@ class ModelPages:
             site_url=self.site_url,
         )
 
+    def _bars(self, number: int, inference: list[Scenario]) -> list[dict]:
+        """A bar for each format, of the engine that the answer speaks of."""
+        chosen = [scenario for scenario, _where in self.headlines.answers.least(number, inference).values()]
+        engines = {s: self.engines[s.engine_id]["name"] for s in chosen if not self.book.is_own_engine(s)}
+        stored = self.book.models[number]["stored_format"]
+        return bars_of(self.points(number), chosen, engines, stored, self.own_format(number), self.reach.levels)
+
     def points(self, number: int) -> dict[tuple, list]:
         return self.held["points"].get(self.book.models[number]["model_id"], {})
 
@@ -265,7 +268,7 @@ class ModelPages:
             return pipelines.for_badge(pipeline, self.headlines.cards)
         context, _length = self.opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
-        return smallest_for_badge(self.book, number, context) if known else None, known
+        return self.headlines.answers.badge(number, context) if known else None, known
 
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""
