@@ -15,7 +15,7 @@ const ASKS = [["memory", "how much memory it takes"], ["context", "the longest c
 const ANSWERED = { context: "context_tokens", users: "sequences", cards: "gpu_count" };
 
 // ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
-const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline || FIELDS[key].work);
+const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline || FIELDS[key].work || (FIELDS[key].beside && shared.objective));
 const short = (key) => key.replace(/_(id|tokens)$/, "");
 const generates = models.task.values.indexOf("text-generation"); // what most people come for
 const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
@@ -71,7 +71,8 @@ const TOGETHER = "gguf-q4_k_m"; // unlike cards are llama.cpp's
 function assumed(s, key, of) {
   const { phase_id, isPipeline, isOnlyHearing, hearsWindows } = sound(s, of);
   if (isPipeline) return of.made[key] ?? FIELDS[key].start; // what its page speaks of
-  if (s.program && !faultOf(s, "program")) return FIELDS[key].start ?? null; // what nobody chose is the program's own
+  // what nobody chose is the program's own, or that of who trains on preferences
+  if (["program", "objective_id"].some((name) => s[name] && applies(name, sound(s, of)) && !faultOf(s, name))) return FIELDS[key].start ?? null;
   if (key === "dtype_id" && s.with) return TOGETHER;
   if (key === "audio_seconds" && (isOnlyHearing || hearsWindows)) return FIELDS[key].usual;
   const wanted = opening(phase_id)[key] ?? FIELDS[key].start;
@@ -230,7 +231,7 @@ async function work(s) {
   } else if (s.ask === "users") {
     out.found = r.most(of.own, wanted, bytes);
     out.row = r.ask(of.own, { ...wanted, sequences: Math.max(out.found.at, 1) });
-  } else if (asksTime(s) && phase !== "inference" && cardOf(s)) {
+  } else if (asksTime(s) && phase !== "inference" && cardOf(s) && !wanted.objective_id) {
     // the ways that the tables search: what nobody chose is not held to
     const { checkpointing, sequences, ...rest } = wanted, chosen = { ...(s.checkpointing && { checkpointing }), ...(s.sequences && { sequences }) };
     const told = plan.planned(of.own, { ...rest, phase_id: phase, ...chosen }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, models.format.values[models.format.of[of.number]], cardOf(s)));
@@ -238,7 +239,7 @@ async function work(s) {
     if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {
     const row = r.fewest(of.own, wanted, bytes);
-    out.found = { at: row?.gpu_count ?? 0 };
+    out.found = { at: row?.gpu_count ?? 0, why: row ? null : r.ask(of.own, { ...wanted, gpu_count: 2 })?.unknown_reason };
     out.row = row ?? r.ask(of.own, { ...wanted, gpu_count: 1 });
   }
   out.phase = phase;
@@ -254,7 +255,7 @@ function amount(row) {
 }
 function sentence(out) {
   const { s, row } = out;
-  return `${toldOf(out)}${s.program && row.total_bytes != null && row.holds_for ? ` Holds for ${row.holds_for}.` : ""}`;
+  return `${toldOf(out)}${(s.program || row.objective_id) && row.total_bytes != null && row.holds_for ? ` Holds for ${row.holds_for}.` : ""}`;
 }
 function toldOf(out) {
   const { s, of, row, found, bytes } = out, gpu = cardOf(s);
@@ -267,7 +268,7 @@ function toldOf(out) {
   if (s.ask === "context" || s.ask === "users") return backwards(out);
   if (s.ask === "cards") {
     if (found.told) return planSaid(out);
-    if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `No number of them up to ${r.COUNTS.at(-1).toLocaleString("en")} holds it: one would have to hold ${amount(row)}, and there are ${gib(bytes)} GiB.`;
+    if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `${found.why ? "One of them does not hold it" : `No number of them up to ${r.COUNTS.at(-1).toLocaleString("en")} holds it`}: one would have to hold ${amount(row)}, and there are ${gib(bytes)} GiB.${found.why ? ` Of several it is not known: ${plain(found.why)}.` : ""}`;
     return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${found.at} × ${gpu?.short ?? `${gib(bytes)} GiB`}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
   }
   if (bytes == null) return `${amount(row)}.`;
@@ -309,6 +310,7 @@ function workOf(s) {
 function timeSaid({ s, of, row }) {
   const gpu = cardOf(s);
   if (row.total_bytes == null || !isTraining(row) || !asksTime(s)) return "";
+  if (row.objective_id) return "How long a training on preferences takes is not worked out here.";
   return gpu ? plan.trainingSaid(of.own, row, gpu.id, workOf(s)) : "Choose a card: then this says how long it takes.";
 }
 // The fewest cards that hold it and finish in time, and how they share it.
@@ -465,6 +467,7 @@ function say(out, said, near = [], other = null) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
       .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
     fine.append(page, `: ${settled.join(", ")}.`);
+    if (row.reference_bytes) fine.append(` The weights are there twice: ${gib(row.reference_bytes)} GiB are the reference that answers are compared with.`);
     if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: read so, it takes no more however many seconds there are.");
     else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
@@ -563,8 +566,10 @@ function sql({ s, of, cards, isTraining, wanted: { model_id, ...rest }, found, r
   if (of.isPipeline) return `FROM ${isTraining ? "pipeline_training_of" : "pipeline_of"}(${[text(model_id), ...list(rest)].join(", ")});`;
   const isLimit = (s.ask === "context" || s.ask === "users") && found && s.gpu && s.free === "" && s.system === "linux";
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
-  const whole = `FROM footprint_of(${[text(model_id), ...list({ ...rest, ...at })].join(", ")});`;
-  return isLimit ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
+  const { objective_id, ...asked } = { ...rest, ...at };
+  const beside = s.gpu && row?.generates ? `\nFROM preference_fits_on(${[text(s.gpu), text(objective_id), text(model_id), ...list(asked), "generator := 'vllm-colocate'"].join(", ")}); -- with vLLM on the same card` : "";
+  const whole = objective_id ? `FROM preference_of(${[text(objective_id), text(model_id), ...list(asked)].join(", ")});${beside}` : `FROM footprint_of(${[text(model_id), ...list(asked)].join(", ")});`;
+  return isLimit && !objective_id ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
 }
 await calculate();
 performance.mark("interactive");

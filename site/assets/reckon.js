@@ -16,7 +16,24 @@ export function ofModel(path) {
 // What is known of the parts of pipelines, by model.
 let parts;
 export const pipelines = () => (parts ??= a.load("data/pipelines.json"));
-export const ask = (own, wanted) => footprints({ ...shared, ...own }, wanted);
+export const ask = (own, { objective_id, ...wanted }) => (objective_id ? preferred(own, objective_id, wanted) : footprints({ ...shared, ...own }, wanted));
+
+// A training on preferences, as preference_of has it: the step of its scenario, and what the reference and the loss hold beside it. `sequences`
+// counts pairs.
+function preferred(own, objective_id, wanted) {
+  const rules = shared.objective ?? [], rule = rules.find((each) => each.objective_id === objective_id);
+  const asked = macros.asked_of_objective(wanted, rule), number = Number(asked.sequences); // (SQL may be asked for anything, and answers in text)
+  const row = footprints({ ...shared, ...own }, { ...wanted, ...asked, sequences: asked.sequences == null || Number.isNaN(number) ? asked.sequences : number });
+  if (row == null) return row;
+  const known = rules.map((each) => each.objective_id).sort().join(", ");
+  const unknown_reason = macros.preference_reason(rule, objective_id, known, row), of = { objective_id, sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
+  if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
+  const { reference_bytes, logits_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
+  return {
+    ...row, ...of, reference_bytes, weights_bytes: row.weights_bytes + reference_bytes, activations_bytes: row.activations_bytes + logits_bytes,
+    total_bytes: row.total_bytes + reference_bytes + logits_bytes, holds_for: `${rule.holds_for}${rule.generates ? ", generating with Transformers" : ""}`,
+  };
+}
 
 // A card's row of the table gpu, as far as speed and price go.
 const rows = new Map(facts.rows.map((row) => [row[0], Object.fromEntries(facts.columns.map((name, i) => [name, row[i]]))]));

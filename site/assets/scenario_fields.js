@@ -1,5 +1,5 @@
 // The calculator's fields: every argument of `footprint_of`, in groups, with its unit or its choices and where it applies. A field is
-// shown only where the formulas of the release take its argument. To add one is to add a line here.
+// shown only where the formulas of the release take its argument (`beside`: they are asked beside them). To add one is to add a line here.
 const trains = (s) => s.phase_id !== "inference";
 const serves = (s) => !trains(s);
 const works = (s) => trains(s) && Boolean(s.data_mb || s.data_millions);
@@ -18,6 +18,8 @@ const programs = (shared) => [["", "none in particular"], ...by((shared.program_
 const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
 // formats that a denoiser is packed in, the fewest bits first; of them bitsandbytes' for text encoders
 const packed = (shared, isMeant) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest" && isMeant(row)).sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]).filter(([id], at, all) => at === 0 || all[at - 1][0] !== id));
+// what a training learns from: text, or what people prefer, which is asked of another macro
+const objectives = (shared) => [["", "text"], ...(shared.objective ?? []).map((row) => [row.objective_id, row.objective_id === "reward" ? "preferences, as a reward model" : `${row.generates ? "rewards" : "preferences"}, ${row.name}`])];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
@@ -26,7 +28,7 @@ export const GROUPS = [
     phase_id: { label: "What for", choices: (_shared, world) => world.phases, start: "inference" },
     dtype_id: { label: "Format", choices: (shared) => shared.dtype.map((d) => [d.dtype_id, d.dtype_id]) },
     context_tokens: { label: "Context, tokens", when: writes },
-    sequences: { label: "Users at once", of: (s) => (trains(s) ? "Micro-batch, sequences" : "Users at once") },
+    sequences: { label: "Users at once", of: (s) => (!trains(s) ? "Users at once" : s.objective_id ? "Micro-batch, pairs or answers" : "Micro-batch, sequences") },
     program: { label: "Program", choices: programs },
     program_version: { label: "Its version", choices: versions, when: (s) => Boolean(s.program) },
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
@@ -39,6 +41,7 @@ export const GROUPS = [
     max_context_tokens: { label: "Positions stretched to, tokens", when: writes },
   }],
   ["Training", {
+    objective_id: { label: "Learns from", choices: objectives, when: trains, beside: true },
     optimizer_id: { label: "Optimizer", choices: named("optimizer", "optimizer_id"), when: trains },
     optimizer_rank: { label: "Optimizer’s rank", when: trains },
     precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.render.data import calculator, cards, rules
-from pipeline.render.data.mirror import Mirror
-from tests.browser.test_formulas import ASSETS
+from tests.browser.reckoned import reckoned
 
 pytestmark = pytest.mark.browser
 ALPHA = "calculator/?model=acme/Alpha-7B-Instruct"
@@ -164,35 +161,15 @@ ASKED = (
 @pytest.mark.parametrize(("gpu", "wanted"), ASKED)
 def test_backwards_says_what_limits_on_says(book, browser, gpu, wanted):
     """The search over the translated formulas, against the macro of the published file: to the token and to the sequence."""
-    mirror = Mirror(book)
-    files = {"data/formulas.js": mirror.module(calculator.SCALARS), "data/rules.js": rules.javascript()}
-    shared = calculator.shared_tables(book, mirror.tables)
-    own = calculator.model_tables(book, mirror.tables, [wanted["model_id"]])[wanted["model_id"]]
-    files |= {
-        "data/calculator.json": json.dumps(shared),
-        "data/cards.json": json.dumps({"columns": cards.COLUMNS, "rows": [], "share": None}),
-    }
-    for name in ("almanac", "reckon", "sql_words"):
-        files[f"assets/almanac/{name}.js"] = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
-    page = browser.new_page()
-    page.route(
-        "http://mirror.test/**",
-        lambda route: route.fulfill(
-            body=files.get(route.request.url.removeprefix("http://mirror.test/"), ""),
-            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
-        ),
-    )
-    page.goto("http://mirror.test/")
     (capacity,) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = $1", [gpu]).fetchall()[0]
-    found = page.evaluate(
-        """async ([own, wanted, bytes]) => {
-            const r = await import("/assets/almanac/reckon.js");
-            const context = r.longest(own, wanted, bytes), users = r.most(own, wanted, bytes);
-            return [context.at, context.bound, users.at, users.bound];
-        }""",
-        [own, wanted, capacity],
-    )
-    page.close()
+    with reckoned(book, browser, [wanted["model_id"]]) as ask:
+        found = ask(
+            """const [wanted, bytes] = more, context = r.longest(own, wanted, bytes), users = r.most(own, wanted, bytes);
+            return [context.at, context.bound, users.at, users.bound];""",
+            wanted["model_id"],
+            wanted,
+            capacity,
+        )
     rest = {k: v for k, v in wanted.items() if k != "model_id"}
     named = ", ".join(f"{name} := ${name}" for name in rest)
     query = f"SELECT max_context_tokens, max_context_bound, max_sequences, max_sequences_bound FROM limits_on($gpu, $model_id, {named})"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.render.data import calculator, cards, rules
-from pipeline.render.data.mirror import Mirror
-from tests.browser.test_formulas import ASSETS
+from tests.browser.reckoned import reckoned
 
 pytestmark = pytest.mark.browser
 MODELS = ("Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "openai/gpt-oss-20b", "google/gemma-3-12b-it")
@@ -45,31 +41,8 @@ PLANNED = (
 @pytest.fixture(scope="module")
 def asked(book, browser):
     """plan.js over the formulas of the book: a function of it, asked with the tables of a model."""
-    mirror = Mirror(book)
-    files = {"data/formulas.js": mirror.module(calculator.SCALARS), "data/rules.js": rules.javascript()}
-    shared = calculator.shared_tables(book, mirror.tables | {"constants", *calculator.ASKED_BESIDE})
-    own = calculator.model_tables(book, mirror.tables, MODELS)
-    columns = ", ".join(cards.COLUMNS)
-    rows = [[cards._short(value) for value in row] for row in book.execute(f"SELECT {columns} FROM gpu").fetchall()]
-    files |= {
-        "data/calculator.json": json.dumps(shared),
-        "data/cards.json": json.dumps({"columns": cards.COLUMNS, "rows": rows, "share": None}),
-    }
-    files |= {f"assets/almanac/{n}.js": (ASSETS / f"{n}.js").read_text(encoding="utf-8") for n in SCRIPTS}
-    page = browser.new_page()
-    page.route(
-        "http://plans.test/**",
-        lambda route: route.fulfill(
-            body=files.get(route.request.url.removeprefix("http://plans.test/"), ""),
-            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
-        ),
-    )
-    page.goto("http://plans.test/")
-    yield lambda code, model, *more: page.evaluate(
-        f'async ([own, ...more]) => {{ const r = await import("/assets/almanac/reckon.js"), plan = await import("/assets/almanac/plan.js"); {code} }}',
-        [own[model], *more],
-    )
-    page.close()
+    with reckoned(book, browser, MODELS, SCRIPTS) as ask:
+        yield ask
 
 
 @pytest.mark.full

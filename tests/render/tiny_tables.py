@@ -112,6 +112,8 @@ SQL, RULES = (
             "sharding/plans.sql",
             "plans/serving.sql",
             "ask/speculative_of.sql",
+            "scenario/versions.sql",
+            "ask/objective.sql",
             "plans/drafts.sql",
             "pipelines/pipelines.sql",
             "pipelines/training.sql",
@@ -172,6 +174,9 @@ create or replace table denoiser_adapted (model_id varchar, adapter_elements big
 create or replace table layer_weight (model_id varchar, dtype_id varchar, layer_bytes bigint[], expert_bytes bigint[], matrix_bytes bigint);
 create or replace table kv_dtype as select *, null::double as least_capability, null::varchar as targets from (values ('bf16', 16), ('fp8', 8), ('q8_0', 8)) as t(kv_dtype_id, element_bits);
 create or replace table model_name as select lower(model_id) as name, model_id from model;
+create macro asked_number(value) as try_cast(value as bigint);
+create macro kept_per_logit(model, scenario) as 4;
+create macro gradients_per_logit(model, scenario) as 4;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
 create macro footprints_as_written(relation) as table
 with asked as (from query_table(relation)),

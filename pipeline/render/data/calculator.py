@@ -88,9 +88,13 @@ SCALARS = (
     "draft_round_seconds",
     "update_seconds",
     "token_seconds",
+    # trainings on preferences
+    "asked_of_objective",
+    "objective_bytes",
+    "preference_reason",
 )
 # which rules of these ask beside what the formulas do
-ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format")
+ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format", "objective")
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "part_of_pipeline"  # what the formulas of pipelines read of each
 TRAINED = "pipeline_trained"  # and of a denoiser that is trained

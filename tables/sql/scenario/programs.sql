@@ -3,30 +3,12 @@
 --   with_program(relation)   the questions of a relation with the defaults of their programs filled in, the reason why
 --                            a program has no answer, and for which of its versions the answer holds
 --
--- A version is compared number by number, three of them: what a row holds for ends with all releases of its
--- max_version (0.8 holds for 0.8.5). A version below, above or between what was read has no answer, and no program has
--- that of another. A model whose class a program has from a later version on, or up to an earlier one, has no answer of
--- the others. A question without a program is not touched.
+-- What a row holds for ends with all releases of its max_version (0.8 holds for 0.8.5). A version below, above or
+-- between what was read has no answer, and no program has that of another. A model whose class a program has from a
+-- later version on, or up to an earlier one, has no answer of the others. A question without a program is not touched.
 --
 -- Units: none. Source: the tables program and program_class. Not covered: what a program is told in files of its own;
 -- classes of which no line says anything.
-
--- a million each for the second and third number: beyond any release, and whole in a double
-CREATE OR REPLACE MACRO version_place(version, place) AS
-    try_cast(string_split(replace(replace(lower(version), 'v', ''), 'b', ''), '.')[place] AS BIGINT);
-
-CREATE OR REPLACE MACRO version_number(version) AS
-    version_place(version, 1) * 1000000 * 1000000 + coalesce(version_place(version, 2), 0) * 1000000
-        + coalesce(version_place(version, 3), 0);
-
--- the first number that is none of a version's releases
-CREATE OR REPLACE MACRO version_after(version) AS version_number(version) + CASE len(string_split(version, '.'))
-    WHEN 1 THEN 1000000::BIGINT * 1000000
-    WHEN 2 THEN 1000000
-    ELSE 1
-END;
-
-CREATE OR REPLACE MACRO version_range(least, most) AS iif(least = most, least, least || ' to ' || most);
 
 -- each once, to be searched by name
 CREATE OR REPLACE TABLE program_known AS SELECT DISTINCT program_id FROM program;
