@@ -67,6 +67,18 @@ def add(commands: Any) -> None:
         help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
     )
     fits.add_argument(
+        "--objective",
+        type=_name,
+        metavar="O",
+        help="a training on preferences: dpo, orpo, kto, reward or grpo, as TRL does it (default phase: lora; --batch counts pairs)",
+    )
+    fits.add_argument(
+        "--generator",
+        type=_name,
+        metavar="G",
+        help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
+    )
+    fits.add_argument(
         "--log",
         type=Path,
         metavar="FILE",

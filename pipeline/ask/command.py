@@ -64,7 +64,20 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import answers, card_names, containers, own, plan_words, plans, question, several, sound_words, sounds, words
+    from . import (
+        answers,
+        card_names,
+        containers,
+        own,
+        plan_words,
+        plans,
+        preferences,
+        question,
+        several,
+        sound_words,
+        sounds,
+        words,
+    )
     from .almanac import opened
     from .page import Page
 
@@ -125,6 +138,16 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             answer = several.drafted(almanac, model, draft, card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
+        elif getattr(asked, "objective", None):
+            if is_config or adapter or asked.free or is_unlike:
+                raise Wrong("--objective is asked of models of the almanac on cards of one kind: without --free")
+            card = _card(almanac, asked)
+            if card.gpu_id is None:
+                raise Wrong("--objective is asked of a card that the almanac holds: --gpu rtx-4090")
+            objective = preferences.objective_of(almanac, asked.objective)
+            answer = preferences.preferred(almanac, model, card, use, objective, asked.generator)
+            status = answers.STATUS[answer["verdict"]]
+            preferences.say(answer, page)
         elif is_unlike:
             answer = several.together(almanac, model, _cards(almanac, asked, use), use)
             status = answers.STATUS[answer["verdict"]]
@@ -209,7 +232,12 @@ def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
 def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
     from . import question
 
-    phase = getattr(asked, "phase", None) or question.INFERENCE
+    objective = getattr(asked, "objective", None)
+    phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
+    if objective and (phase == question.INFERENCE or getattr(asked, "draft", None)):
+        raise Wrong("--objective is of a training: --phase lora, qlora or full-finetune, without --draft")
+    if getattr(asked, "generator", None) and not objective:
+        raise Wrong("--generator is of a training on rewards: --objective grpo")
     is_training = phase != question.INFERENCE
     rank = getattr(asked, "rank", None)
     if rank and phase not in ("lora", "qlora"):
@@ -225,7 +253,7 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
         engine_id=program and program.engine_id,
         phase_id=phase,
         context_tokens=asked.context,
-        sequences=asked.users or (None if program else 1),
+        sequences=asked.users or (None if program or objective else 1),
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,

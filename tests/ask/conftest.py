@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from pipeline.ask import command
@@ -109,3 +110,16 @@ def tool(alone):
         path.chmod(0o755)
 
     return put
+
+
+@pytest.fixture
+def macro(folder):
+    """The published macros, asked as SQL: rows as dicts."""
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+
+        def ask(query, **values):
+            found = connection.execute(query, values)
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield ask

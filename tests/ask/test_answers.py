@@ -5,25 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import duckdb
 import pytest
 
 from pipeline.ask import answers, several
 from pipeline.ask.page import Page
 from pipeline.render.data.made import wishes
 from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT, WEIGHED
-
-
-@pytest.fixture
-def macro(folder):
-    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
-
-        def ask(query, **values):
-            found = connection.execute(query, values)
-            names = [column[0] for column in found.description]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-        yield ask
 
 
 @pytest.mark.some(1)

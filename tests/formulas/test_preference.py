@@ -115,12 +115,24 @@ REFUSED = {
     "another loss": (dict(phase_id="lora", loss="fused"), "the loss of DPO is its own"),
     "a sharded reference": (dict(phase_id="lora", gpu_count=4, sharding="zero3"), "sharding := ddp"),
     "no such model": (dict(model="nobody/nothing", phase_id="lora"), "no such model"),
+    "another program": (
+        dict(phase_id="lora", program="unsloth"),
+        "how unsloth does DPO was not counted; known: program := trl",
+    ),
+    "one whose training is counted": (dict(phase_id="qlora", program="LLaMA-Factory"), "does DPO was not counted"),
+    "an older version": (dict(phase_id="lora", program="trl", program_version="0.24"), "program_version := 1.0"),
+    "a newer version": (dict(phase_id="lora", program_version="1.13"), "TRL 1.13 is not known"),
+    "no version": (dict(phase_id="lora", program="trl", program_version="new"), "version"),
     "no pairs": (dict(phase_id="lora", sequences=0), "start at 1"),
     "no number of pairs": (dict(phase_id="lora", sequences="two"), "sequences"),
 }
 
 
-@pytest.mark.some(1)
+def test_the_program_by_name_is_the_version_that_was_counted(preference_of):
+    assert preference_of(phase_id="lora", program="TRL") | {"program": "trl"} == preference_of(phase_id="lora")
+
+
+@pytest.mark.some(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_known_has_a_reason_and_no_number(preference_of, case):
     asked, reason = REFUSED[case]

@@ -18,6 +18,14 @@ CREATE OR REPLACE MACRO own_bytes_per_logit(model) AS
         'keeps_unpacked': false, 'loss_chunk_tokens': NULL::INTEGER})
     + gradients_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_unpacked': false});
 
+-- What a row's program has by default is that of its oldest version, for all that it holds for.
+CREATE OR REPLACE MACRO is_within(version, rule) AS coalesce(version_number(version::VARCHAR)
+    BETWEEN version_number(rule.program_version) AND version_after(rule.max_version) - 1, false);
+CREATE OR REPLACE MACRO is_rows_program(program, rule) AS
+    coalesce(lower(program::VARCHAR) = rule.program_id, false);
+CREATE OR REPLACE MACRO takes_rows_version(said, rule) AS is_rows_program(coalesce(said.program, rule.program_id), rule)
+    AND (said.program_version IS NULL OR is_within(said.program_version, rule));
+
 CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprint) AS CASE
     WHEN rule.objective_id IS NULL
         THEN 'no such objective: ' || coalesce(objective_asked, 'none') || ' (' || known || ')'
@@ -25,18 +33,16 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprin
     WHEN footprint.phase_id = 'inference'
         THEN rule.name || ' is a training: phase_id := lora, qlora, full-finetune or pretrain'
     WHEN footprint.unknown_reason IS NOT NULL THEN footprint.unknown_reason
+    WHEN NOT (is_rows_program(footprint.program, rule) AND is_within(footprint.program_version, rule))
+        THEN 'how ' || footprint.program || coalesce(' ' || footprint.program_version, '') || ' does ' || rule.name
+            || ' was not counted; known: program := ' || rule.program_id || ', program_version := '
+            || version_range(rule.program_version, rule.max_version)
     WHEN footprint.precision <> 'amp' THEN rule.name || ' is counted as TRL runs it, under autocast: precision := amp'
     WHEN footprint.loss <> rule.loss THEN 'the loss of ' || rule.name || ' is its own: without loss'
     WHEN footprint.gpu_count > 1 AND footprint.sharding <> 'ddp'
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
 
--- What a row's program has by default is that of its oldest version, for all that it holds for.
-CREATE OR REPLACE MACRO is_within(version, rule) AS coalesce(version_number(version::VARCHAR)
-    BETWEEN version_number(rule.program_version) AND version_after(rule.max_version) - 1, false);
-CREATE OR REPLACE MACRO takes_rows_version(said, rule) AS
-    lower(coalesce(said.program, rule.program_id)::VARCHAR) = rule.program_id AND (is_within(said.program_version, rule)
-        OR said.program IS NULL AND said.program_version IS NULL);
 -- the scenario that is worked out: rows for pairs, and the row's defaults (what is no number is refused as it was asked)
 CREATE OR REPLACE MACRO asked_of_objective(said, rule) AS {
     'sequences': iif(said.sequences IS NOT NULL AND asked_number(said.sequences) IS NULL, said.sequences::VARCHAR,

@@ -43,7 +43,7 @@ END;
 
 CREATE OR REPLACE MACRO generator_reason(said, rule, known, objective, training, packed, tokens, engine_reason)
 AS CASE
-    WHEN training.unknown_reason IS NOT NULL THEN training.unknown_reason
+    WHEN training.unknown_reason IS NOT NULL THEN coalesce(rule.unknown_reason, training.unknown_reason)
     WHEN NOT list_contains(string_split(known.generator_ids, ', '), said.generator_asked)
         THEN 'no such generator: ' || said.generator_asked || ' (' || known.generator_ids || ')'
     WHEN said.generator_asked <> 'transformers' AND NOT objective.generates

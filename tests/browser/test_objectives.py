@@ -23,6 +23,8 @@ ASKED = (
     ("grpo", SMALL, {"phase_id": "lora", "gpu_count": 2, "sharding": "ddp"}),
     ("dpo", SMALL, {"phase_id": "lora", "gpu_count": 2}),
     ("dpo", SMALL, {"phase_id": "lora", "program": "unsloth"}),
+    ("dpo", SMALL, {"phase_id": "lora", "program": "trl"}),
+    ("dpo", SMALL, {"phase_id": "lora", "program": "trl", "program_version": "0.24"}),
     ("dpo", SMALL, {"phase_id": "lora", "loss": "chunked"}),
     ("dpo", SMALL, {"phase_id": "lora", "precision": "pure"}),
     ("dpo", SMALL, {"phase_id": "inference"}),

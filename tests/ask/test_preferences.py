@@ -1,0 +1,56 @@
+"""`fits --objective`: trainings on preferences in the words of a terminal, equal to the macro of the published file."""
+
+import pytest
+
+from tests.few import LARGE, SMALL
+
+SAID = ("fits", SMALL, "--gpu", "h100-sxm", "--objective")
+
+
+def words(told):
+    return " ".join(told[1].split())
+
+
+def test_a_training_on_preferences_is_what_the_macro_says(ask_json, ask, macro):
+    told = ask_json(*SAID, "DPO")
+    (row,) = macro("FROM preference_fits_on('h100-sxm', 'dpo', $m, phase_id := 'lora')", m=SMALL)
+    assert told["preferred"] == row and (told["verdict"], told["status"]) == ("fits", 0)
+    assert f"DPO of {SMALL} by LoRA in fp32 needs" in words(ask(*SAID, "dpo"))
+    assert "at 1,024 tokens and 8 pairs at once" in words(ask(*SAID, "dpo"))
+
+
+@pytest.mark.full
+def test_what_generates_stands_beside_the_step(ask_json, ask, macro):
+    asked = (*SAID, "grpo", "--generator", "vllm-colocate", "--batch", 4)
+    told = ask_json(*asked)
+    query = "FROM preference_fits_on('h100-sxm', 'grpo', $m, phase_id := 'lora', sequences := 4, generator := 'vllm-colocate')"
+    assert told["preferred"] == macro(query, m=SMALL)[0] and told["preferred"]["generator_bytes"] > 0
+    said = words(ask(*asked))
+    assert "vllm-colocate beside it" in said and "4 answers at once" in said and "vllm_gpu_memory_utilization" in said
+
+
+@pytest.mark.full
+def test_several_cards_train_by_copies_as_it_was_counted(ask_json):
+    told = ask_json("fits", LARGE, "--gpu", "2xh100-sxm", "--objective", "dpo", "--batch", 1)
+    assert told["preferred"]["gpu_count"] == 2 and told["preferred"]["unknown_reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "said"),
+    [
+        (("ppo",), 2, "it is one of dpo, grpo, kto, orpo, reward"),
+        (("dpo", "--phase", "inference"), 2, "--objective is of a training"),
+        (("dpo", "--free", "10GiB"), 2, "without --free"),
+        (("dpo", "--generator", "vllm-colocate"), 3, "DPO generates nothing while it trains"),
+        (("grpo", "--generator", "sglang"), 3, "no such generator: sglang"),
+        (("dpo", "--program", "unsloth"), 3, "Unknown: "),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(ask, more, status, said):
+    found, out, error = ask(*SAID, *more)
+    assert found == status and said in " ".join((out + error).split())
+
+
+def test_a_generator_is_of_rewards(ask):
+    status, _out, said = ask("fits", SMALL, "--gpu", "h100-sxm", "--generator", "vllm-colocate")
+    assert status == 2 and "--objective grpo" in said
