@@ -184,8 +184,8 @@ export class ByCard extends CardTable {
     const cells = [];
     if (best) {
       const [row, longest, users] = best;
-      const first = runs.find((each) => each.dtypeId === row.dtypeId); // another engine than the first is named
-      const engine = first.engine === row.engine ? [] : [" ", a.h("small", {}, world.engines.find(([each]) => each === row.engine)?.[1] ?? row.engine)];
+      const own = world.dtypes.find(([id]) => id === row.dtypeId)?.[2]; // named where it is another than the format's own, which runs here too
+      const engine = row.engine === own || !runs.some((each) => each.dtypeId === row.dtypeId && each.engine === own) ? [] : [" ", a.h("small", {}, world.engines.find(([each]) => each === row.engine)?.[1] ?? row.engine)];
       cells.push(a.h("td", { class: "v-fits" }, formatName(row.dtypeId), ...engine), td("v-fits", whole && longest >= whole ? `all ${a.roundedTokens(longest)}` : a.roundedTokens(longest)), td("v-fits", users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
     } else cells.push(this.several(runs, g, td));
     for (const [phase, dtypeId] of "trained" in this.table.dataset ? [["qlora", "nf4"], ["lora", "bf16"]] : []) {

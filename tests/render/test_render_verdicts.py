@@ -1,6 +1,7 @@
 """The pages' comparison against the published view: the same verdict and the same number of cards for every cell."""
 
 import random
+import re
 from array import array
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from pipeline.render.data.slices import slice_of
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import Answers
 from pipeline.render.pages.bars import bars
+from pipeline.render.pages.bycard import ByCard
 from pipeline.render.words import GIB
 from tests.render.tiny_tables import SHORT, SHORT_TOKENS, built
 
@@ -217,6 +219,23 @@ def test_a_bar_is_of_the_engine_that_the_answer_speaks_of_and_says_so(book):
     chosen = [s for s, _where in Answers(changed, Support(changed)).least(number, rows).values()]
     (bar,) = bars(points, chosen, {s: "vLLM" for s in chosen}, None, (), [("12 GB", 12)])
     assert (bar["label"], bar["engine"], bar["total"]) == ("bf16", "vLLM", 9 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("spoken_of", "first", "said"), [("vllm", "vllm", "bf16 vLLM"), ("transformers", "transformers", "bf16")]
+)
+def test_on_every_card_a_format_is_that_of_the_engine_that_the_answer_speaks_of(book, spoken_of, first, said):
+    number = next(i for i, m in enumerate(book.models) if m["model_id"] == SHORT)
+    rows = book.rows(["inference"], **book.default("inference", context_tokens=SHORT_TOKENS))
+    many = [SHORT_TOKENS] * len({gpu["capacity_bytes"] for gpu in book.gpus})
+    known = {("bf16", "transformers"): many, ("bf16", "vllm"): many, ("gguf-q8_0", "llama.cpp"): many}
+    held = {"longest": {SHORT: known}, "most": {SHORT: {}}, "lengths": {}, "looked": {}}
+    cards = ByCard(book, Support(book), lambda: held, lambda _number: {"bf16": spoken_of})
+    assert cards.formats(number)[:1] + cards.formats(number)[-1:] == [("bf16", first), ("gguf-q8_0", "llama.cpp")]
+    told = cards.values(number, rows, SHORT_TOKENS)["rows"]
+    nvidia = [gpu["vendor"] == "nvidia" for gpu in book.common]
+    cells = [re.sub("<[^>]+>", "", row[row.index("<td") :][: row[row.index("<td") :].index("</td>")]) for row in told]
+    assert {cell for cell, is_there in zip(cells, nvidia, strict=True) if is_there} == {said}
 
 
 def test_what_is_published_in_few_bits_is_told_as_it_is(book):

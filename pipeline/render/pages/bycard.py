@@ -6,7 +6,7 @@ tells it of any other (site/assets/model_tables.js), from the same limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,8 +19,7 @@ from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import WHOLE
 from pipeline.render.pages.reach import capacities
 
-# The best quality first: what a reader is offered, by format and engine; of two alike MLX's, which runs on Apple's chips alone, and last vLLM's,
-# which reads a prompt in parts where the first needs more than a card has.
+# The best quality first: what a reader is offered, by format and engine. Of two alike the one that the model's answer speaks of comes first.
 QUALITY = (
     ("bf16", "transformers"),
     ("bf16", "mlx-lm"),
@@ -52,10 +51,13 @@ class Best(NamedTuple):
 
 
 class ByCard:
-    """`held` gives the limits that reach.read found, for the models that are asked about."""
+    """`held` gives the limits that reach.read found, for the models that are asked about; `engines` by format that which a model's answer speaks
+    of (answer.py)."""
 
-    def __init__(self, book: Book, support: Support, held: Callable[[], dict]) -> None:
-        self.book, self.support, self.held = book, support, held
+    def __init__(
+        self, book: Book, support: Support, held: Callable[[], dict], engines: Callable[[int], Mapping[str, str]]
+    ) -> None:
+        self.book, self.support, self.held, self.engines = book, support, held, engines
         self._runs: dict[tuple, bool] = {}
 
     @cached_property
@@ -79,7 +81,11 @@ class ByCard:
         own = "" if stored is None or stored in WHOLE else GGUF_OF.get(stored, "stored")
         known = self._of("longest", number)
         published = [key for key in known if key[0] == own]
-        return published or [key for key in QUALITY if key in known]
+        if published:
+            return published
+        offered, spoken_of = [key for key in QUALITY if key in known], self.engines(number)
+        place = {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))}
+        return sorted(offered, key=lambda key: (place[key[0]], spoken_of.get(key[0]) != key[1]))
 
     def values(self, number: int, scenarios: list[Scenario], context: int, is_packed: bool = False) -> dict | None:
         """The rows of the table, and what the browser needs to make more; None where no limit is known. What `is_packed` is not trained:
@@ -135,11 +141,10 @@ class ByCard:
         return Best("multi-gpu", *runs[rank], gpu_count=cards)
 
     def _beside(self, number: int, gpu_id: str, best: Best, scenarios: list[Scenario]) -> str:
-        """The name of the best format's engine where the card runs another in it that comes first, else nothing."""
-        by_key = {(s.dtype_id, s.engine_id): s for s in scenarios}
-        alike = [by_key[key] for key in self.formats(number) if key[0] == best.dtype_id and key in by_key]
-        first = next((s for s in alike if self._does_run(s, number, gpu_id)), None)
-        return "" if first is None or first.engine_id == best.engine_id else self.names[best.engine_id]
+        """The name of the best format's engine where the card runs the format's own too, which is not it; else nothing."""
+        own = next((s for s in scenarios if s.dtype_id == best.dtype_id and self.book.is_own_engine(s)), None)
+        is_other = own is not None and own.engine_id != best.engine_id and self._does_run(own, number, gpu_id)
+        return self.names[best.engine_id] if is_other else ""
 
     def _does_run(self, scenario: Scenario, number: int, gpu_id: str) -> bool:
         key = (scenario.engine_id, self.support.format(scenario, number), gpu_id)

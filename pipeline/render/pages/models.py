@@ -55,7 +55,7 @@ class ModelPages:
         self.support, self.relatives = Support(book), Relatives(book.models)
         self.headlines = Headlines(book, self)
         self.reach = Reach(book, lambda: self.held)
-        self.by_card = ByCard(book, self.support, lambda: self.held)
+        self.by_card = ByCard(book, self.support, lambda: self.held, self._engines)
         self.commands = Commands(book.models, self.relatives)
 
     @cached_property
@@ -211,6 +211,11 @@ class ModelPages:
             ld=Markup(self.headlines.described(number)),
             site_url=self.site_url,
         )
+
+    def _engines(self, number: int) -> dict[str, str]:
+        """By format the engine that a model's answer speaks of."""
+        least = self.headlines.answers.least(number, self.shown(number)[0])
+        return {dtype: scenario.engine_id for dtype, (scenario, _where) in least.items()}
 
     def _bars(self, number: int, inference: list[Scenario]) -> list[dict]:
         """A bar for each format, of the engine that the answer speaks of."""
