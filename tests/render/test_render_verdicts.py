@@ -222,7 +222,7 @@ def test_a_bar_is_of_the_engine_that_the_answer_speaks_of_and_says_so(book):
 
 
 @pytest.mark.parametrize(
-    ("spoken_of", "first", "said"), [("vllm", "vllm", "bf16 vLLM"), ("transformers", "transformers", "bf16")]
+    ("spoken_of", "first", "said"), [("vllm", "vllm", "bf16 vllm"), ("transformers", "transformers", "bf16")]
 )
 def test_on_every_card_a_format_is_that_of_the_engine_that_the_answer_speaks_of(book, spoken_of, first, said):
     number = next(i for i, m in enumerate(book.models) if m["model_id"] == SHORT)
