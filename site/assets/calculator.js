@@ -284,10 +284,10 @@ function besideSaid({ s, of, row, bytes }) {
 const { SHARED } = r;
 function backwards({ s, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
-  const one = isContext ? "token" : training ? "sequence" : "user", many = `${one}s`;
+  const one = isContext ? "token" : training ? (row.unit ?? "sequence") : "user", many = `${one}s`;
   if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s)}: that takes ${amount(row)}.`;
   const n = found.at.toLocaleString("en");
-  const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? "a sequence" : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? "sequences" : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
+  const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? `a ${row.unit ?? "sequence"}` : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? `${row.unit ?? "sequence"}s` : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
   return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.`;
 }

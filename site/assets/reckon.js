@@ -26,7 +26,7 @@ function preferred(own, objective_id, wanted) {
   const row = footprints({ ...shared, ...own }, { ...wanted, ...asked, sequences: asked.sequences == null || Number.isNaN(number) ? asked.sequences : number });
   if (row == null) return row;
   const known = rules.map((each) => each.objective_id).sort().join(", ");
-  const unknown_reason = macros.preference_reason(rule, objective_id, known, row), of = { objective_id, sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
+  const unknown_reason = macros.preference_reason(rule, objective_id, known, row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
   if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
   const { reference_bytes, logits_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
   return {

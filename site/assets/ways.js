@@ -17,7 +17,7 @@ export function frugal(wanted, below, held) {
 export function ways({ own, row, asked, bytes, runs, to, card }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
   const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
-  const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences };
+  const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }) };
   if (row.phase_id === "inference") {
     const kv_dtype_id = row.kv_dtype_id !== SMALL_CACHE[row.engine_id] && SMALL_CACHE[row.engine_id], small = kv_dtype_id && held({ ...asked, kv_dtype_id });
     if (small) way({ kv_dtype_id }, "A cache of 8 bits", `: ${each(small)}.`);
@@ -33,7 +33,7 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
     for (const [phase_id, dtype_id, name] of [[row.phase_id, row.dtype_id, ""], ["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
       if (name && (phase_id === row.phase_id || row.phase_id === "qlora")) continue;
       const kept = { phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" };
-      const other = name && held({ ...r.shared.opening?.[phase_id], ...plain, phase_id, dtype_id }), least = other ? null : frugal({ ...plain, phase_id, dtype_id }, row.total_bytes, held);
+      const other = name && held({ ...(row.objective_id ? {} : r.shared.opening?.[phase_id]), ...plain, phase_id, dtype_id }), least = other ? null : frugal({ ...plain, phase_id, dtype_id }, row.total_bytes, held);
       if (other) way(kept, name, `: ${each(other)}.`);
       if (least) way({ ...kept, program: least.program }, `${name}${name ? " with" : "With"} ${least.name}`, `: ${each(least.row)}.`);
       if (other || least) break;
@@ -41,6 +41,8 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
   }
   const far = r.longest(own, asked, bytes).at;
   if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` in ${a.formatName(row.dtype_id)} are the most that fit.`);
+  const few = row.sequences > 1 ? r.most(own, asked, bytes).at : 0;
+  if (few && few < row.sequences) way({ sequences: few }, `${few.toLocaleString("en")} ${row.unit ?? (row.phase_id === "inference" ? "user" : "sequence")}${few === 1 ? "" : "s"} at once`, few === 1 ? " is what fits." : " are the most that fit.");
   const many = r.fewest(own, asked, bytes, row.gpu_count);
   if (many && runs(many)) way({ gpu_count: many.gpu_count }, `${many.gpu_count.toLocaleString("en")} × ${card}`, `, shared by ${r.SHARED[many.sharding] ?? many.sharding ?? "all of them"}: ${each(many)}.`);
   return found;

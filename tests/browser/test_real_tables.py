@@ -328,6 +328,32 @@ def test_pages_of_what_hears_or_speaks_tell_seconds(open_page, folder, width):
     page.wait_for_url("**/models/hexgrad/Kokoro-82M/#sound")
 
 
+def test_a_training_on_preferences_is_asked_of_its_own_macro(open_page, folder):
+    page = open_page(f"calculator/?model={KNOWN[0]}&gpu=h100-sxm&phase_id=lora")
+    answer = page.locator("#calc .answer")
+    page.get_by_label("Learns from").select_option("dpo")
+    expect(answer).to_contain_text("Holds for TRL 1.0.0")
+    query = page.locator("#calculated code").inner_text()
+    assert query.startswith(f"FROM preference_of('dpo', '{KNOWN[0]}'")
+    with released(folder) as connection:
+        result = connection.execute(query)
+        row = dict(zip([column[0] for column in result.description], result.fetchone(), strict=True))
+    assert (
+        answer.inner_text().startswith(f"{words.gib(row['total_bytes'])} GiB") and "does not fit" in answer.inner_text()
+    )
+    assert page.get_by_label("Micro-batch, pairs or answers").input_value() == str(row["sequences"]) == "8"
+    ways = page.locator('#calc [data-part="ways"] li a')
+    expect(ways.filter(has_text=re.compile(r"^\d pairs at once$"))).to_have_count(1)
+    for link in [link.get_attribute("href") for link in ways.all()]:
+        assert "objective_id=dpo" in link
+        page.goto(page.url.partition("?")[0] + link)
+        expect(answer).to_contain_text("fits on H100 SXM5 80GB")
+        assert "Holds for TRL 1.0.0" in answer.inner_text()
+    page.locator("select[name=phase_id]").select_option("inference")
+    expect(answer).not_to_contain_text("TRL")
+    assert not page.get_by_label("Learns from").is_visible()
+
+
 def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     page = open_page(f"calculator/?model={MODELS[4]}&gpu=rtx-4090")
     answer = page.locator("#calc .answer")

@@ -37,6 +37,28 @@ def test_a_card_has_all_but_the_experts_whole_and_a_share_of_these(book, asked):
     assert asked(V3, gpu_count=8)["kv_cache_bytes"] == 8 * row["kv_cache_bytes"]
 
 
+@pytest.mark.parametrize(
+    ("engine", "dtype", "copies"), [("vllm", "fp8", 1), ("vllm", "bf16", 0), ("sglang", "bf16", 1)]
+)
+def test_tensor_parallel_leaves_what_makes_the_latents_whole(book, asked, engine, dtype, copies):
+    """Habana's fork of vLLM 0.6 says 79.41 GiB of DeepSeek-R1 on each of 8 devices before it makes the copies; this is 79.27."""
+    query = "SELECT weights_bytes, replicated_bytes FROM weight WHERE model_id = $1 AND dtype_id = $2"
+    whole, replicated = book.execute(query, [V3, dtype]).fetchall()[0]
+    (count,) = book.execute("SELECT parameter_count FROM shape WHERE model_id = $1", [V3]).fetchall()[0]
+    latents = 61 * 7168 * (1536 + 576) * whole / count
+    copied = copies * 2 * 61 * 512 * 128 * 256
+    eight, one = (asked(V3, engine_id=engine, dtype_id=dtype, gpu_count=n)["weights_bytes"] for n in (8, 1))
+    expected = replicated + (whole - replicated + 7 * latents + copied) / 8
+    assert eight == pytest.approx(expected, abs=2) and one == pytest.approx(whole + copied, abs=2)
+    if (engine, dtype) == ("vllm", "fp8"):
+        assert (eight - copied / 8) / GIB == pytest.approx(79.41, rel=0.002)
+
+
+def test_programs_without_a_description_divide_all_but_what_every_rank_has(asked):
+    row = asked("deepseek-ai/DeepSeek-V2-Lite", engine_id="transformers", dtype_id="bf16")
+    assert row["weights_bytes"] == asked("deepseek-ai/DeepSeek-V2-Lite", dtype_id="bf16")["weights_bytes"]
+
+
 def test_sequences_that_do_not_divide_are_rounded_up(asked):
     assert asked(V3, **ALL, sequences=9)["kv_cache_bytes"] == asked(V3, **ALL, sequences=16)["kv_cache_bytes"]
     assert asked(V3, **ALL, sequences=8)["kv_cache_bytes"] == asked(V3, **ALL, sequences=1)["kv_cache_bytes"]

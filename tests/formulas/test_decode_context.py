@@ -57,6 +57,7 @@ def test_the_engine_is_told_and_the_versions_are_those_that_were_read(book):
         (V3, {"decode_context_parallel": 3}, "tensor_parallel 8 is no multiple of decode_context_parallel 3"),
         (V3, {"decode_context_parallel": 0}, "start at 1"),
         (V3, {"decode_context_parallel": 2, "engine_id": "sglang"}, "engine_id := vllm"),
+        (V3, {"decode_context_parallel": 2, "program": "vLLM", "program_version": "0.19.1"}, "program_version := 0.20"),
         (V3, {"decode_context_parallel": 2, "phase_id": "pretrain", "engine_id": None}, "belongs to the phases of inference"),
         (V32, {"decode_context_parallel": 2}, "attention that picks its tokens was not read"),
         (QWEN, {"decode_context_parallel": 4}, "with 4 KV heads needs tensor_parallel 16 or more"),

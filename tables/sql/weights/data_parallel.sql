@@ -3,8 +3,7 @@
 --   weights_bytes = what every rank holds whole + attention, embedding and the rest ÷ tensor_parallel
 --     + routed experts × most experts of a GPU ÷ experts ÷ GPUs that divide one
 --     + head, dense layers, shared experts ÷ tensor_parallel or all GPUs, as the engine has them
---     + of latent attention: what makes the latents whole on each GPU, and what expands them once more in 16 bits where
---       the engine keeps a copy that is multiplied into queries and values
+--     + of latent attention what a server has besides (held.sql)
 --
 -- Units: bytes per GPU, of the one that holds most. tensor_parallel is that of one data-parallel rank. Source:
 --   data_parallel_rule, each engine with its version; expert parallelism alone (data_parallel 1) follows the same.
@@ -26,11 +25,6 @@ CREATE OR REPLACE MACRO shared_expert_shards(scenario) AS CASE
     ELSE scenario.tensor_parallel
 END;
 
--- a second copy of what expands the latent, in 16 bits: always, or where the weights are packed
-CREATE OR REPLACE MACRO latent_copy_bytes(weight, model, scenario) AS
-    iif(scenario.sharing.copies_latent OR 2 * weight.unquantised_bytes < weight.weights_bytes,
-        2 * model.latent_output_elements / scenario.tensor_parallel, 0);
-
 CREATE OR REPLACE MACRO spread_weights(weight, model, scenario) AS ceil(
     weight.replicated_bytes + weight.expert_bytes * expert_share_held(model, scenario)
     + weight.shared_expert_bytes / shared_expert_shards(scenario)
@@ -38,5 +32,5 @@ CREATE OR REPLACE MACRO spread_weights(weight, model, scenario) AS ceil(
     + weight.head_bytes / iif(scenario.sharing.is_head_over_all, scenario.gpu_count, scenario.tensor_parallel)
     + (weight.weights_bytes - weight.replicated_bytes - weight.expert_bytes - weight.shared_expert_bytes
         - weight.feed_forward_bytes - weight.head_bytes) / scenario.tensor_parallel
-    + model.latent_input_elements * (weight.weights_bytes / model.parameter_count) * (1 - 1 / scenario.tensor_parallel)
+    + whole_latent_bytes(weight, model, scenario)
     + latent_copy_bytes(weight, model, scenario))::BIGINT;
