@@ -1,12 +1,14 @@
--- what an engine has to be told at the very edges of its rules: shares, requests, tokens read at a time, room that it leaves
+-- what an engine has to be told at the very edges of its rules: shares, requests, tokens read at a time, room
 WITH footprint AS (
     SELECT {
         'engine_id': engine_id, 'phase_id': phase_id, 'sequences': sequences, 'data_parallel': ranks,
         'expert_parallel': experts, 'decode_context_parallel': contexts, 'tensor_parallel': 3, 'gpu_count': 2 * ranks,
         'pipeline_parallel': stages, 'data_setting': 'data {data_parallel} of {gpu_count}',
         'expert_setting': 'experts {expert_parallel} {tensor_parallel}',
-        'context_setting': 'contexts {decode_context_parallel}', 'total_bytes': total::BIGINT, 'activations_bytes': activations::BIGINT,
-        'kv_cache_bytes': 100000000::BIGINT, 'kv_padding_bytes': 1000000::BIGINT, 'state_bytes': state::BIGINT, 'error_band': 0.04,
+        'context_setting': 'contexts {decode_context_parallel}', 'total_bytes': total::BIGINT,
+        'activations_bytes': activations::BIGINT,
+        'kv_cache_bytes': 100000000::BIGINT, 'kv_padding_bytes': 1000000::BIGINT,
+        'state_bytes': state::BIGINT, 'error_band': 0.04,
         'vocab_size': 1000, 'has_windows': has_windows, 'context_tokens': context_tokens, 'sees': sees
     } AS footprint
     FROM (VALUES ('vllm', 'inference', 8, 1, 1, 1, 1, 900000000, 10000000, 0, false, 8192, false),
@@ -24,7 +26,8 @@ WITH footprint AS (
             context_tokens, sees)
 ),
 asked AS (
-    SELECT footprint, capacity::BIGINT AS capacity, read_tokens, usual, constants, read_beyond_bytes(footprint, read_tokens, constants)
+    SELECT footprint, capacity::BIGINT AS capacity, read_tokens, usual, constants,
+        read_beyond_bytes(footprint, read_tokens, constants)
             AS beyond
     FROM footprint CROSS JOIN (VALUES (1000000000, 2048, 1024), (1000000000, 8192, 256), (2000000000, 16384, 1024),
         (1111111111, 16384, 300), (995555555, 10000, 256)) AS cards(capacity, read_tokens, usual)

@@ -1,4 +1,4 @@
--- scores, moments and words that few models reach: each form of attention in inference, and what vLLM beside a training says
+-- scores and moments that few models reach, by each form of attention, and what vLLM beside a training says
 SELECT softmax_form AS said, compute_bytes AS bytes, mechanism,
     score_bytes_eager({'softmax_form': softmax_form, 'caches': [{'mechanism': mechanism}]},
         {'compute_bytes': compute_bytes})::DOUBLE AS scores,

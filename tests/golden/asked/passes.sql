@@ -13,7 +13,8 @@ scenario AS (
         'phase_id': phase_id, 'engine_id': engine_id, 'compute_bytes': compute_bytes, 'gpu_count_asked': gpu_count,
         'images': images, 'audio_seconds': seconds, 'context_tokens': context_tokens, 'sequences': sequences
     } AS scenario
-    FROM (VALUES ('inference', 'transformers', 2, 1, 0, 0.0, 512, 1), ('inference', 'transformers', 2, 1, 0, NULL, 7, 3),
+    FROM (VALUES ('inference', 'transformers', 2, 1, 0, 0.0, 512, 1),
+        ('inference', 'transformers', 2, 1, 0, NULL, 7, 3),
         ('inference', 'transformers', 4, 2, 0, NULL, 7, 3), ('inference', 'transformers', 2, 1, 1, NULL, 7, 1),
         ('inference', 'transformers', 2, 1, 0, 1.0, 7, 1), ('inference', 'transformers', 2, 1, 0, 0.5, 7, 2),
         ('inference', 'transformers', 2, 1, NULL, NULL, 513, 1), ('lora', 'transformers', 2, 1, 0, NULL, 7, 1),

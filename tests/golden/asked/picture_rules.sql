@@ -1,4 +1,4 @@
--- rows and columns of pictures by every rule, of processors that are made up so that each limit is met, passed and missed
+-- rows and columns of pictures by every rule, of made-up processors: each limit is met, passed and missed
 WITH picture AS (
     SELECT width, height FROM (VALUES (1920, 1080), (64, 900), (20, 30), (448, 448), (56, 28), (1000, 999), (2999, 40),
         (672, 336), (70, 42), (13, 4001), (337, 671), (5000, 5000), (28, 28), (154, 98)) AS sides(width, height)
