@@ -178,9 +178,9 @@ def main(path: str, tests: str, sample: str = "", seed: str = "") -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         copied(folder)
+        began = time.monotonic()
         digests = Digests(folder) if tests.startswith(ANATOMY) else None
         others = tests.removeprefix(ANATOMY).strip(",")
-        began = time.monotonic()
         if (digests and not (digests.truth and digests.is_as_the_file_has_it)) or (
             others and not passes(folder, others)
         ):
