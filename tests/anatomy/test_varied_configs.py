@@ -10,33 +10,57 @@ from tests.golden import varied
 
 @pytest.fixture(scope="module")
 def kinds():
-    return varied.kinds()
+    return varied.all_kinds()
 
 
 @pytest.mark.some(40)
-@pytest.mark.parametrize("model_id", varied.read())
-def test_every_variation_is_read_as_the_file_has_it(model_id, kinds):
-    meant = f"where that is meant, `python -m tests.golden.varied` writes them anew; `--of {model_id}` tells each"
-    assert varied.digest_of(*kinds[model_id]) == varied.read()[model_id], meant
+@pytest.mark.parametrize("name", varied.read())
+def test_every_variation_is_read_as_the_file_has_it(name, kinds):
+    meant = f"where that is meant, `python -m tests.golden.varied` writes them anew; `--of {name}` tells each"
+    assert varied.digest_of(kinds[name]) == varied.read()[name], meant
 
 
 def test_the_file_has_a_model_of_each_type(kinds):
     assert kinds.keys() == varied.read().keys()
 
 
+def test_a_type_that_no_published_config_has_is_varied_from_one_that_is_counted(kinds):
+    first = kinds["vivit"].config
+    assert not any(kind.config.get("model_type") == "vivit" for name, kind in kinds.items() if name != "vivit")
+    asked = dict(varied.asked(kinds["vivit"]))
+    assert asked[f"counted 0 {first['architectures'][0]}"] == first and len(kinds["vivit"].counted) > 1
+    assert "architectures absent" in asked
+
+
+def test_fields_that_are_left_to_the_class_are_said_otherwise(kinds):
+    config = {k: v for k, v in kinds["vivit"].config.items() if k != "qkv_bias"}
+    assert varied.left_out(config)["qkv_bias",] is True
+    told = dict(varied.variations(config, []))
+    assert told["qkv_bias said False"] == config | {"qkv_bias": False}
+    assert {k for k in told if " said " in k} >= {"num_channels said 0", "num_channels said 4"}
+
+
+def test_what_is_read_only_where_kinds_of_layers_are_not_listed_is_varied_without_the_list():
+    config = {"model_type": "cohere2_moe", "layer_types": ["full_attention"] * 2, "first_k_dense_replace": 1}
+    told = dict(varied.variations(config, []))
+    assert told["layer_types absent, first_k_dense_replace 0"] == {
+        "model_type": "cohere2_moe", "first_k_dense_replace": 0,
+    }  # fmt: skip
+
+
 def test_what_one_variation_reaches_is_felt(kinds, monkeypatch):
-    config, others = next(of for of in kinds.values() if of[0].get("model_type") == "qwen3")
-    before, read = varied.digest_of(config, others), varied.said
+    kind = next(kind for kind in kinds.values() if kind.config.get("model_type") == "qwen3")
+    before, read = varied.digest_of(kind), varied.said
     monkeypatch.setattr(varied, "said", lambda c: read(c) + " and more" * (c.get("attention_bias") is True))
-    assert config.get("attention_bias") is not True
-    assert varied.digest_of(config, others) != before
+    assert kind.config.get("attention_bias") is not True
+    assert varied.digest_of(kind) != before
 
 
 def test_fields_are_varied_where_they_are_nested_too():
     config = {"model_type": "a", "heads": 2, "text_config": {"is_tied": True, "kinds": ["x", "y"]}}
     told = dict(varied.variations(config, [{"heads": 2, "width": 5, "text_config": {"rank": 8}}]))
     assert told["heads absent"] == {"model_type": "a", "text_config": config["text_config"]}
-    assert told["heads 3"]["heads"] == 3 and told["heads 4"]["heads"] == 4
+    assert [told[f"heads {count}"]["heads"] for count in (0, 3, 4)] == [0, 3, 4]
     assert told["text_config.is_tied False"]["text_config"] == {"is_tied": False, "kinds": ["x", "y"]}
     assert told["text_config.kinds turned round"]["text_config"]["kinds"] == ["y", "x"]
     assert told["width 5"]["width"] == 5 and told["text_config.rank 8"]["text_config"]["rank"] == 8

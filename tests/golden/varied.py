@@ -2,11 +2,13 @@
 
     python -m tests.golden.varied                # after a change of a reader: names the models whose digest changed and writes the file anew
     python -m tests.golden.varied --of owner/name    # every variation of that model's config, and what is read of it: to compare with another revision
-    python -m tests.golden.varied --digests      # prints the digests (code_mutants.py asks so)
+    python -m tests.golden.varied --check        # ends with 1 at the first digest that is not the file's (code_mutants.py asks so)
 
-anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, a step larger,
-twice as large, turned round, or as another config of the type has it, in the config and in what is nested in it. The rows are no truth of their own
-(tests/oracle holds perturbed configs to the libraries); they hold what a change of a reader did not mean to change.
+anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, a step larger,
+twice as large, turned round, a name that nobody knows, or as another config of the type has it, in the config and in what is nested in it; a
+field that its reader asks for and the config leaves to its class, other than the class has it; and every config that tests/oracle counts, class by class. A type that no published config has is named by itself, and varied from the first that is
+counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
+a reader did not mean to change, heads and tiles that no total feels among it.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.components import components
@@ -26,14 +29,28 @@ from pipeline.anatomy.fields import Fields
 from pipeline.hub.snapshot import newest_snapshot
 
 PATH = Path(__file__).with_name("varied.csv")
+ORACLE = Path(__file__).parents[1] / "oracle"
+# tables of it that count a class by its config
+_COUNTED = ("parameters", "parameters_multimodal", "modules")
 # what no reader asks, or says the same of every model
 _PASSED_OVER = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "id2label", "label2id", "auto_map", "quantization_config"}  # fmt: skip
+_KINDS = "layer_types"
 _DEPTH = 3
 _OTHERS = 2  # values of other configs of the type, for each field
+# longer than what is told of a name
+_UNKNOWN = "ANameThatNobodyHasGivenToAnythingAndThatIsLongerThanWhatAReasonTellsOfItForNothing"
 _ABSENT = object()
 
 Config = Mapping[str, Any]
 Place = tuple[str, ...]
+
+
+class Kind(NamedTuple):
+    """A config of a type, others of that type, and those that tests/oracle counts."""
+
+    config: Config
+    others: list[Config]
+    counted: list[Config]
 
 
 def kinds() -> dict[str, tuple[Config, list[Config]]]:
@@ -52,6 +69,36 @@ def kinds() -> dict[str, tuple[Config, list[Config]]]:
     return found
 
 
+@cache
+def counted() -> dict[str, list[Config]]:
+    """By type the configs that tests/oracle counts, each with the class that was counted."""
+    csv.field_size_limit(sys.maxsize)
+    found: dict[str, list[Config]] = {}
+    for name in _COUNTED:
+        with (ORACLE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                held = {"model_type": row["model_type"], "architectures": [row["architecture"]]}
+                found.setdefault(row["model_type"], []).append(json.loads(row["config_json"]) | held)
+    return found
+
+
+@cache
+def all_kinds() -> dict[str, Kind]:
+    """Those of the snapshot by the model, and by their type those that are counted alone."""
+    found, there = {}, counted()
+    for model_id, (config, others) in kinds().items():
+        found[model_id] = Kind(config, others, there.get(_type_of(config), []))
+    published = {_type_of(kind.config) for kind in found.values()}
+    for told, (first, *others) in sorted(there.items()):
+        if told not in published:
+            found[told] = Kind(first, others, [first, *others])
+    return found
+
+
+def _type_of(config: Config) -> str:
+    return config.get("model_type") or config["_class_name"]
+
+
 def places(config: Config, before: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Every field and its value, of what is nested too."""
     for name, value in config.items():
@@ -65,15 +112,12 @@ def places(config: Config, before: Place = ()) -> Iterator[tuple[Place, Any]]:
 def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Config]]:
     """What is varied, in words, and the config that comes of it."""
     own = dict(places(config))
+    yield from _of_each(config)
+    # (what else a config says of its layers is asked only where it does not list their kinds)
     for place, value in own.items():
-        yield f"{'.'.join(place)} absent", _with(config, place, _ABSENT)
-        if isinstance(value, bool):
-            yield f"{'.'.join(place)} {not value}", _with(config, place, not value)
-        elif isinstance(value, int | float):
-            for other in dict.fromkeys((value + 1, value * 2)):
-                yield f"{'.'.join(place)} {other}", _with(config, place, other)
-        elif isinstance(value, list) and value[::-1] != value:
-            yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
+        if isinstance(value, list) and place[-1].endswith(_KINDS):
+            without = _with(config, place, _ABSENT)
+            yield from ((f"{'.'.join(place)} absent, {name}", changed) for name, changed in _of_each(without))
     elsewhere: dict[Place, dict[str, Any]] = {}
     for other in others:
         for place, value in places(other):
@@ -87,6 +131,56 @@ def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Conf
         for text, value in values.items():
             if (changed := _with(config, place, value)) is not None:
                 yield f"{'.'.join(place)} {text[:60]}", changed
+
+
+def _of_each(config: Config) -> Iterator[tuple[str, Config]]:
+    """Each field that it has, and each that it leaves to its class, in turn."""
+    for place, value in places(config):
+        yield f"{'.'.join(place)} absent", _with(config, place, _ABSENT)
+        if isinstance(value, bool):
+            yield f"{'.'.join(place)} {not value}", _with(config, place, not value)
+        elif isinstance(value, int | float):
+            for other in dict.fromkeys((0, value + 1, value * 2)):
+                yield f"{'.'.join(place)} {other}", _with(config, place, other)
+        elif isinstance(value, str):
+            yield f"{'.'.join(place)} unknown", _with(config, place, _UNKNOWN)
+        elif isinstance(value, list) and value:
+            if value[::-1] != value:
+                yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
+            if isinstance(value[0], str):
+                yield f"{'.'.join(place)} unknown", _with(config, place, [_UNKNOWN, *value[1:]])
+    for place, value in left_out(config).items():
+        for other in _others_than(value):
+            if (changed := _with(config, place, other)) is not None:
+                yield f"{'.'.join(place)} said {other}", changed
+
+
+def left_out(config: Config) -> dict[Place, Any]:
+    """What its reader asks for and does not find there, with what the class takes instead."""
+    found: dict[Place, Any] = {}
+    raw = Fields.raw
+
+    def noted(fields: Fields, *names: str, default: Any = None) -> Any:
+        if (value := raw(fields, *names)) is None and names[0] not in _PASSED_OVER:
+            found.setdefault((*fields.where.split(".")[1:], names[0]), fields.by_class(*names))
+        return default if value is None else value
+
+    Fields.raw = noted
+    try:
+        said(config)
+    finally:
+        Fields.raw = raw
+    return found
+
+
+def _others_than(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, bool):
+        return (not value,)
+    if isinstance(value, int | float):
+        return (0, value + 1)
+    if isinstance(value, str):
+        return (_UNKNOWN,)
+    return () if value else (True, 2)
 
 
 def _with(config: Config, place: Place, value: Any) -> dict[str, Any] | None:
@@ -104,44 +198,52 @@ def said(config: Config) -> str:
     try:
         anatomy = read_config(config)
         parts = components(Fields(dict(config)), anatomy)
-        return json.dumps([asdict(anatomy), [asdict(part) for part in parts]], default=str, sort_keys=True)
+        sums = (anatomy.parameter_count, anatomy.loaded_element_count, anatomy.active_parameter_count)
+        return json.dumps([asdict(anatomy), sums, [asdict(part) for part in parts]], default=str, sort_keys=True)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return f"{type(reason).__name__}: {reason}"
 
 
-def digest_of(config: Config, others: list[Config]) -> str:
-    """Eight digits of all that is read of its variations."""
+def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
+    """All that is asked of a type, in words, and the configs."""
+    yield from variations(kind.config, kind.others)
+    for place, config in enumerate(kind.counted):
+        yield f"counted {place} {config['architectures'][0]}", config
+
+
+def digest_of(kind: Kind) -> str:
+    """Eight digits of all that is read of it."""
     digest = hashlib.sha256()
-    for name, varied in variations(config, others):
+    for name, varied in asked(kind):
         digest.update(f"{name}\0{said(varied)}\0".encode())
     return digest.hexdigest()[:8]
 
 
 def digests() -> dict[str, str]:
-    return {model_id: digest_of(*of) for model_id, of in kinds().items()}
+    return {name: digest_of(kind) for name, kind in all_kinds().items()}
 
 
 def read() -> dict[str, str]:
     with PATH.open(encoding="utf-8", newline="") as file:
-        return {row["model_id"]: row["digest"] for row in csv.DictReader(file)}
+        return {row["kind"]: row["digest"] for row in csv.DictReader(file)}
 
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--of"]:
-        for name, varied in variations(*kinds()[arguments[1]]):
+        for name, varied in asked(all_kinds()[arguments[1]]):
             print(name, said(varied), sep="\t")
         return 0
+    if arguments[:1] == ["--check"]:
+        held = read()
+        return 0 if all(held.get(name) == digest_of(kind) for name, kind in all_kinds().items()) else 1
     now = digests()
-    if arguments[:1] == ["--digests"]:
-        print("\n".join(f"{model_id} {digest}" for model_id, digest in now.items()))
-        return 0
     if PATH.exists():
         before = read()
         changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
         print("\n".join(changed) or "nothing has changed")
     with PATH.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["model_id", "digest"])
+        writer.writerow(["kind", "digest"])
         writer.writerows(now.items())
     return 0
 

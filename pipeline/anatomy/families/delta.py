@@ -35,7 +35,7 @@ def attend_gated(decoder: Decoder, fields: Fields, windows: Sequence[int | None]
 
 BAILING = Sparse(
     Plain(), experts=EXPERTS, chosen=CHOSEN, width=("moe_intermediate_size",),
-    layers=after_dense("first_k_dense_replace", 2), shared_count=SHARED, correction="buffer", attend=attend_gated,
+    layers=after_dense("first_k_dense_replace"), shared_count=SHARED, correction="buffer", attend=attend_gated,
     predicts=True,
 )  # fmt: skip
 

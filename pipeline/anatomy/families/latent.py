@@ -58,7 +58,7 @@ SPARSE: dict[str, Sparse] = {
     ),
     "deepseek_v2": replace(
         DEEPSEEK_V3, frame=Plain(mlp_bias="mlp_bias"), experts=ROUTED, chosen=CHOSEN,
-        width=WIDTH, layers=after_dense("first_k_dense_replace", 0), shared_count=("n_shared_experts",),
+        width=WIDTH, layers=after_dense("first_k_dense_replace"), shared_count=("n_shared_experts",),
         correction=None, predicts=False,
     ),
     "deepseek_v3": DEEPSEEK_V3,
@@ -71,7 +71,7 @@ SPARSE: dict[str, Sparse] = {
     "glm_moe_dsa": replace(DEEPSEEK_V3, attend=attend_indexed),
     "mistral4": replace(
         DEEPSEEK_V3, experts=ROUTED, chosen=CHOSEN,
-        layers=after_dense("first_k_dense_replace", 0), correction=None, predicts=False,
+        layers=after_dense("first_k_dense_replace"), correction=None, predicts=False,
     ),
 }  # fmt: skip
 

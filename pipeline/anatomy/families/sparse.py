@@ -48,7 +48,7 @@ QWEN_MOE = Sparse(
 GRANITE_MOE = Sparse(BIASED, experts=LOCAL, chosen=CHOSEN, width=("intermediate_size",))
 GLM_MOE = Sparse(
     Plain(qkv_bias="attention_bias", qk_norm="head", qk_norm_flag="use_qk_norm"),
-    experts=ROUTED, chosen=CHOSEN, width=WIDTH, layers=after_dense("first_k_dense_replace", 1),
+    experts=ROUTED, chosen=CHOSEN, width=WIDTH, layers=after_dense("first_k_dense_replace"),
     shared_count=("n_shared_experts",), correction="buffer", predicts=True,
 )  # fmt: skip
 EXAONE = Plain(qk_norm="head", windows=last_of_period(4))
@@ -57,7 +57,7 @@ SPARSE: dict[str, Sparse] = {
     "afmoe": Sparse(
         replace(QK, norms=4, output_gate="element", windows=last_of_period(4, "global_attn_every_n_layers")),
         experts=("num_experts",), chosen=CHOSEN, width=WIDTH,
-        layers=after_dense("num_dense_layers", 1), shared_count=("num_shared_experts",), router="linear",
+        layers=after_dense("num_dense_layers"), shared_count=("num_shared_experts",), router="linear",
         correction="parameter",
     ),
     "cohere2_moe": Sparse(
@@ -68,7 +68,7 @@ SPARSE: dict[str, Sparse] = {
     ),
     "dots1": Sparse(
         replace(QK, windows=upper_layers_always), experts=ROUTED, chosen=CHOSEN,
-        width=WIDTH, layers=after_dense("first_k_dense_replace", 0), shared_count=("n_shared_experts", 0),
+        width=WIDTH, layers=after_dense("first_k_dense_replace"), shared_count=("n_shared_experts", 0),
         correction="buffer",
     ),
     "ernie4_5_moe": Sparse(
@@ -82,7 +82,7 @@ SPARSE: dict[str, Sparse] = {
     ),
     "exaone_moe": Sparse(
         EXAONE, experts=("num_experts",), chosen=CHOSEN, width=WIDTH,
-        layers=after_dense("first_k_dense_replace", 1), shared_count=("num_shared_experts",), correction="buffer",
+        layers=after_dense("first_k_dense_replace"), shared_count=("num_shared_experts",), correction="buffer",
     ),
     "flex_olmo": Sparse(
         replace(BIASED, qk_norm="full"), experts=("num_experts",), chosen=CHOSEN, width=("intermediate_size",)

@@ -17,7 +17,8 @@ WITH layer AS (
         mixer.model_id, mixer.kind, mixer.layer_count, mixer.recurrence, greatest(mixer.chunk_tokens, 1) AS chunk,
         model.hidden_size AS hidden,
         mixer.convolution_width AS channels, mixer.recurrent_head_count * mixer.recurrent_key_dim AS keys,
-        mixer.recurrent_head_count * mixer.recurrent_value_dim AS "values", mixer.recurrent_head_count AS heads
+        mixer.recurrent_head_count * mixer.recurrent_value_dim AS "values", mixer.recurrent_head_count AS heads,
+        mixer.recurrent_value_dim AS value_dim
     FROM attention_layer AS mixer JOIN model USING (model_id)
     WHERE mixer.mechanism = 'recurrent' AND mixer.component IN ('text', 'decoder')
 ),
@@ -27,7 +28,7 @@ part AS (
         rate.per_hidden * hidden + rate.per_convolution * channels + rate.per_key * keys + rate.per_value * "values"
             + rate.per_head * heads
             + rate.per_chunk * heads * chunk
-            + rate.per_state * keys * "values" / greatest(heads, 1) / iif(rate.per = 'padded', chunk, 1) AS amount
+            + rate.per_state * keys * value_dim / iif(rate.per = 'padded', chunk, 1) AS amount
     FROM layer JOIN recurrence AS rate USING (recurrence)
 ),
 moment AS (

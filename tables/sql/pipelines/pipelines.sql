@@ -61,7 +61,7 @@ LEFT JOIN pipeline_stage AS stage_row ON stage_row.class_name = component.class_
     AND stage_row.plan = component.row_plan
 -- (of the denoiser, and of a second one of the same size; of text encoders each its own)
 LEFT JOIN (SELECT held.model_id, held.pipeline_part,
-        iif(held.pipeline_part = 'denoiser', max(model.parameter_count), NULL) AS parameter_count,
+        iif(held.pipeline_part = 'denoiser', any_value(model.parameter_count), NULL) AS parameter_count,
         list({'dtype_id': dtype_id, 'weights_bytes': weights_bytes, 'working_bytes': working_bytes,
             'first_bytes': first_bytes, 'token_bytes': token_bytes, 'holds_for': holds_for} ORDER BY dtype_id)
             AS formats
@@ -269,10 +269,9 @@ known AS (
     FROM part_told
 ),
 placed AS (
-    SELECT placement, rank, parts, unknown_reason, holds_for,
+    SELECT placement, parts, unknown_reason, holds_for,
         iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
-    FROM known CROSS JOIN (VALUES ('resident', 1), ('model', 2), ('group', 3), ('sequential', 4))
-        AS placements(placement, rank)
+    FROM known CROSS JOIN (VALUES ('resident'), ('model'), ('group'), ('sequential')) AS placements(placement)
     CROSS JOIN constants_row
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
@@ -280,4 +279,4 @@ SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_b
     iif(parts = 0, 'no diffusion pipeline of this name in the snapshot', unknown_reason) AS unknown_reason,
     iif(unknown_reason IS NULL, holds_for, NULL) AS holds_for
 FROM placed
-ORDER BY rank;
+ORDER BY list_position(['resident', 'model', 'group', 'sequential'], placement);

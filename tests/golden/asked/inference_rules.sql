@@ -1,0 +1,20 @@
+-- scores and moments that few models reach, by each form of attention, and what vLLM beside a training says
+SELECT softmax_form AS said, compute_bytes AS bytes, mechanism,
+    score_bytes_eager({'softmax_form': softmax_form, 'caches': [{'mechanism': mechanism}]},
+        {'compute_bytes': compute_bytes})::DOUBLE AS scores,
+    hidden_tensors({'caches': [{'mechanism': mechanism}], 'rotary_form': iif(compute_bytes = 4, 'fp32', 'plain'),
+        'has_learned_positions': softmax_form = 'named', 'tower': NULL::INTEGER, 'embedding_elements': 7000,
+        'vocab_size': 100, 'hidden_size': 10, 'norm_kind': iif(compute_bytes = 4, 'rms', 'layer'),
+        'is_gated': softmax_form IN ('kept', 'sinks'), 'is_block_parallel': softmax_form = 'sinks',
+        'activation': iif(softmax_form = 'clamped', 'silu', 'gelu_new')})::DOUBLE AS tensors,
+    NULL AS words
+FROM (VALUES ('compute'), ('sinks'), ('named'), ('kept'), ('kept-scores'), ('clamped'), ('fp32')) AS forms(softmax_form)
+CROSS JOIN (VALUES (2), (4)) AS widths(compute_bytes)
+CROSS JOIN (VALUES ('full'), ('bidirectional')) AS mechanisms(mechanism) ORDER BY ALL;
+SELECT starts AS said, tokens AS bytes, NULL AS mechanism, least_share::DOUBLE AS scores, most_share::DOUBLE AS tensors,
+    start_words(starts, needed, share, tokens, least_share, most_share) || ' / '
+        || room_words(tokens, true, least_share, most_share) || ' / ' || room_words(tokens, false, least_share,
+            most_share) AS words
+FROM (VALUES ('no', 5000000000, 3333333333, 4096, 0.3, 0.5), ('perhaps', 1610612736, 1073741824, 100, 0.4, 0.4),
+    ('no', 7000000000, 600000000, 7, 0.5, 0.3)) AS starting(starts, needed, share, tokens, least_share, most_share)
+ORDER BY ALL
