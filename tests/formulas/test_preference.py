@@ -1,6 +1,7 @@
 """Training on preferences: DPO, ORPO, KTO, GRPO and reward models against TRL's own loss on fake tensors, and reasons for what is not counted."""
 
 import csv
+import itertools
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_releases_of_an_objective_follow_each_other(book):
     ).fetchall()
     assert all(
         first < end and (one != two or end <= second)
-        for (one, first, end), (two, second, _) in zip(rows, rows[1:], strict=False)
+        for (one, first, end), (two, second, _) in itertools.pairwise(rows)
     )
 
 
