@@ -140,7 +140,9 @@ def test_a_release_between_those_that_were_read_is_answered(fits_on):
     newest = fits_on(**asked, program_version="1.14")
     assert newest == fits_on(**asked) and newest["training_bytes"] < own["training_bytes"]
     later = fits_on(**asked, program_version="1.16")
-    assert later["verdict"] is None and "which was not counted; known: program_version := 1.0" in later["unknown_reason"]
+    assert (
+        later["verdict"] is None and "which was not counted; known: program_version := 1.0" in later["unknown_reason"]
+    )
 
 
 def test_without_a_card_there_is_no_share(fits_on):
