@@ -42,8 +42,8 @@ CREATE OR REPLACE MACRO counted_range(rule) AS
     iif(rule.unknown_reason IS NULL, version_range(rule.program_version, rule.max_version), NULL);
 
 CREATE OR REPLACE MACRO uncounted_words(said, rule, known) AS
-    'how ' || lower(coalesce(said.program, rule.program_id)::VARCHAR) || coalesce(' ' || said.program_version::VARCHAR, '')
-        || ' does ' || rule.name || ' was not counted; known: program := ' || rule.program_id
+    'how ' || lower(coalesce(said.program, rule.program_id)::VARCHAR)
+        || coalesce(' ' || said.program_version::VARCHAR, '') || ' does ' || rule.name || ' was not counted; known: program := ' || rule.program_id
         || ', program_version := ' || coalesce(known.versions, 'none');
 
 -- known: the objectives there are (ids), and the releases that the asked one was counted for (versions)
@@ -66,7 +66,8 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, said, mo
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
 
--- the scenario that is worked out: rows for pairs, and the row's defaults (what is no number is refused as it was asked)
+-- the scenario that is worked out: rows for pairs, and the row's defaults (what is no number is refused as
+-- it was asked)
 CREATE OR REPLACE MACRO asked_of_objective(said, rule) AS {
     'sequences': iif(said.sequences IS NOT NULL AND asked_number(said.sequences) IS NULL, said.sequences::VARCHAR,
         (coalesce(rule.rows_each, 1) * coalesce(asked_number(said.sequences), rule.sequences))::VARCHAR),
@@ -77,8 +78,8 @@ CREATE OR REPLACE MACRO asked_of_objective(said, rule) AS {
     'lora_dropout': iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
         iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout)
 };
--- autocast's copies of the weights of a reference while it reads, when there is a 16-bit tensor of the logits less than at
--- the peak of the loss (of a loss in tiles they are in its moment)
+-- autocast's copies of the weights of a reference while it reads, when there is a 16-bit tensor of the logits less than
+-- at the peak of the loss (of a loss in tiles they are in its moment)
 CREATE OR REPLACE MACRO reference_copies_bytes(rule, model, footprint) AS
     iif(rule.has_reference AND rule.loss IN ('full', 'one-pass') AND footprint.phase_id NOT IN ('lora', 'qlora')
         AND footprint.peak_moment = 'loss', 2 * cast_elements(model) - 2 * footprint.sequences
