@@ -43,7 +43,8 @@ CREATE OR REPLACE MACRO counted_range(rule) AS
 
 CREATE OR REPLACE MACRO uncounted_words(said, rule, known) AS
     'how ' || lower(coalesce(said.program, rule.program_id)::VARCHAR)
-        || coalesce(' ' || said.program_version::VARCHAR, '') || ' does ' || rule.name || ' was not counted; known: program := ' || rule.program_id
+        || coalesce(' ' || said.program_version::VARCHAR, '') || ' does ' || rule.name
+        || ' was not counted; known: program := ' || rule.program_id
         || ', program_version := ' || coalesce(known.versions, 'none');
 
 -- known: the objectives there are (ids), and the releases that the asked one was counted for (versions)
