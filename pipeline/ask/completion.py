@@ -32,7 +32,7 @@ _TABLES = {
     "--format": "SELECT dtype_id FROM dtype WHERE starts_with(dtype_id, lower($text)) ORDER BY dtype_id",
     "--kv": "SELECT kv_dtype_id FROM kv_dtype WHERE starts_with(kv_dtype_id, lower($text)) ORDER BY kv_dtype_id",
     "--program": "SELECT DISTINCT program_id FROM program WHERE starts_with(program_id, lower($text)) ORDER BY program_id",
-    "--objective": "SELECT objective_id FROM objective WHERE starts_with(objective_id, lower($text)) ORDER BY objective_id",
+    "--objective": "SELECT DISTINCT objective_id FROM objective WHERE starts_with(objective_id, lower($text)) ORDER BY objective_id",
     "--generator": "SELECT DISTINCT generator_id FROM generator WHERE starts_with(generator_id, lower($text)) ORDER BY generator_id",
     "model": "SELECT model_id FROM model WHERE starts_with(lower(model_id), lower($text)) AND anatomy_grade <> 'unknown' "
     "ORDER BY downloads_30d DESC NULLS LAST, model_id",

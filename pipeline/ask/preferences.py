@@ -16,7 +16,7 @@ _PHASES = {"lora": "by LoRA", "qlora": "by QLoRA", "full-finetune": "of all weig
 
 def objective_of(almanac: Almanac, text: str) -> str:
     """The id of an objective by the name that people use. Raises Wrong for one that the almanac does not have."""
-    known = almanac.rows("SELECT objective_id, name FROM objective ORDER BY objective_id")
+    known = almanac.rows("SELECT DISTINCT objective_id, name FROM objective ORDER BY objective_id")
     asked = text.strip().lower()
     for row in known:
         if asked in (row["objective_id"], row["name"].lower()):
@@ -49,7 +49,7 @@ def preferred(
         "sharding := $sharding, generator := $generator)",
         asked,
     )
-    (rule,) = almanac.rows("SELECT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip
+    (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip
     return {
         "model": model.shown,
         "objective": rule["name"],

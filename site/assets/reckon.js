@@ -21,12 +21,15 @@ export const ask = (own, { objective_id, ...wanted }) => (objective_id ? preferr
 // A training on preferences, as preference_of has it: the step of its scenario, and what the reference and the loss hold beside it. `sequences`
 // counts pairs.
 function preferred(own, objective_id, wanted) {
-  const rules = shared.objective ?? [], rule = rules.find((each) => each.objective_id === objective_id);
+  // (of its rows, one for some releases each, that which the formulas rank highest)
+  const rules = shared.objective ?? [], its = rules.filter((each) => each.objective_id === objective_id);
+  const rank = (each) => macros.objective_rank(wanted, each), rule = its.reduce((best, each) => (best && rank(best) >= rank(each) ? best : each), undefined);
   const asked = macros.asked_of_objective(wanted, rule), number = Number(asked.sequences); // (SQL may be asked for anything, and answers in text)
   const row = footprints({ ...shared, ...own }, { ...wanted, ...asked, sequences: asked.sequences == null || Number.isNaN(number) ? asked.sequences : number });
   if (row == null) return row;
-  const known = rules.map((each) => each.objective_id).sort().join(", ");
-  const unknown_reason = macros.preference_reason(rule, objective_id, known, row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
+  const oldest = [...its].sort((x, y) => macros.version_number(x.max_version) - macros.version_number(y.max_version));
+  const known = { ids: [...new Set(rules.map((each) => each.objective_id))].sort().join(", "), versions: oldest.map(macros.counted_range).filter((range) => range != null).join(", ") || null };
+  const unknown_reason = macros.preference_reason(rule, objective_id, known, wanted, own.shape?.[0], row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
   if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
   const { reference_bytes, logits_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
   return {

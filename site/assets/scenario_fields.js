@@ -19,7 +19,7 @@ const versions = (shared) => [["", "the newest that is known"], ...by((shared.pr
 // formats that a denoiser is packed in, the fewest bits first; of them bitsandbytes' for text encoders
 const packed = (shared, isMeant) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest" && isMeant(row)).sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]).filter(([id], at, all) => at === 0 || all[at - 1][0] !== id));
 // what a training learns from: text, or what people prefer, which is asked of another macro
-const objectives = (shared) => [["", "text"], ...(shared.objective ?? []).map((row) => [row.objective_id, row.objective_id === "reward" ? "preferences, as a reward model" : `${row.generates ? "rewards" : "preferences"}, ${row.name}`])];
+const objectives = (shared) => [["", "text"], ...new Map((shared.objective ?? []).map((row) => [row.objective_id, row.objective_id === "reward" ? "preferences, as a reward model" : `${row.generates ? "rewards" : "preferences"}, ${row.name}`]))];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
 // argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
@@ -47,7 +47,7 @@ export const GROUPS = [
     precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },
     checkpointing: { label: "Checkpointing", choices: (_shared, world) => Object.entries(world.kept), when: trains, isSaid: true },
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
-    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["score", "one score, for rewards"]], when: trains },
+    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["one-pass", "in one pass"], ["tiled", "in tiles"], ["tiled-reference", "in tiles, and a reference"], ["score", "one score, for rewards"]], when: trains },
     expandable_segments: { label: "Expandable segments", choices: YES, when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
     adapter: { label: "Adapter", choices: words("lora rslora dora llama-adapter llama-adapter-v2"), when: adapts },

@@ -11,6 +11,7 @@ SAID = ("sequences", "context_tokens", "dtype_id", "precision", "loss", "lora_dr
 PARTS = ("weights", "activations", "gradients", "optimizer", "adapters", "overhead", "reference", "total")
 OUT = ("objective_id", *SAID, *(f"{part}_bytes" for part in PARTS), "error_band", "holds_for", "unknown_reason")
 SMALL, LARGE, CAPPED = "Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B", "google/gemma-2-2b"  # the last one's logits have a cap
+MIXTURE = "Qwen/Qwen3-30B-A3B"
 ASKED = (
     ("dpo", LARGE, {"phase_id": "lora"}),
     ("dpo", SMALL, {"phase_id": "full-finetune", "sequences": 3, "context_tokens": 777}),
@@ -20,6 +21,17 @@ ASKED = (
     ("reward", SMALL, {"phase_id": "full-finetune"}),
     ("grpo", LARGE, {"phase_id": "lora", "program": "trl", "program_version": "1.5"}),
     ("grpo", LARGE, {"phase_id": "lora", "program_version": "1.20"}),
+    ("grpo", LARGE, {"phase_id": "lora", "program_version": "1.16"}),
+    ("grpo", LARGE, {"phase_id": "lora", "program_version": "1.14"}),
+    ("dpo", LARGE, {"phase_id": "lora", "program_version": "1.16"}),
+    ("dpo", SMALL, {"phase_id": "full-finetune", "program_version": "1.16.0", "checkpointing": "none"}),
+    ("dpo", SMALL, {"phase_id": "full-finetune", "program_version": "1.14", "checkpointing": "none"}),
+    ("dpo", SMALL, {"phase_id": "qlora", "program_version": "1.8"}),
+    ("dpo", SMALL, {"phase_id": "lora", "program": "trl", "program_version": "1.5"}),
+    ("kto", SMALL, {"phase_id": "lora", "program_version": "1.6"}),
+    ("orpo", SMALL, {"phase_id": "lora", "program_version": "1.13"}),
+    ("dpo", MIXTURE, {"phase_id": "lora"}),
+    ("dpo", MIXTURE, {"phase_id": "lora", "program_version": "1.7"}),
     ("grpo", SMALL, {"phase_id": "lora", "gpu_count": 2, "sharding": "ddp"}),
     ("dpo", SMALL, {"phase_id": "lora", "gpu_count": 2}),
     ("dpo", SMALL, {"phase_id": "lora", "program": "unsloth"}),

@@ -51,7 +51,7 @@ def test_an_engine_that_is_awake_keeps_its_share_beside_the_whole_step(fits_on, 
     # 0.3 is what TRL takes where nobody says
     assert row["generator_share"] == 0.3 and abs(row["generator_bytes"] - 0.3 * total - graphs) <= 2
     assert row["total_bytes"] == row["training_bytes"] + row["generator_bytes"]
-    assert row["verdict"] == "fits" and row["holds_for"] == "TRL 1.0.0 to 1.13.0, vLLM 0.11 to 0.28"
+    assert row["verdict"] == "fits" and row["holds_for"] == "TRL 1.14.0 to 1.14.2, vLLM 0.11 to 0.28"
     assert row["engine_setting"] == (
         'use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.3, vllm_max_model_length=2048'
     )
@@ -98,9 +98,10 @@ def test_between_its_bounds_a_share_fits_and_beyond_them_none_does(fits_on, slee
 
 
 def test_asleep_the_larger_phase_counts(fits_on, book):
-    said = dict(phase_id="full-finetune", sequences=2, generator="vllm-colocate", generator_context_tokens=2048)
+    trained = dict(phase_id="full-finetune", sequences=2, program_version="1.13")
+    said = trained | dict(generator="vllm-colocate", generator_context_tokens=2048)
     model = "Qwen/Qwen3-1.7B"
-    training = preference_of(book, model, phase_id="full-finetune", sequences=2)
+    training = preference_of(book, model, **trained)
     graphs, libraries = constants(book, "vllm_cuda_graph_bytes", "vllm_non_torch_bytes")
     small = fits_on(model, **said, generator_sleeps=True, generator_share=0.1)
     assert small["generator_asleep_bytes"] == graphs + libraries and small["peak_phase"] == "training"
@@ -115,9 +116,11 @@ def test_asleep_the_larger_phase_counts(fits_on, book):
 
 def test_a_server_on_other_cards_is_joined_and_no_more(fits_on, book):
     (joined,) = constants(book, "nccl_many_gpus_bytes")
-    row = fits_on(phase_id="lora", generator="vllm-server")
+    row = fits_on(phase_id="lora", generator="vllm-server", program_version="1.9")
     assert row["generator_bytes"] == joined and row["generator_share"] is None
-    assert row["total_bytes"] == preference_of(book, phase_id="lora")["total_bytes"] + joined
+    assert row["total_bytes"] == preference_of(book, phase_id="lora", program_version="1.9")["total_bytes"] + joined
+    newest = fits_on(phase_id="lora", generator="vllm-server")
+    assert newest["verdict"] is None and "what trl 1.14 tells vLLM is not described" in newest["unknown_reason"]
 
 
 def test_what_trains_alone_is_judged_as_it_is(fits_on, book):
@@ -128,18 +131,18 @@ def test_what_trains_alone_is_judged_as_it_is(fits_on, book):
     assert dpo["generator_id"] is None and dpo["verdict"] == "fits" and dpo["engine_setting"] is None
 
 
-def test_a_release_between_those_that_were_read_is_answered(fits_on, book):
+def test_a_release_between_those_that_were_read_is_answered(fits_on):
     asked = TRAINED | dict(generator_context_tokens=2048)
-    own = fits_on(**asked)
-    assert all(fits_on(**asked, **said) == own for said in (
-        {"program_version": "1.9"}, {"program": "TRL", "program_version": "1.13.0"}, {"program_version": "1.0"},
-    ))  # fmt: skip
-    later = fits_on(**asked, program_version="1.14")
-    assert later["verdict"] is None and "1.14 is not known" in later["unknown_reason"]
-    dpo = book.execute(
-        f"SELECT unknown_reason FROM preference_of('dpo', '{MODEL}', phase_id := 'lora', program_version := '1.9')"
+    own = fits_on(**asked, program_version="1.9")
+    assert own == fits_on(**asked, program="TRL", program_version="1.13.0")
+    oldest = fits_on(**asked, program_version="1.0")
+    assert oldest | {"holds_for": None} == own | {"holds_for": None}
+    newest = fits_on(**asked, program_version="1.14")
+    assert newest == fits_on(**asked) and newest["training_bytes"] < own["training_bytes"]
+    later = fits_on(**asked, program_version="1.16")
+    assert (
+        later["verdict"] is None and "which was not counted; known: program_version := 1.0" in later["unknown_reason"]
     )
-    assert "1.9 is not known" in dpo.fetchone()[0]
 
 
 def test_without_a_card_there_is_no_share(fits_on):

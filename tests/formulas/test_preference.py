@@ -1,6 +1,7 @@
 """Training on preferences: DPO, ORPO, KTO, GRPO and reward models against TRL's own loss on fake tensors, and reasons for what is not counted."""
 
 import csv
+import itertools
 from pathlib import Path
 
 import pytest
@@ -28,31 +29,65 @@ def preference_of(book):
 @pytest.mark.parametrize(
     "counted",
     COUNTED,
-    ids=lambda row: f"{row['objective_id']}-{row['model']}-{row['phase_id']}-{row['checkpointing']}",
+    ids=lambda row: (
+        f"{row['objective_id']}-{row['trl_version']}-{row['model']}-{row['phase_id']}-{row['checkpointing']}"
+    ),
 )
-def test_an_objective_is_what_trl_holds(preference_of, counted):
-    """Within 0.3 % for adapters; an upper bound, at most 2 % over, where all weights are trained."""
+def test_an_objective_is_what_trl_holds(preference_of, footprint_of, counted):
+    """Within 0.3 % for adapters where logits are whole, since they are not at most 0.5 % under (autocast's copies of adapters without checkpoints
+    are left out) and 1 % over; an upper bound, at most 2 % over, where all weights are trained. A training on text goes through the same head."""
     said = {name: counted[name] for name in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if counted[name]}
     said |= {name: int(counted[name]) for name in ("context_tokens", "lora_rank") if counted[name]}
     said |= {"lora_dropout": 0} if counted["lora_rank"] else {}
-    row = preference_of(counted["objective_id"], counted["model"], sequences=int(counted["pairs"]), **said)
+    said |= {"program": "trl", "program_version": counted["trl_version"], "sequences": int(counted["pairs"])}
+    is_text = counted["objective_id"] == "sft"
+    row = (
+        footprint_of(counted["model"], **said)
+        if is_text
+        else preference_of(counted["objective_id"], counted["model"], **said)
+    )
     error = (row["total_bytes"] - row["overhead_bytes"]) / int(counted["peak_bytes"]) - 1
-    assert -0.003 < error < (0.003 if counted["lora_rank"] else 0.02)
+    is_whole = row["loss"] == "full" or row["loss"] == "score"
+    assert (
+        (-0.003 if is_whole else -0.005) < error < (0.02 if not counted["lora_rank"] else 0.003 if is_whole else 0.01)
+    )
 
 
 def test_every_objective_with_numbers_is_counted():
-    """A row of `objective` that answers was held to the trainer's own loss."""
+    """A row of `objective` that answers was held to the trainer's own loss, in one of its releases or in one of the same text."""
     facts = Path(__file__).parents[2] / "tables" / "facts" / "objective.csv"
-    rows = csv.DictReader(facts.read_text(encoding="utf-8").splitlines())
-    answered = {row["objective_id"] for row in rows if not row["unknown_reason"]}
-    assert answered == {row["objective_id"] for row in COUNTED}
+    rows = [row for row in csv.DictReader(facts.read_text(encoding="utf-8").splitlines()) if not row["unknown_reason"]]
+    number = lambda version: [int(place) for place in version.split(".")]  # noqa: E731
+    for row in rows:
+        alike = [
+            other
+            for other in rows
+            if all(other[name] == row[name] for name in ("objective_id", "loss", "bytes_per_logit"))
+        ]
+        assert any(
+            number(other["program_version"]) <= number(counted["trl_version"])[:2] <= number(other["max_version"])
+            for other in alike
+            for counted in COUNTED
+            if counted["objective_id"] == row["objective_id"]
+        ), row
+    assert {row["objective_id"] for row in rows} == {row["objective_id"] for row in COUNTED} - {"sft"}
+
+
+def test_releases_of_an_objective_follow_each_other(book):
+    rows = book.execute(
+        "SELECT objective_id, version_number(program_version), version_after(max_version) FROM objective ORDER BY 1, 2"
+    ).fetchall()
+    assert all(
+        first < end and (one != two or end <= second)
+        for (one, first, end), (two, second, _) in itertools.pairwise(rows)
+    )
 
 
 def test_what_is_not_said_is_trls_and_the_reference_is_a_copy_of_trained_weights(preference_of, footprint_of):
     row = preference_of(phase_id="full-finetune")
     assert (row["sequences"], row["context_tokens"], row["dtype_id"], row["checkpointing"]) == (8, 1024, "fp32", "full")
-    assert (row["objective_id"], row["holds_for"]) == ("dpo", "TRL 1.0.0")
-    own = footprint_of(MODEL, phase_id="full-finetune", program="trl", program_version="1.0", sequences=16)
+    assert (row["objective_id"], row["holds_for"]) == ("dpo", "TRL 1.15.0 to 1.16.0")
+    own = footprint_of(MODEL, phase_id="full-finetune", program="trl", program_version="1.16", sequences=16)
     assert row["reference_bytes"] == own["weights_bytes"] and row["weights_bytes"] == 2 * own["weights_bytes"]
     parts = [
         row[name]
@@ -69,7 +104,7 @@ def test_adapters_need_no_second_model(preference_of):
 
 @pytest.mark.full
 def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
-    asked = dict(phase_id="full-finetune", sequences=2)
+    asked = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
     dpo, orpo, kto = (preference_of(name, **asked) for name in ("dpo", "orpo", "kto"))
     assert orpo["reference_bytes"] == 0 and kto["reference_bytes"] == dpo["reference_bytes"] > 0
     assert dpo["total_bytes"] - orpo["total_bytes"] == dpo["reference_bytes"]
@@ -80,7 +115,7 @@ def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
 
 
 def test_a_reward_model_has_neither_logits_nor_a_head(preference_of, footprint_of):
-    asked = dict(phase_id="full-finetune", sequences=2)
+    asked = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
     dpo, reward = preference_of("dpo", **asked), preference_of("reward", **asked)
     # an untied head of 151,936 words and 4,096 wide, in fp32, and as much of gradients
     head = 4 * 151_936 * 4_096
@@ -120,8 +155,27 @@ REFUSED = {
         "how unsloth does DPO was not counted; known: program := trl",
     ),
     "one whose training is counted": (dict(phase_id="qlora", program="LLaMA-Factory"), "does DPO was not counted"),
-    "an older version": (dict(phase_id="lora", program="trl", program_version="0.24"), "program_version := 1.0"),
-    "a newer version": (dict(phase_id="lora", program_version="1.13"), "TRL 1.13 is not known"),
+    "an older version": (dict(phase_id="lora", program="trl", program_version="0.24"), "program_version := 1.0 to 1.5"),
+    "a newer version": (
+        dict(phase_id="lora", program_version="1.17"),
+        "how trl 1.17 does DPO was not counted; known: program := trl, program_version := 1.0 to 1.5, 1.6",
+    ),
+    "a version between": (
+        dict(objective="kto", phase_id="lora", program_version="1.6"),
+        "1.0 to 1.4, 1.9 to 1.13, 1.14",
+    ),
+    "a version whose answers were not counted": (
+        dict(objective="grpo", phase_id="lora", program_version="1.16"),
+        "while it writes the answers may be more, which was not counted; known: program_version := 1.0",
+    ),
+    "a mixture of experts": (
+        dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora"),
+        "load-balancing loss too, and what that holds was not counted; known: program_version := 1.7",
+    ),
+    "a head in tiles that is adapted": (
+        dict(phase_id="lora", lora_targets="all-linear-head"),
+        "without adapters of the head",
+    ),
     "no version": (dict(phase_id="lora", program="trl", program_version="new"), "version"),
     "no pairs": (dict(phase_id="lora", sequences=0), "start at 1"),
     "no number of pairs": (dict(phase_id="lora", sequences="two"), "sequences"),
@@ -130,6 +184,34 @@ REFUSED = {
 
 def test_the_program_by_name_is_the_version_that_was_counted(preference_of):
     assert preference_of(phase_id="lora", program="TRL") | {"program": "trl"} == preference_of(phase_id="lora")
+
+
+VERSIONS = {
+    "1.0": "full",
+    "1.5.1": "full",
+    "1.6": "full",
+    "1.13": "full",
+    "1.14": "one-pass",
+    "1.16": "tiled-reference",
+}
+
+
+def test_releases_hold_less_and_less(preference_of):
+    """Since 1.6 a copy of the logits less, since 1.14 what one kernel needs of them, since 1.15 a tile."""
+    rows = [preference_of(phase_id="lora", program_version=version) for version in VERSIONS]
+    assert [row["loss"] for row in rows] == list(VERSIONS.values())
+    totals = [row["total_bytes"] for row in rows]
+    assert totals[0] == totals[1] > totals[2] == totals[3] > totals[4] > totals[5]
+    logit = 16 * 1024 * 151_936
+    held = [row["activations_bytes"] for row in rows]
+    assert held[0] - held[2] == 2 * logit and held[2] - held[4] == 6 * logit
+    assert preference_of(phase_id="lora")["total_bytes"] == totals[5] < 0.6 * totals[0]
+
+
+def test_a_mixture_of_experts_is_known_where_its_routers_have_no_loss(preference_of):
+    asked = dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora")
+    assert preference_of(program_version="1.7", **asked)["total_bytes"] > 0
+    assert preference_of("orpo", **asked)["holds_for"] == "TRL 1.14.0 to 1.16.0"
 
 
 @pytest.mark.some(2)

@@ -1,10 +1,10 @@
 """Counts what a step of TRL's DPO, ORPO, KTO, GRPO or reward models holds at its peak: the truth that preference_of is held to.
 
-    pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl
-    python tests/oracle/count_preference.py trl/trl          # rows of preference.csv that have no peak yet (GRPO's with 1.13.0 too)
+    pip download --no-deps trl==1.0.0 && unzip trl-1.0.0-py3-none-any.whl -d trl/1.0.0
+    python tests/oracle/count_preference.py trl    # rows of preference.csv that have no peak yet, each with the release of its trl_version
 
-The loss is TRL's own text (_compute_loss of DPO and GRPO, get_batch_loss_metrics of ORPO and KTO, compute_loss of reward models, and what they call),
-taken out of its files: the package itself asks for data sets and more. A reward model is the class of Transformers with a head of one number, which peft trains
+The loss is TRL's own text (_compute_loss of DPO, GRPO and, since 1.5, KTO, get_batch_loss_metrics of ORPO and of KTO before, compute_loss of reward
+models, and what they call), taken out of its files: the package itself asks for data sets and more. Kernels of TRL are run as trl_kernels.py has them. A reward model is the class of Transformers with a head of one number, which peft trains
 beside the adapters (task_type SEQ_CLS). Of KTO's rows one half is desired and one is not; of GRPO's all but the
 first token are of a completion, and there is no divergence (beta 0). Models are those of count_training.py, on fake CUDA tensors. Accelerate wraps the forward pass so that its outputs are fp32
 (convert_outputs_to_fp32), which is done here too; every token counts as one of a completion, so that a mask takes all rows. The peak is
@@ -25,6 +25,8 @@ from pathlib import Path
 
 import count_training
 import fake_cuda
+import trl_kernels
+from trl_kernels import as_it_is
 
 ROWS = Path(__file__).with_name("preference.csv")
 STEPS = 2
@@ -41,22 +43,40 @@ def functions(path: Path, names: set[str], space: dict) -> None:
     exec(compile(ast.Module(found, type_ignores=[]), str(path), "exec"), space)
 
 
-@contextlib.contextmanager
-def as_it_is(*_arguments):
-    yield
-
-
-def dpo(trl: Path, trainer, has_adapters: bool, _rows: int):
+def of_logits(trl: Path) -> dict:
+    """What a release works out log-probabilities and entropy with, where the model's forward pass answers with logits."""
     import torch
+
+    if (trl / "kernels").is_dir():
+        return trl_kernels.one_pass(trl)
+    space = {"torch": torch, "F": torch.nn.functional}
+    functions(trl / "trainer" / "utils.py", {"selective_log_softmax", "entropy_from_logits"}, space)
+    return space
+
+
+def has_tiled_head(trl: Path) -> bool:
+    return (trl / "kernels" / "chunked_logprob.py").exists()
+
+
+def with_reference(has_adapters: bool) -> dict:
+    """What a trainer asks its reference by: adapters are switched off for it."""
 
     @contextlib.contextmanager
     def switched_off(model, adapter_name=None):
         with model.disable_adapter():
             yield
 
-    space = {"torch": torch, "F": torch.nn.functional, "is_peft_model": lambda _model: has_adapters}
-    space |= {"use_adapter": switched_off, "disable_gradient_checkpointing": as_it_is}
-    functions(trl / "trainer" / "utils.py", {"selective_log_softmax", "entropy_from_logits"}, space)
+    return {
+        "is_peft_model": lambda _model: has_adapters,
+        "use_adapter": switched_off,
+        "disable_gradient_checkpointing": as_it_is,
+    }
+
+
+def dpo(trl: Path, trainer, has_adapters: bool, _rows: int):
+    import torch
+
+    space = {"torch": torch, "F": torch.nn.functional} | with_reference(has_adapters) | of_logits(trl)
     functions(trl / "trainer" / "dpo_trainer.py", {"_compute_loss"}, space)
 
     def loss(model, ids, mask):
@@ -72,7 +92,7 @@ def methods(trl: Path, path: str, names: set[str], trainer) -> dict:
     import torch
 
     space = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "is_torch_xla_available": lambda: False}
-    functions(trl / "trainer" / "utils.py", {"selective_log_softmax"}, space)
+    space |= of_logits(trl)
     functions(trl / path, names, space)
     for name in names - {"log1mexp"}:
         # (get_batch_logps is static)
@@ -96,10 +116,12 @@ def orpo(trl: Path, trainer, _has_adapters: bool, rows: int):
 def kto(trl: Path, trainer, has_adapters: bool, rows: int):
     import torch
 
-    names = {"forward", "kto_loss", "_compute_kl_logps", "get_batch_logps", "get_batch_loss_metrics"}
-    methods(trl, "experimental/kto/kto_trainer.py", names, trainer)
     # which rows are desired depends on values
     torch.nonzero = lambda _mask, as_tuple=False: torch.arange(rows // 2, device="cuda").unsqueeze(-1)
+    if not (trl / "experimental" / "kto" / "kto_trainer.py").exists():
+        return stable_kto(trl, trainer, has_adapters, rows)
+    names = {"forward", "kto_loss", "_compute_kl_logps", "get_batch_logps", "get_batch_loss_metrics"}
+    methods(trl, "experimental/kto/kto_trainer.py", names, trainer)
     if has_adapters:
         trainer.null_ref_context = trainer.model.disable_adapter
 
@@ -111,14 +133,31 @@ def kto(trl: Path, trainer, has_adapters: bool, rows: int):
     return loss
 
 
+def stable_kto(trl: Path, trainer, has_adapters: bool, rows: int):
+    """KTO since it is no experiment (1.8)."""
+    import torch
+
+    space = methods(trl, "trainer/kto_trainer.py", {"_compute_loss", "_compute_kl_logps"}, trainer)
+    space |= with_reference(has_adapters) | of_logits(trl)
+
+    def loss(model, ids, mask):
+        batch = {f"{kind}{part}": ids if part == "input_ids" else mask for kind in ("", "KL_")
+            for part in ("input_ids", "attention_mask", "completion_mask")}  # fmt: skip
+        label = torch.ones(rows, device="cuda", dtype=torch.bool)
+        return trainer._compute_loss(model, batch | {"label": label}, False)
+
+    return loss
+
+
 def grpo(trl: Path, trainer, _has_adapters: bool, rows: int):
     import inspect
 
     import torch
 
     names = {"_get_per_token_logps_and_entropies", "_compute_loss"}
+    if "_full_logits_logps" in (trl / "trainer" / "grpo_trainer.py").read_text():
+        names |= {"_full_logits_logps"}
     space = methods(trl, "trainer/grpo_trainer.py", names, trainer)
-    functions(trl / "trainer" / "utils.py", {"entropy_from_logits"}, space)
     space["nanmin"] = space["nanmax"] = lambda tensor: tensor.amax()
     trainer.model_kwarg_keys = inspect.signature(trainer.model.forward).parameters.keys()
     # defaults of its config
@@ -152,13 +191,45 @@ def reward(trl: Path, trainer, _has_adapters: bool, _rows: int):
     return loss
 
 
+def sft(trl: Path, trainer, _has_adapters: bool, _rows: int):
+    """A training on text through the same head in tiles, which trainings on preferences are held against: since 1.15."""
+    import accelerate
+    import torch
+    import transformers
+    from packaging.version import Version
+
+    space = {"torch": torch, "Version": Version, "accelerate": accelerate, "transformers": transformers}
+    functions(trl / "trainer" / "sft_trainer.py", {"compute_loss"}, space)
+    trainer.accelerator.parallelism_config = trainer.compute_loss_func = trainer.label_smoother = None
+    trainer.args.loss_type, trainer.args.average_tokens_across_devices = "nll", False
+
+    def loss(model, ids, mask):
+        return space["compute_loss"](trainer, model, {"input_ids": ids, "attention_mask": mask, "labels": ids})
+
+    return loss
+
+
 def with_one_number(model_row: dict[str, str]) -> dict[str, str]:
     """The same model with a head of one number, as RewardTrainer loads it."""
     config = json.loads(model_row["config_json"]) | {"num_labels": 1, "pad_token_id": 0}
     return model_row | {"auto_class": "AutoModelForSequenceClassification", "config_json": json.dumps(config)}
 
 
-OBJECTIVES = {"dpo": (dpo, 2), "orpo": (orpo, 2), "kto": (kto, 1), "grpo": (grpo, 1), "reward": (reward, 2)}
+# what the head in tiles is asked for; a reference is asked for nothing else
+TILED = {
+    "dpo": ("entropy", "mean_logits", "is_top1"),
+    "kto": ("entropy", "mean_logits"),
+    "grpo": ("entropy",),
+    "sft": ("entropy", "is_top1"),
+}
+OBJECTIVES = {
+    "dpo": (dpo, 2),
+    "orpo": (orpo, 2),
+    "kto": (kto, 1),
+    "grpo": (grpo, 1),
+    "reward": (reward, 2),
+    "sft": (sft, 1),
+}
 
 
 def wrapped(model) -> None:
@@ -170,7 +241,8 @@ def wrapped(model) -> None:
     def forward(*given, **named):
         with torch.autocast("cuda", dtype=torch.bfloat16):
             outputs = call(*given, **named)
-        outputs["logits"] = outputs["logits"].float()
+        if not hasattr(outputs, "log_probs"):  # (of the head in tiles these are fp32 already)
+            outputs["logits"] = outputs["logits"].float()
         return outputs
 
     model.forward = forward
@@ -187,7 +259,11 @@ def behave_as_a_whole_batch() -> None:
         return isinstance(key, torch.Tensor) and key.dtype == torch.bool
 
     def taken(self, key):
-        return self.reshape(-1, *self.shape[key.dim() :]).clone() if is_mask(key) else get(self, key)
+        if not is_mask(key):
+            return get(self, key)
+        if self.dim() == key.dim():
+            return self.reshape(-1).clone()
+        return get(self, (torch.zeros(key.numel(), dtype=torch.long, device="cuda"),) * key.dim())
 
     torch.Tensor.item = lambda self: 0.0
     torch.Tensor.__bool__ = lambda self: True
@@ -217,11 +293,18 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
         reference = count_training.build(model_row, row | {"checkpointing": "none"}).eval()
     trainer = types.SimpleNamespace(
         model=model, ref_model=reference, ld_alpha=None, precompute_ref_logps=False, f_divergence_type="reverse_kl", loss_types=["sigmoid"],
-        loss_weights=[1.0], beta=0.1, label_smoothing=0.0, use_weighting=False, _total_train_tokens=0, is_encoder_decoder=False,
+        loss_weights=[1.0], beta=0.1, label_smoothing=0.0, use_weighting=False, _total_train_tokens=0, is_encoder_decoder=False, _tp_size=1,
         aux_loss_enabled=False, padding_value=0, calculate_KL=True, loss_type="kto", desirable_weight=1.0, undesirable_weight=1.0,
+        use_liger_kernel=False,
         args=types.SimpleNamespace(gradient_checkpointing_kwargs=None, use_liger_kernel=False), _metrics={"train": collections.defaultdict(list)},
-        accelerator=types.SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x, unwrap_model=lambda m: m, device="cuda"),
+        accelerator=types.SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x, unwrap_model=lambda m: m, device="cuda",
+            autocast=as_it_is),
     )  # fmt: skip
+    if has_tiled_head(trl) and row["objective_id"] in TILED:
+        whole = model.get_base_model() if row["lora_rank"] else model
+        trl_kernels.add_tiled_head(trl, functions, whole, ("log_probs", *TILED[row["objective_id"]]))
+        if reference is not None:
+            trl_kernels.add_tiled_head(trl, functions, reference, ("log_probs",))
     loss, models = (
         objective(trl, trainer, bool(row["lora_rank"]), int(row["sequences"])),
         [each for each in (model, reference) if each is not None],
@@ -265,7 +348,7 @@ def main() -> None:
         rows = list(csv.DictReader(file))
     for row in rows:
         if not row["peak_bytes"]:
-            row["peak_bytes"] = str(count(models[row["model"]], row, trl))
+            row["peak_bytes"] = str(count(models[row["model"]], row, trl / row["trl_version"] / "trl"))
             print(*row.values(), sep=",", flush=True)
     with ROWS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")

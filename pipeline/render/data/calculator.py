@@ -92,6 +92,9 @@ SCALARS = (
     "asked_of_objective",
     "objective_bytes",
     "preference_reason",
+    "objective_rank",
+    "counted_range",
+    "version_number",
 )
 # which rules of these ask beside what the formulas do
 ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format", "objective")

@@ -1,24 +1,27 @@
 -- Objectives: what DPO, ORPO, KTO, GRPO and reward models make of a training that footprint_of takes.
 --
+--   objective_rank(said, rule)  of the rows of an objective, each for releases of its program, the one to take is the
+--       highest: that of the version asked for, else the newest that has numbers
 --   asked_of_objective(said, rule)  the scenario that is worked out
 --       rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs, of KTO answers
 --   objective_bytes(rule, model, footprint)  what stands beside its footprint
 --       reference    = the weights again where they are trained and it has one; adapters are switched off for it
 --       logits       = rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak);
---                      a reward model has none (loss = score of the objective)
+--                      a reward model has none (loss = score of the objective), nor has one of a head in tiles; where
+--                      a reference of its own reads under autocast, its copies of the weights, if that is more
 --   preference_reason(…)            why nobody counted it, else null
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
 -- Units: bytes per GPU. Source: objective, each row with its own; held to TRL's own loss on fake tensors
 -- (tests/oracle/preference.csv).
--- Not covered: sharded references (ZeRO, FSDP), a reference worked out before the training, pictures, Liger's loss.
+-- Not covered: load-balancing losses of mixtures of experts (experts_reason), sharded references (ZeRO, FSDP), a
+-- reference worked out before the training, pictures, Liger's loss.
 
-CREATE OR REPLACE MACRO own_bytes_per_logit(model) AS
-    kept_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_logits': false,
+CREATE OR REPLACE MACRO own_bytes_per_logit(model, loss) AS
+    kept_per_logit(model, {'loss': loss, 'precision': 'amp', 'compute_bytes': 2, 'keeps_logits': false,
         'keeps_unpacked': false, 'loss_chunk_tokens': NULL::INTEGER})
-    + gradients_per_logit(model, {'loss': 'full', 'precision': 'amp', 'compute_bytes': 2, 'keeps_unpacked': false});
+    + gradients_per_logit(model, {'loss': loss, 'precision': 'amp', 'compute_bytes': 2, 'keeps_unpacked': false});
 
--- What a row's program has by default is that of its oldest version, for all that it holds for.
 CREATE OR REPLACE MACRO is_within(version, rule) AS coalesce(version_number(version::VARCHAR)
     BETWEEN version_number(rule.program_version) AND version_after(rule.max_version) - 1, false);
 CREATE OR REPLACE MACRO is_rows_program(program, rule) AS
@@ -26,38 +29,68 @@ CREATE OR REPLACE MACRO is_rows_program(program, rule) AS
 CREATE OR REPLACE MACRO takes_rows_version(said, rule) AS is_rows_program(coalesce(said.program, rule.program_id), rule)
     AND (said.program_version IS NULL OR is_within(said.program_version, rule));
 
-CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, footprint) AS CASE
+CREATE OR REPLACE MACRO objective_rank(said, rule) AS version_number(rule.max_version)
+    + CASE
+        WHEN is_rows_program(coalesce(said.program, rule.program_id), rule) AND is_within(said.program_version, rule)
+            THEN 2
+        WHEN rule.unknown_reason IS NULL THEN 1
+        ELSE 0
+    END * version_number('1000000');
+
+-- of an objective: what its rows with numbers hold for
+CREATE OR REPLACE MACRO counted_range(rule) AS
+    iif(rule.unknown_reason IS NULL, version_range(rule.program_version, rule.max_version), NULL);
+
+CREATE OR REPLACE MACRO uncounted_words(said, rule, known) AS
+    'how ' || lower(coalesce(said.program, rule.program_id)::VARCHAR)
+        || coalesce(' ' || said.program_version::VARCHAR, '') || ' does ' || rule.name
+        || ' was not counted; known: program := ' || rule.program_id
+        || ', program_version := ' || coalesce(known.versions, 'none');
+
+-- known: the objectives there are (ids), and the releases that the asked one was counted for (versions)
+CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, said, model, footprint) AS CASE
     WHEN rule.objective_id IS NULL
-        THEN 'no such objective: ' || coalesce(objective_asked, 'none') || ' (' || known || ')'
-    WHEN rule.unknown_reason IS NOT NULL THEN rule.unknown_reason
+        THEN 'no such objective: ' || coalesce(objective_asked, 'none') || ' (' || known.ids || ')'
     WHEN footprint.phase_id = 'inference'
         THEN rule.name || ' is a training: phase_id := lora, qlora, full-finetune or pretrain'
+    WHEN rule.unknown_reason IS NOT NULL AND takes_rows_version(said, rule)
+        THEN rule.unknown_reason || '; known: program_version := ' || coalesce(known.versions, 'none')
+    WHEN is_rows_program(coalesce(said.program, rule.program_id), rule) AND NOT takes_rows_version(said, rule)
+        THEN uncounted_words(said, rule, known)
+    WHEN model.expert_elements > 0 AND rule.experts_reason IS NOT NULL AND takes_rows_version(said, rule)
+        THEN rule.experts_reason
     WHEN footprint.unknown_reason IS NOT NULL THEN footprint.unknown_reason
-    WHEN NOT (is_rows_program(footprint.program, rule) AND is_within(footprint.program_version, rule))
-        THEN 'how ' || footprint.program || coalesce(' ' || footprint.program_version, '') || ' does ' || rule.name
-            || ' was not counted; known: program := ' || rule.program_id || ', program_version := '
-            || version_range(rule.program_version, rule.max_version)
+    WHEN NOT takes_rows_version(said, rule) THEN uncounted_words(said, rule, known)
     WHEN footprint.precision <> 'amp' THEN rule.name || ' is counted as TRL runs it, under autocast: precision := amp'
     WHEN footprint.loss <> rule.loss THEN 'the loss of ' || rule.name || ' is its own: without loss'
     WHEN footprint.gpu_count > 1 AND footprint.sharding <> 'ddp'
         THEN 'how the reference of ' || rule.name || ' is shared among GPUs was not counted: sharding := ddp'
 END;
 
--- the scenario that is worked out: rows for pairs, and the row's defaults (what is no number is refused as it was asked)
+-- the scenario that is worked out: rows for pairs, and the row's defaults (what is no number is refused as
+-- it was asked)
 CREATE OR REPLACE MACRO asked_of_objective(said, rule) AS {
     'sequences': iif(said.sequences IS NOT NULL AND asked_number(said.sequences) IS NULL, said.sequences::VARCHAR,
         (coalesce(rule.rows_each, 1) * coalesce(asked_number(said.sequences), rule.sequences))::VARCHAR),
     'loss': coalesce(said.loss, rule.loss),
     'program': iif(said.phase_id = 'inference', said.program, coalesce(said.program, rule.program_id)),
-    'program_version': iif(said.phase_id <> 'inference' AND takes_rows_version(said, rule), rule.program_version,
+    'program_version': iif(said.phase_id <> 'inference' AND takes_rows_version(said, rule), rule.defaults_version,
         said.program_version),
     'lora_dropout': iif(said.phase_id IN ('lora', 'qlora'), coalesce(said.lora_dropout,
         iif(rule.keeps_dropout, NULL, 0)), said.lora_dropout)
 };
+-- autocast's copies of the weights of a reference while it reads, when there is a 16-bit tensor of the logits less than
+-- at the peak of the loss (of a loss in tiles they are in its moment)
+CREATE OR REPLACE MACRO reference_copies_bytes(rule, model, footprint) AS
+    iif(rule.has_reference AND rule.loss IN ('full', 'one-pass') AND footprint.phase_id NOT IN ('lora', 'qlora')
+        AND footprint.peak_moment = 'loss', 2 * cast_elements(model) - 2 * footprint.sequences
+        * footprint.context_tokens::DOUBLE * model.vocab_size, 0);
 -- what stands beside the footprint of that scenario
 CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
     'reference_bytes': iif(footprint.phase_id IN ('lora', 'qlora') OR NOT rule.has_reference, 0,
         footprint.weights_bytes),
-    'logits_bytes': ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
-        rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model)))
+    'logits_bytes': ceil(greatest(
+        footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
+            rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss)),
+        reference_copies_bytes(rule, model, footprint)))
 };

@@ -52,8 +52,8 @@ AS CASE
         THEN 'what ' || training.program || ' lets vLLM hold is not described; known: program := trl'
     WHEN rule.unknown_reason IS NOT NULL THEN rule.unknown_reason
     WHEN said.generator_asked <> 'transformers'
-        AND NOT is_within(coalesce(said.version_asked, training.program_version), rule)
-        THEN 'what ' || training.program || ' ' || coalesce(said.version_asked, training.program_version)
+        AND NOT is_within(coalesce(said.version_asked, objective.program_version), rule)
+        THEN 'what ' || training.program || ' ' || coalesce(said.version_asked, objective.program_version)
             || ' tells vLLM is not described; known: program_version := '
             || version_range(rule.program_version, rule.max_version)
     WHEN NOT coalesce(rule.takes_share, false)
@@ -126,6 +126,13 @@ WITH generator_said AS (
         asked_number(generator_tensor_parallel) AS parallel, program_version::VARCHAR AS version_asked
 ),
 trained AS MATERIALIZED (FROM preference_of(objective_id, {passed})),
+-- (the row that preference_of took)
+learned AS (
+    SELECT arg_max(each, objective_rank({'program': training.program, 'program_version': said.version_asked}, each))
+        AS objective
+    FROM generator_said AS said CROSS JOIN trained AS training
+    LEFT JOIN objective AS each ON each.objective_id = training.objective_id
+),
 generation AS MATERIALIZED (
     SELECT said, training, rule, objective, shape.max_context_tokens, weight_format.is_trainable,
         coalesce(said.share, rule.card_share) AS share, coalesce(said.sleeps, false) AS sleeps,
@@ -135,7 +142,7 @@ generation AS MATERIALIZED (
         iif(shape.largest_image_tokens IS NULL, NULL, greatest(1, coalesce(training.images, 1))) AS images
     FROM (SELECT generator_said AS said FROM generator_said)
     CROSS JOIN (SELECT trained AS training FROM trained)
-    LEFT JOIN objective ON objective.objective_id = training.objective_id
+    CROSS JOIN learned
     LEFT JOIN generator AS rule
         ON objective.generates AND rule.generator_id = said.generator_asked
         AND rule.program_id = lower(training.program)

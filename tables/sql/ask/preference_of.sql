@@ -2,28 +2,35 @@
 -- takes (objective.sql says what they add to it).
 --
 -- preference_of('dpo', 'Qwen/Qwen3-8B', phase_id := 'lora', ...): what the question does not say is the default of the
--- row's program (TRL 1.0: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off where TRL has it off.
+-- row's program (TRL: fp32 under autocast, 1024 tokens, 8 pairs, checkpoints); dropout is off where TRL has it off.
 --
 -- Units: bytes per GPU. Source: objective, each row with its own; footprints. Not covered: as in objective.sql.
 
 CREATE OR REPLACE MACRO preference_of(objective_id, {parameters}) AS TABLE
 WITH wished AS (SELECT lower(objective_id::VARCHAR) AS objective_asked),
 preference_said AS (SELECT {arguments}),
+named AS (
+    SELECT {'ids': string_agg(DISTINCT rule.objective_id, ', ' ORDER BY rule.objective_id),
+        'versions': string_agg(iif(rule.objective_id = wished.objective_asked, counted_range(rule), NULL), ', '
+            ORDER BY version_number(rule.max_version))} AS known
+    FROM objective AS rule CROSS JOIN wished
+),
+chosen AS (
+    SELECT arg_max(rule, objective_rank(said, rule)) AS rule FROM preference_said AS said CROSS JOIN wished
+    JOIN objective AS rule ON rule.objective_id = wished.objective_asked
+),
 preference_asked AS (
     SELECT said.* REPLACE (asked.sequences AS sequences, asked.loss AS loss, asked.program AS program,
         asked.program_version AS program_version, asked.lora_dropout AS lora_dropout)
     FROM (
-        SELECT said, asked_of_objective(said, rule) AS asked FROM preference_said AS said CROSS JOIN wished
-        LEFT JOIN objective AS rule ON rule.objective_id = wished.objective_asked
+        SELECT said, asked_of_objective(said, chosen.rule) AS asked FROM preference_said AS said CROSS JOIN chosen
     )
 ),
-named AS (SELECT string_agg(rule.objective_id, ', ' ORDER BY rule.objective_id) AS known FROM objective AS rule),
 worked AS (
     SELECT footprint.*, wished.objective_asked, rule.rows_each, rule.generates, rule.holds_for AS rule_holds_for,
-        preference_reason(rule, wished.objective_asked, named.known, footprint) AS reason,
+        preference_reason(rule, wished.objective_asked, named.known, said, model, footprint) AS reason,
         objective_bytes(rule, model, footprint) AS beside
-    FROM wished CROSS JOIN named
-    LEFT JOIN objective AS rule ON rule.objective_id = wished.objective_asked
+    FROM wished CROSS JOIN named CROSS JOIN chosen CROSS JOIN preference_said AS said
     LEFT JOIN footprints_in('preference_asked', phase_id) AS footprint ON true
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
 ),

@@ -107,12 +107,13 @@ CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
             || ' is more than ' || constants.server_gpu_count::BIGINT || '; on several machines: program := '
             || known.spread_ids, NULL);
 
-CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, constants) AS CASE
+CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, constants) AS CASE
     WHEN asked.program IS NULL
         THEN iif(asked.program_version IS NULL, NULL, 'program_version is of a program: program := vllm')
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
     ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
+        iif(model.expert_elements > 0, usual.experts_reason, NULL),
         iif(lower(asked.engine_id::VARCHAR) <> usual.engine_id, known.name || ' runs engine_id := ' || usual.engine_id
             || ', not ' || asked.engine_id::VARCHAR, NULL))
 END;
@@ -143,7 +144,7 @@ SELECT
         'sequences': usual.sequences, 'lora_rank': usual.lora_rank,
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
-    program_reason(asked, known, usual, classes, constants) AS program_reason,
+    program_reason(asked, known, usual, classes, model, constants) AS program_reason,
     class_holds_for(asked, usual, classes) AS program_holds_for,
     usual.card_share AS program_share
 FROM query_table(relation) AS asked

@@ -135,7 +135,7 @@ END;
 
 CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
     kept_by_norms(model.hidden_size, model.hidden_size, model, scenario)
-        + iif(scenario.is_autocast, 2 * model.hidden_size, 0)
+        + iif(scenario.is_autocast AND NOT is_tiled(scenario), 2 * model.hidden_size, 0)
     + logit_width(model, scenario) * kept_per_logit(model, scenario) + kept_by_head_adapter(model, scenario)
     + iif(trains_scales(scenario), scenario.compute_bytes * logit_width(model, scenario), 0)
     -- a dense layer, its activation and a norm before the head
@@ -149,13 +149,13 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     step_tokens(scenario) * (kept_by_layers(model, scenario, sums) * stage.share * stage.flights + stage.is_last
         * (kept_by_head(model, scenario) + sums.encoder_end)) + rope_bytes(model, scenario)
     + iif(scenario.is_autocast, 2 * (iif(scenario.checkpointing <> 'none', 0, cast_elements(model) * stage.share)
-        + head_matrix_elements(model, scenario)) / scenario.tensor_parallel, 0)
+        + copied_head_elements(model, scenario)) / scenario.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
-    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * head_matrix_elements(model, scenario), 0)
+    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * copied_head_elements(model, scenario), 0)
     -- (and of each product with a frozen base in fp32, which the backward pass reads)
     + iif(scenario.checkpointing = 'none', 2 * cast_base_elements(model, scenario) * stage.share
         / scenario.tensor_parallel, 0)
-    + stage.is_last * kept_by_fused_loss(model, scenario)
+    + stage.is_last * (kept_by_fused_loss(model, scenario) + kept_by_tiled_loss(model, scenario))
     + iif(model.attention_form = 'biased' AND scenario.attention <> 'eager' AND scenario.checkpointing = 'none',
         scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens
             * scenario.context_tokens / scenario.tensor_parallel, 0)

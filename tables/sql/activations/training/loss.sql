@@ -8,6 +8,12 @@
 --                in fp32 until the next step's are there
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
 --       no logits
+--   one-pass what is needed of the logits (a log-probability for each token, the entropy) is worked out by one kernel,
+--            which keeps their fp32 copy; the backward pass writes that copy's gradient
+--   tiled    the head is multiplied by tiles of trl_tile_tokens × trl_tile_columns, in both passes, and the logits of a
+--       tile are gone with the next: a copy of the last hidden state is kept, and gradients are summed in fp32
+--   tiled-reference  the same, and then a reference of its own (where all weights are trained) reads the same rows
+--       under autocast, whose copies of that model's weights are there until it is through
 --   score    one number for a sequence, as reward models are trained: no logits, and no head but a vector, which is
 --       left out
 --
@@ -16,6 +22,9 @@
 --   CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
+--   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
+--   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
+--   tests/oracle/preference.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
@@ -43,6 +52,9 @@ CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
 
 CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
     WHEN 'fused' THEN 0
+    WHEN 'tiled' THEN 0
+    WHEN 'tiled-reference' THEN 0
+    WHEN 'one-pass' THEN 4 + iif(model.has_logit_cap, scenario.compute_bytes, 0)
     WHEN 'chunked' THEN iif(scenario.loss_chunk_tokens IS NULL, 4, 8)
     ELSE loss_bytes(model, scenario) + iif(scenario.keeps_logits, scenario.compute_bytes, 0)
         + iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 2, 0)
@@ -50,7 +62,8 @@ CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
 END;
 
 CREATE OR REPLACE MACRO gradients_per_logit(model, scenario) AS
-    iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 4, 2 * loss_bytes(model, scenario));
+    iif(scenario.loss = 'one-pass', 4, iif(model.loss_form = 'compute' AND scenario.precision = 'amp', 4,
+        2 * loss_bytes(model, scenario)));
 
 -- logits that a loop holds beyond the loss
 CREATE OR REPLACE MACRO held_logits(model, scenario) AS
@@ -84,11 +97,51 @@ CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
         scenario.compute_bytes * model.hidden_size * step_tokens(scenario)
             + iif(scenario.is_adapter, 0, scenario.compute_bytes * head_matrix_elements(model, scenario)), 0);
 
+-- The last hidden state once more, of a head in tiles.
+CREATE OR REPLACE MACRO is_tiled(scenario) AS
+    coalesce(scenario.loss IN ('tiled', 'tiled-reference'), false);
+-- autocast casts its columns anew for each tile
+CREATE OR REPLACE MACRO copied_head_elements(model, scenario) AS
+    iif(is_tiled(scenario), 0, head_matrix_elements(model, scenario));
+CREATE OR REPLACE MACRO kept_by_tiled_loss(model, scenario) AS
+    iif(is_tiled(scenario), scenario.residual_bytes * model.hidden_size * step_tokens(scenario), 0);
+
+-- The reference's pass: autocast's copies of its weights but the head's, and a tile.
+CREATE OR REPLACE MACRO tile_bytes(model, scenario) AS
+    scenario.compute_bytes * least(step_tokens(scenario), scenario.trl_tile_tokens) * scenario.trl_tile_columns
+    + iif(scenario.residual_bytes = 4, scenario.compute_bytes * model.hidden_size
+        * least(step_tokens(scenario), scenario.trl_tile_tokens), 0)
+    + iif(scenario.residual_bytes = 4, scenario.compute_bytes * model.hidden_size
+        * least(logit_width(model, scenario), scenario.trl_tile_columns), 0);
+CREATE OR REPLACE MACRO reference_pass_work(model, scenario) AS
+    iif(scenario.loss = 'tiled-reference' AND NOT scenario.is_adapter, 2 * cast_elements(model)
+        + tile_bytes(model, scenario) + 2 * scenario.residual_bytes * model.hidden_size * step_tokens(scenario), 0);
+
+-- Its backward pass: a tile of logits, 16-bit copies of the tile's hidden states and columns where these are fp32, the
+-- hidden states' gradient in fp32 and as it is handed on, and the gradient of a head that is trained.
+CREATE OR REPLACE MACRO tiled_loss_work(model, scenario) AS greatest(reference_pass_work(model, scenario),
+    tile_bytes(model, scenario)
+    + (4 + iif(scenario.residual_bytes = 2, 2, 0)) * model.hidden_size * step_tokens(scenario)
+    + iif(scenario.is_adapter, 0, 4 * head_matrix_elements(model, scenario)));
+
+-- A layer that is recomputed while no logits are left: the product of a gated block beside the gradients of both its
+-- factors where nothing behind it keeps it, and three 16-bit copies of the hidden state where that is fp32 (four of a
+-- packed base, whose products are handed on in fp32).
+CREATE OR REPLACE MACRO tiled_layer_work(model, scenario, sums) AS
+    iif(is_tiled(scenario) AND scenario.is_adapter AND NOT has_adapter_copies(model, scenario), step_tokens(scenario)
+        * (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * sums.down / model.hidden_size
+            + CASE
+                WHEN is_quantised_base(scenario) THEN 8 * model.hidden_size
+                WHEN scenario.residual_bytes = 4 THEN 6 * model.hidden_size
+                ELSE 0
+            END), 0);
+
 -- Beside what is kept. full: the gradients of the logits in the loss's precision; or, after the loss, the logits' own
 -- gradient beside that of the head. chunked: the same of one chunk, the head's gradient three times (the sum before,
 -- the second chunk's, the sum after). fused: the logits of a chunk, the chunk's gradient of the head and its fp32 copy.
 CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN logit_width(model, scenario) = 0 THEN 0
+    WHEN is_tiled(scenario) THEN tiled_loss_work(model, scenario)
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))

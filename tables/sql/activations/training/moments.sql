@@ -164,7 +164,7 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
         ELSE 0
     END + rope_bytes(model, scenario)
     + stage.is_last * held_logits(model, scenario) + dora_work(model, scenario)
-    + merged_experts_work(model, scenario, sums);
+    + merged_experts_work(model, scenario, sums) + tiled_layer_work(model, scenario, sums);
 
 CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.gradients + step_tokens(scenario) * model.hidden_size * scenario.residual_bytes
