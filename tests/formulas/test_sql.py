@@ -60,7 +60,7 @@ SAID = {
     "pipelines/pipeline_fits_on.sql": ({1024}, DEFAULTS),
     "pipelines/pipeline_training.sql": ({1024}, DEFAULTS),
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
-    "scenario/programs.sql": ({1000000.0}, "places of a version"),
+    "scenario/versions.sql": ({1000000.0}, "places of a version"),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
     "plans/machine.sql": ({24, 1024, 1e9}, f"bytes a token of the sums of divided layers; {UNITS}; GB"),
     "plans/serving.sql": ({32, 64, 1000, 8192}, f"{DEFAULTS}; {GRID}; kW"),

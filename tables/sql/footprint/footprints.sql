@@ -25,7 +25,8 @@ part AS (
         iif(scenario.phase_id = 'inference', iif(is_spread(scenario), spread_weights(weight, model, scenario),
             sharded_weights(weight, scenario) + server_latent_bytes(weight, model, scenario))
             + kernel_weights_bytes(model, scenario, constants)
-            + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL) AS inference_weights,
+            + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
+            AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
             1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,

@@ -3,8 +3,8 @@
 --   version_number(version)     0.8.5 as one number;  version_after(version) the first that is none of its releases
 --   version_range(least, most)  in words
 --
--- Units: none. Source: how programs number their releases (0.8.5, v0.27.1, b9452). Not covered: release candidates, which
--- are no numbers.
+-- Units: none. Source: how programs number their releases (0.8.5, v0.27.1, b9452). Not covered: release candidates,
+-- which are no numbers.
 
 -- a million each for the second and third number: beyond any release, and whole in a double
 CREATE OR REPLACE MACRO version_place(version, place) AS

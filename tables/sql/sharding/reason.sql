@@ -34,8 +34,8 @@ CREATE OR REPLACE MACRO degree_reason(scenario) AS CASE
         THEN 'decode_context_parallel is of vLLM (--decode-context-parallel-size): engine_id := vllm'
     WHEN scenario.decode_context_parallel > 1 AND scenario.program = scenario.engine_id
         AND version_number(scenario.program_version) < version_number(scenario.sharing.context_min_version)
-        THEN 'decode_context_parallel is described for ' || scenario.sharing.context_holds_for || ': program_version := '
-            || scenario.sharing.context_min_version
+        THEN 'decode_context_parallel is described for ' || scenario.sharing.context_holds_for
+            || ': program_version := ' || scenario.sharing.context_min_version
     WHEN scenario.tensor_parallel % scenario.decode_context_parallel <> 0 THEN 'tensor_parallel '
         || scenario.tensor_parallel || ' is no multiple of decode_context_parallel '
         || scenario.decode_context_parallel

@@ -1,8 +1,8 @@
 -- The weights that one GPU holds of a scenario.
 --
 -- Units: bytes per GPU. Source: `weight` (what tensor parallelism replicates, what lies in the layers), divided as the
--- engines do: norms, routers and towers stay whole on every rank; of latent attention data_parallel_rule, each engine with
--- its version.
+-- engines do: norms, routers and towers stay whole on every rank; of latent attention data_parallel_rule, each engine
+-- with its version.
 -- Not covered: padding of the vocabulary, shards that an engine pads.
 
 -- Which part of the weights one GPU holds in inference: tensor parallelism replicates norms, routers and towers; a
@@ -17,8 +17,8 @@ CREATE OR REPLACE MACRO replicated_in_layers(weight) AS
 CREATE OR REPLACE MACRO left_on_host_bytes(weight, scenario) AS
     iif(coalesce(scenario.inputs_on_host, false), coalesce(weight.input_bytes, 0), 0);
 
--- Latent attention in servers: what makes the latents is whole on every rank; what expands them is there once more in 16
--- bits, always or where the weights are packed, since the engine multiplies it into queries and values.
+-- Latent attention in servers: what makes the latents is whole on every rank; what expands them is there once more in
+-- 16 bits, always or where the weights are packed, since the engine multiplies it into queries and values.
 CREATE OR REPLACE MACRO whole_latent_bytes(weight, model, scenario) AS
     model.latent_input_elements * (weight.weights_bytes / model.parameter_count) * (1 - 1 / scenario.tensor_parallel);
 CREATE OR REPLACE MACRO latent_copy_bytes(weight, model, scenario) AS
