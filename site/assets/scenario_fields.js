@@ -15,7 +15,8 @@ const named = (table, id) => (shared) => shared[table].map((row) => [row[id], ro
 // programs as people call them, and what is known of each by version
 const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
 const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
-const versions = (shared) => [["", "the newest that is known"], ...by((shared.program_row ?? []).filter((row) => row.max_version).map((row) => [row.max_version, row.holds_for]))];
+// (a training on preferences is counted of more of them)
+const versions = (shared) => [["", "the newest that is known"], ...by([...(shared.objective ?? []), ...(shared.program_row ?? [])].filter((row) => row.max_version && row.holds_for).map((row) => [row.max_version, row.holds_for]))];
 // formats that a denoiser is packed in, the fewest bits first; of them bitsandbytes' for text encoders
 const packed = (shared, isMeant) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest" && isMeant(row)).sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]).filter(([id], at, all) => at === 0 || all[at - 1][0] !== id));
 // what a training learns from: text, or what people prefer, which is asked of another macro

@@ -177,6 +177,7 @@ create or replace table model_name as select lower(model_id) as name, model_id f
 create macro asked_number(value) as try_cast(value as bigint);
 create macro kept_per_logit(model, scenario) as 4;
 create macro gradients_per_logit(model, scenario) as 4;
+create macro cast_elements(model) as 0;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
 create macro footprints_as_written(relation) as table
 with asked as (from query_table(relation)),
