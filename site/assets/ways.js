@@ -32,10 +32,12 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
     if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With all activations recomputed", `: ${each(less)}; it is slower.`); }
     for (const [phase_id, dtype_id, name] of [[row.phase_id, row.dtype_id, ""], ["lora", "bf16", "LoRA"], ["qlora", "nf4", "QLoRA"]]) {
       if (name && (phase_id === row.phase_id || row.phase_id === "qlora")) continue;
-      const kept = { phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "" };
+      const kept = { phase_id, dtype_id, checkpointing: "", optimizer_id: "", engine_id: "", ...(name && { program_version: "" }) };
       const other = name && held({ ...(row.objective_id ? {} : r.shared.opening?.[phase_id]), ...plain, phase_id, dtype_id }), least = other ? null : frugal({ ...plain, phase_id, dtype_id }, row.total_bytes, held);
       if (other) way(kept, name, `: ${each(other)}.`);
-      if (least) way({ ...kept, program: least.program }, `${name}${name ? " with" : "With"} ${least.name}`, `: ${each(least.row)}.`);
+      // (of the program that is asked already another release)
+      const said = least && (asked.program === least.program || row.program === least.program ? least.row.holds_for ?? least.name : least.name);
+      if (least) way({ ...kept, program: least.program, program_version: "" }, `${name}${name ? " with" : "With"} ${said}`, `: ${each(least.row)}.`);
       if (other || least) break;
     }
   }
