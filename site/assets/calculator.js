@@ -113,7 +113,7 @@ function numberField(key, name, step, told) {
 function show(row, of) {
   for (const key of ORDER) {
     const control = boxes[key].querySelector("select, input");
-    const taken = state[key] !== "" ? state[key] : String(row?.[key] ?? assumed(state, key, of) ?? ofModel(key, of) ?? "");
+    const taken = state[key] !== "" ? state[key] : String(row?.shown?.[key] ?? row?.[key] ?? assumed(state, key, of) ?? ofModel(key, of) ?? "");
     const isTyping = control === document.activeElement && control.type === "number";
     const emptied = isTyping && control.value === "" && state[key] === "";
     const wrong = faultOf(state, key) || hint(key, state[key]) || (emptied && taken !== "" ? `Empty: ${(+taken).toLocaleString("en")} is taken.` : "");
@@ -465,7 +465,7 @@ function say(out, said, near = [], other = null) {
   const bySeconds = page && models.sounds?.includes(number) ? [" What it needs ", pageOf(of, s, "#sound", "by seconds of sound"), "."] : null;
   if (row && !said) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
-      .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
+      .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row.shown?.[key] ?? row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
     fine.append(page, `: ${settled.join(", ")}.`);
     if (row.reference_bytes) fine.append(` The weights are there twice: ${gib(row.reference_bytes)} GiB are the reference that answers are compared with.`);
     if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: read so, it takes no more however many seconds there are.");
