@@ -246,7 +246,8 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
         raise Wrong("--kv is of inference: a training holds no cache")
     if rank and adapter:
         raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
-    program = question.program_of(almanac, asked.program, phase) if getattr(asked, "program", None) else None
+    named = getattr(asked, "program", None)
+    program = question.program_of(almanac, named, phase, bool(objective)) if named else None
     use = question.Use(
         program=program and program.program_id,
         program_version=program and program.version,

@@ -269,16 +269,16 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
     return rows[0]["dtype_id"]
 
 
-def program_of(almanac: Almanac, asked: str, phase_id: str) -> Program:
+def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool = False) -> Program:
     """`ollama`, `vllm 0.27` or `vllm==0.27`. Raises Wrong for a program that is not known, or that does not do this; Unknown with the
-    reason where nobody knows what it holds."""
+    reason where nobody knows what it holds; with an objective its own rows say which releases are known."""
     found = _PROGRAM.fullmatch(asked.strip())
     name, version = (found[1], found[2]) if found else (asked.strip(), None)
     (row,) = almanac.rows(
         "FROM program_called($name, version := $version, phase_id := $phase)",
         {"name": name, "version": version, "phase": phase_id},
     )
-    if row["unknown_reason"]:
+    if row["unknown_reason"] and not (row["is_known"] and has_objective):
         raise (Unknown if row["is_known"] else Wrong)(
             f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}"
         )

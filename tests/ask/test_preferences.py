@@ -51,6 +51,12 @@ def test_what_cannot_be_asked_says_what_can(ask, more, status, said):
     assert found == status and said in " ".join((out + error).split())
 
 
+def test_a_release_that_only_the_objective_was_counted_in_is_answered(ask_json):
+    """TRL 1.8's own loss for supervised training is not described; that of its DPO is."""
+    told = ask_json(*SAID, "dpo", "--program", "trl 1.8")
+    assert told["verdict"] == "fits" and told["preferred"]["holds_for"] == "TRL 1.8.0 to 1.13.0"
+
+
 def test_a_generator_is_of_rewards(ask):
     status, _out, said = ask("fits", SMALL, "--gpu", "h100-sxm", "--generator", "vllm-colocate")
     assert status == 2 and "--objective grpo" in said
