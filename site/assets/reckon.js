@@ -22,13 +22,13 @@ export const ask = (own, { objective_id, ...wanted }) => (objective_id ? preferr
 // counts pairs.
 function preferred(own, objective_id, wanted) {
   // (of its rows, one for some releases each, that which the formulas rank highest)
-  const rules = shared.objective ?? [], its = rules.filter((each) => each.objective_id === objective_id);
+  const objectives = shared.objective ?? [], its = objectives.filter((each) => each.objective_id === objective_id);
   const rank = (each) => macros.objective_rank(wanted, each), rule = its.reduce((best, each) => (best && rank(best) >= rank(each) ? best : each), undefined);
   const asked = macros.asked_of_objective(wanted, rule), number = Number(asked.sequences); // (SQL may be asked for anything, and answers in text)
   const row = footprints({ ...shared, ...own }, { ...wanted, ...asked, sequences: asked.sequences == null || Number.isNaN(number) ? asked.sequences : number });
   if (row == null) return row;
   const oldest = [...its].sort((x, y) => macros.version_number(x.max_version) - macros.version_number(y.max_version));
-  const known = { ids: [...new Set(rules.map((each) => each.objective_id))].sort().join(", "), versions: oldest.map(macros.counted_range).filter((range) => range != null).join(", ") || null };
+  const known = { ids: [...new Set(objectives.map((each) => each.objective_id))].sort().join(", "), versions: oldest.map(macros.counted_range).filter((range) => range != null).join(", ") || null };
   const unknown_reason = macros.preference_reason(rule, objective_id, known, wanted, own.shape?.[0], row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", shown: { program_version: rule?.max_version }, // (its releases are named by the last)
      sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
   if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
