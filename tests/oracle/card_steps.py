@@ -308,6 +308,13 @@ def unsloth(row: rows.Row, known: dict[str, dict]) -> Measured:
     return card_unsloth.step(row, known)
 
 
+def trl(row: rows.Row, models: dict[str, rows.Row]) -> Measured:
+    """A row of preference.csv or card_trl.csv."""
+    import card_trl
+
+    return card_trl.step(row, models)
+
+
 WAYS: dict[str, Callable[[rows.Row, dict], Measured]] = {
     "training": training,
     "prefill": prefill,
@@ -316,4 +323,5 @@ WAYS: dict[str, Callable[[rows.Row, dict], Measured]] = {
     "denoiser_training": denoiser_training,
     "whole": whole,
     "unsloth": unsloth,
+    "trl": trl,
 }

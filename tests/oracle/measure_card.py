@@ -1,7 +1,8 @@
 """Measures on a real card what the counting tools count without one: rows of their tables, with PyTorch's own allocator and the driver.
 
     python tests/oracle/measure_card.py --out card.csv --seconds 600         # a draw of rows of every table, as many as the time allows
-    python tests/oracle/measure_card.py --out card.csv --only reserved       # rows of one table
+    python tests/oracle/measure_card.py --out card.csv --only reserved       # rows of one table, or of several (a,b)
+    TRL_RELEASES=trl python tests/oracle/measure_card.py --out card.csv --only card_trl,preference    # TRL itself (card_trl.py)
 
 Needs a CUDA build of PyTorch, transformers, peft, diffusers, bitsandbytes and nvidia-ml-py. Each row runs in a process of its own, forked before
 CUDA starts, several side by side as far as the card's memory reaches: what a process holds does not depend on its neighbours. A row of the
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.metadata
+import importlib.util
 import json
 import logging
 import multiprocessing
@@ -34,6 +36,8 @@ HERE = Path(__file__).parent
 # table: how its rows run, and the most that are drawn of it
 TABLES = {
     "card_unsloth": ("unsloth", 400),
+    "card_trl": ("trl", 400),
+    "preference": ("trl", 400),
     "card_scenarios": ("whole", 400),
     "reserved": ("training", 100),
     "pipelines": ("pipelines", 120),
@@ -46,10 +50,14 @@ TABLES = {
     "prefill_recurrent": ("prefill", 20),
     "prefill_windowed": ("prefill", 12),
 }
+# programs that only run where they are asked for
+OTHERS = ("card_unsloth", "card_trl", "preference")
 COUNTED = ("peak_bytes", "standing_bytes", "reserved_bytes", "expandable_bytes", "weights_and_buffers_bytes", "weights_bytes", "adapter_parameters", "versions")  # fmt: skip
 COLUMNS = ["table", "row_json", "peak_bytes", "standing_bytes", "reserved_bytes", "process_bytes", "workspace_bytes", "loaded_bytes", "error", "versions", "gpu"]  # fmt: skip
+# imported once for all rows, where they are installed
+AT_FIRST = ("diffusers", "datasets", "accelerate", "bitsandbytes", "transformers.trainer")
 MIB = 1 << 20
-ROW_SECONDS = 60
+ROW_SECONDS = 90
 COMPILES_SECONDS = 240  # of a program that compiles its kernels first
 SEED = 1
 
@@ -59,14 +67,18 @@ def drawn(only: str | None) -> list[tuple[str, rows.Row]]:
     chance = random.Random(SEED)
     queues = []
     for table, (_, most) in TABLES.items():
-        if table != only if only else table == "card_unsloth":
+        if table not in only.split(",") if only else table in OTHERS:
             continue
         with (HERE / f"{table}.csv").open(newline="") as file:
             kept = [row for row in csv.DictReader(file) if _is_run(row)]
-        if len(kept) > most:
-            kept = chance.sample(kept, most)
-        queues += [((at + 0.5) / len(kept), table, row) for at, row in enumerate(kept)]
+        kept = chance.sample(kept, min(most, len(kept)))
+        queues += [((at + 0.5) / len(kept) * (0.5 if _is_slow(row) else 1), table, row) for at, row in enumerate(kept)]
     return [(table, row) for _, table, row in sorted(queues, key=lambda entry: entry[0])]
+
+
+def _is_slow(row: rows.Row) -> bool:
+    """What begins early, since it takes minutes."""
+    return row.get("objective_id") == "grpo"
 
 
 def _is_run(row: rows.Row) -> bool:
@@ -87,14 +99,14 @@ def measured(table: str, row: rows.Row, known: dict, models: dict, answer) -> No
     torch.set_num_threads(1)
     way = TABLES[table][0]
     try:
-        answer.send(card_steps.WAYS[way](row, models if way in ("training", "prefill") else known))
+        answer.send(card_steps.WAYS[way](row, models if way in ("training", "prefill", "trl") else known))
     except Exception as error:
         traceback.print_exc(limit=-6)
         answer.send({"error": f"{type(error).__name__}: {str(error)[:200]}"})
 
 
 def versions(*names: str) -> str:
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names if importlib.util.find_spec(name))
 
 
 def card_at_hand() -> tuple[str, tuple[int, int], int]:
@@ -114,8 +126,11 @@ def load(capability: tuple[int, int]) -> None:
 
     asked_of_cuda = torch.cuda.get_device_capability
     torch.cuda.get_device_capability = lambda *_args, **_named: capability
-    import diffusers  # noqa: F401
     import peft  # noqa: F401
+
+    for name in AT_FIRST:
+        if importlib.util.find_spec(name):
+            importlib.import_module(name)
     import transformers.models.auto.modeling_auto  # noqa: F401
 
     torch.cuda.get_device_capability = asked_of_cuda
@@ -149,13 +164,8 @@ def main() -> None:
     with count_training.MODELS.open(newline="") as file:
         models = {row["model"]: row for row in csv.DictReader(file)}
     waiting = drawn(asked.only)[asked.skip :][: asked.most]
-    said = versions(
-        "torch",
-        "transformers",
-        "peft",
-        "bitsandbytes",
-        *(["unsloth"] if asked.only == "card_unsloth" else ["diffusers"]),
-    )
+    others = {"card_unsloth": ["unsloth"], None: ["diffusers"]}.get(asked.only, ["accelerate", "diffusers"])
+    said = versions("torch", "transformers", "peft", "bitsandbytes", *others)
     running: list[list] = []
     budget = int(asked.gib * 1024 * MIB) if asked.gib else free * 9 // 10
     with asked.out.open("w", newline="") as file:
@@ -178,9 +188,8 @@ def main() -> None:
             time.sleep(0.01)
             for entry in list(running):
                 process, ours, table, row, _, began = entry
-                is_over = time.monotonic() - began > (COMPILES_SECONDS if table == "card_unsloth" else ROW_SECONDS) or (
-                    late and time.monotonic() - start > asked.seconds + 20
-                )
+                most = COMPILES_SECONDS if table == "card_unsloth" or _is_slow(row) else ROW_SECONDS
+                is_over = time.monotonic() - began > most or (late and time.monotonic() - start > asked.seconds + 20)
                 if not (ours.poll() or not process.is_alive() or is_over):
                     continue
                 try:
