@@ -45,7 +45,8 @@ CREATE OR REPLACE MACRO wasted_block_bytes(model, scenario, width) AS
 -- (A loss that takes logits apart which are all there leaves a block of them in fp32.)
 CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scenario) * step_tokens(scenario) * CASE
     WHEN scenario.chunks_logits THEN 4
-    WHEN scenario.loss IN ('full', 'one-pass') AND NOT scenario.keeps_logits THEN scenario.compute_bytes
+    WHEN scenario.loss IN ('full', 'logged', 'logged-blocks', 'one-pass') AND NOT scenario.keeps_logits
+        THEN scenario.compute_bytes
     ELSE 0
 END;
 
