@@ -37,7 +37,8 @@ def preference_of(book):
 )
 def test_an_objective_is_what_trl_holds(preference_of, footprint_of, counted):
     """Within 0.3 % for adapters where logits are whole, since they are not at most 0.5 % under (autocast's copies of adapters without checkpoints
-    are left out) and 1 % over; an upper bound, at most 2 % over, where all weights are trained. A training on text goes through the same head."""
+    are left out) and 1 % over; an upper bound, at most 2 % over, where all weights are trained. Over a packed base at most 9 %. A training on text goes through the
+    same head."""
     said = {name: counted[name] for name in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if counted[name]}
     said |= {name: int(counted[name]) for name in ("context_tokens", "lora_rank") if counted[name]}
     said |= {"lora_dropout": 0} if counted["lora_rank"] else {}
@@ -50,9 +51,8 @@ def test_an_objective_is_what_trl_holds(preference_of, footprint_of, counted):
     )
     error = (row["total_bytes"] - row["overhead_bytes"]) / int(counted["peak_bytes"]) - 1
     is_whole = row["loss"] == "full" or row["loss"] == "score"
-    assert (
-        (-0.003 if is_whole else -0.005) < error < (0.02 if not counted["lora_rank"] else 0.003 if is_whole else 0.01)
-    )
+    most = 0.02 if not counted["lora_rank"] else 0.003 if is_whole else 0.01
+    assert (-0.003 if is_whole else -0.005) < error < (0.09 if counted["phase_id"] == "qlora" else most)
 
 
 def test_every_objective_with_numbers_is_counted():

@@ -47,7 +47,9 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     older = footprint_of(MODEL, program="trl", program_version="1.2", phase_id="lora")
     assert older["holds_for"] == "TRL 0.24 to 1.2" and trl["total_bytes"] < 0.8 * older["total_bytes"]
     between = footprint_of(MODEL, program="trl", program_version="1.10", phase_id="lora")
-    assert between["holds_for"] == "TRL 1.7 to 1.12" and trl["total_bytes"] < between["total_bytes"] < older["total_bytes"]
+    assert (
+        between["holds_for"] == "TRL 1.7 to 1.12" and trl["total_bytes"] < between["total_bytes"] < older["total_bytes"]
+    )
     mixture = footprint_of("Qwen/Qwen3-30B-A3B", program="trl", phase_id="lora")
     assert mixture["total_bytes"] is None and "load-balancing loss" in mixture["unknown_reason"]
     assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.33"

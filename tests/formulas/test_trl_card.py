@@ -41,7 +41,9 @@ def told(book):
         if row["objective_id"] == "sft":
             asked = book.execute(f"FROM footprint_of($model{named}", about)
         else:
-            asked = book.execute(f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]})
+            asked = book.execute(
+                f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]}
+            )
         names = [column[0] for column in asked.description]
         return dict(zip(names, asked.fetchone(), strict=True))
 
@@ -55,7 +57,12 @@ def live_bytes(row: dict) -> int:
 def is_wide(row: dict) -> bool:
     """QLoRA whose base is told in fp32: peft's preparation is undone in part (adapters and embeddings of ORPO and the older KTO are in 16 bits),
     and a model with fused layer norms only flows in it."""
-    return row["objective_id"] == "orpo" or row["trl_version"] == "1.0.0" and row["objective_id"] == "kto" or "phi-2" in row["model"]
+    return (
+        row["objective_id"] == "orpo"
+        or row["trl_version"] == "1.0.0"
+        and row["objective_id"] == "kto"
+        or "phi-2" in row["model"]
+    )
 
 
 @pytest.mark.some(10)
@@ -65,5 +72,5 @@ def test_a_step_of_a_trainer_is_what_is_told(told, row):
     beside each other in another order, and one whose logits are copied for the log 4 %."""
     answer = told(row)
     error = (answer["total_bytes"] - answer["overhead_bytes"]) / live_bytes(row) - 1
-    most = {"qlora": 0.23 if is_wide(row) else 0.12}.get(row["phase_id"], 0.04)
+    most = {"qlora": 0.25 if is_wide(row) else 0.09}.get(row["phase_id"], 0.04)
     assert -0.0225 < error < most, error

@@ -133,8 +133,9 @@ CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
 CREATE OR REPLACE MACRO has_adapter_copies(model, scenario) AS scenario.is_adapter AND scenario.precision = 'amp'
     AND scenario.checkpointing = 'full' AND adapts_all_linear(scenario) AND scenario.compute_bytes = 2
     AND scenario.tensor_parallel = 1 AND NOT scenario.has_fused_kernels AND NOT is_cast_base(scenario)
-    -- (Unsloth's adapters cast nothing)
-    AND NOT scenario.offloads_checkpoints AND model.expert_elements = 0;
+    -- (Unsloth's adapters cast nothing, and those that are in 16 bits read what is)
+    AND NOT scenario.offloads_checkpoints AND model.expert_elements = 0
+    AND adapter_bytes_each(scenario) > scenario.compute_bytes;
 CREATE OR REPLACE MACRO recomputed_work(model, scenario, sums) AS iif(has_adapter_copies(model, scenario),
     step_tokens(scenario) * (sums.layer + sums.block_work + iif(is_quantised_base(scenario),
         5 * sums.block_gradients / 2 + model.hidden_size,
