@@ -59,8 +59,7 @@ def is_wide(row: dict) -> bool:
     and a model with fused layer norms only flows in it."""
     return (
         row["objective_id"] == "orpo"
-        or row["trl_version"] == "1.0.0"
-        and row["objective_id"] == "kto"
+        or (row["trl_version"] == "1.0.0" and row["objective_id"] == "kto")
         or "phi-2" in row["model"]
     )
 
