@@ -32,10 +32,10 @@ function preferred(own, objective_id, wanted) {
   const unknown_reason = macros.preference_reason(rule, objective_id, known, wanted, own.shape?.[0], row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", shown: { program_version: rule?.max_version }, // (its releases are named by the last)
      sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
   if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
-  const { reference_bytes, logits_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
+  const { reference_bytes, logits_bytes, unused_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
   return {
     ...row, ...of, reference_bytes, weights_bytes: row.weights_bytes + reference_bytes, activations_bytes: row.activations_bytes + logits_bytes,
-    total_bytes: row.total_bytes + reference_bytes + logits_bytes, holds_for: `${rule.holds_for}${rule.generates ? ", generating with Transformers" : ""}`,
+    overhead_bytes: row.overhead_bytes + unused_bytes, total_bytes: row.total_bytes + reference_bytes + logits_bytes + unused_bytes, holds_for: `${rule.holds_for}${rule.generates ? ", generating with Transformers" : ""}`,
   };
 }
 

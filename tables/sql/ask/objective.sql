@@ -9,6 +9,8 @@
 --       logits       = rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak);
 --                      a reward model has none (loss = score of the objective), nor has one of a head in tiles; where
 --                      a reference of its own reads under autocast, its copies of the weights, if that is more
+--       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves), where
+--                      that is more: blocks of its logits that its allocator holds and that are free at the peak
 --   preference_reason(…)            why nobody counted it, else null
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
@@ -92,5 +94,7 @@ CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
     'logits_bytes': ceil(greatest(
         footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
             rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss)),
-        reference_copies_bytes(rule, model, footprint)))
+        reference_copies_bytes(rule, model, footprint))),
+    'unused_bytes': ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size
+        * greatest(0, rule.unused_bytes_per_logit - freed_bytes_per_logit(rule.loss, 2)))
 };
