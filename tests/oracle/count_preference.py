@@ -232,6 +232,12 @@ OBJECTIVES = {
 }
 
 
+def prepares_base(trl: Path, objective_id: str) -> bool:
+    """Whether a release's trainer prepares a packed base in fp32, and leaves adapters in it; the others put adapters in 16 bits."""
+    files = [trl / "trainer" / f"{objective_id}_trainer.py", *trl.glob(f"experimental/{objective_id}/*_trainer.py")]
+    return any("prepare_model_for_kbit_training" in file.read_text() for file in files if file.exists())
+
+
 def wrapped(model) -> None:
     """As accelerate wraps it under bf16: autocast around the forward pass alone, and outputs in fp32."""
     import torch
@@ -286,6 +292,8 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
     }
     if row["objective_id"] == "reward":
         model_row, row["task_type"] = with_one_number(model_row), "SEQ_CLS"
+    if row["phase_id"] == "qlora" and not prepares_base(trl, row["objective_id"]):
+        row["prepares_base"] = "false"
     fake_cuda.install()
     live_storage.install_attention()
     model, reference = count_training.build(model_row, row), None

@@ -92,7 +92,7 @@ def build(model_row: dict[str, str], row: dict[str, str]):
     with torch.device("meta"):
         model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
         if row["phase_id"] == "qlora":
-            quantise(model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth")
+            quantise(model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth" and is_prepared(row))
         if row["lora_rank"]:
             model = with_adapters(model, row)
         if row["dtype_id"].endswith("-experts"):
@@ -108,6 +108,11 @@ def build(model_row: dict[str, str], row: dict[str, str]):
         if row["engine_id"] == "unsloth":
             training_recipes.offload_checkpoints(model)
     return model
+
+
+def is_prepared(row: dict[str, str]) -> bool:
+    """Whether peft's prepare_model_for_kbit_training goes over a packed base, and its adapters are in fp32."""
+    return row.get("prepares_base") != "false"
 
 
 def quantise(model, is_prepared: bool = True) -> None:
@@ -231,7 +236,7 @@ def with_adapters(model, row: dict[str, str]):
         for module in adapted.modules():
             if hasattr(module, "lora_A"):
                 module.cast_input_dtype_enabled = False
-    if row["precision"] == "pure":  # autocast_adapter_dtype=False, which passes over the meta device
+    if row["precision"] == "pure" or not is_prepared(row):  # autocast_adapter_dtype=False, which passes over the meta device
         for parameter in adapted.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.to(model.dtype)

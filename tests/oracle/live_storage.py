@@ -56,7 +56,8 @@ class Tracker(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.total = self.peak = 0
-        # on around backward(): the engine sums gradients in place where it owns the buffer, but never for fake tensors
+        # on around backward(): the engine sums gradients in place where it owns the buffer, and the derivative of a gather writes into its own
+        # zeros, but neither does for fake tensors (areAnyTensorSubclassLike)
         self.sums_in_place = False
         self._alive: dict[int, list] = {}
 
@@ -96,16 +97,23 @@ class Tracker(TorchDispatchMode):
         return result
 
     def _reused(self, func, args, kwargs) -> list | None:
-        if not (self.sums_in_place and func is aten.add.Tensor and not kwargs and not torch.is_grad_enabled()):
+        if not self.sums_in_place or kwargs or torch.is_grad_enabled():
+            return None
+        if func is aten.scatter_add.default:
+            return self._owned(args[0])
+        if func is not aten.add.Tensor:
             return None
         first, second = args
         if not (isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)):
             return None
         if first.shape != second.shape or first.dtype != second.dtype:
             return None
-        storage = first.untyped_storage()
+        return self._owned(first)
+
+    def _owned(self, tensor: torch.Tensor) -> list | None:
+        storage = tensor.untyped_storage()
         owned = torch._C._storage_Use_Count(storage._cdata) == 2
-        whole = storage.nbytes() == first.numel() * first.element_size()
+        whole = storage.nbytes() == tensor.numel() * tensor.element_size()
         return self._alive.get(storage._cdata) if owned and whole else None
 
 

@@ -11,7 +11,8 @@
 --   layers then stay as they are. `experts` adapts the routed experts alone, as peft's
 --   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both they
 --   and attention's projections. `all-linear-head` adapts the head too, in engines of which that was counted.
--- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype).
+-- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype), or a program puts those over a packed
+-- base into 16 bits (packed_adapter_bytes of its row).
 -- trains_embeddings: copies of embedding and head are trained beside them (modules_to_save), in the precision that the
 --   base has.
 -- Not covered: adapters of embeddings and biases.
@@ -67,7 +68,8 @@ CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS CASE
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0)
 END::BIGINT;
 
-CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS iif(scenario.precision = 'pure', scenario.compute_bytes, 4);
+CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS
+    iif(scenario.precision = 'pure', scenario.compute_bytes, coalesce(scenario.packed_adapter_bytes, 4));
 
 -- Copies of embedding and head that are trained besides: in fp32 where the base of the engine is.
 CREATE OR REPLACE MACRO saved_elements(model, scenario) AS

@@ -41,7 +41,7 @@ fit_said AS (
     FROM (FROM no_scenario UNION ALL BY NAME FROM query_table(relation)) AS asked CROSS JOIN fit_card
 ),
 fit_asked AS MATERIALIZED (
-    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share) REPLACE (
+    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share, program_base) REPLACE (
         coalesce(named.model_id, asked.model_id) AS model_id,
         coalesce(asked.context_tokens, program_numbers.context_tokens, default_context_tokens(model, asked.phase_id))
             AS context_tokens),

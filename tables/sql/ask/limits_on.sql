@@ -26,7 +26,7 @@ limit_asked AS (
 ),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
-    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share) REPLACE (
+    SELECT asked.* EXCLUDE (program_numbers, program_reason, program_holds_for, program_share, program_base) REPLACE (
         coalesce(asked.context_tokens, program_numbers.context_tokens,
             default_context_tokens(model, lower(asked.phase_id::VARCHAR))) AS context_tokens,
         coalesce(asked.sequences, program_numbers.sequences, 1) AS sequences),

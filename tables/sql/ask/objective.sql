@@ -6,16 +6,19 @@
 --       rows         = pairs × rows_each (chosen and rejected): `sequences` counts pairs, of KTO answers
 --   objective_bytes(rule, model, footprint)  what stands beside its footprint
 --       reference    = the weights again where they are trained and it has one; adapters are switched off for it
---       logits       = rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak);
+--       logits       = rows × context × vocabulary × (bytes_per_logit − what the model's own loss has at its peak)
+--                      + 4 × beside_tokens × vocabulary (what is worked out of so many rows at a time);
 --                      a reward model has none (loss = score of the objective), nor has one of a head in tiles; where
---                      a reference of its own reads under autocast, its copies of the weights, if that is more
+--                      a reference of its own reads under autocast, its copies of the weights, if that is more; where
+--                      a model writes its answers, what it holds meanwhile beyond the step, if that is more
 --       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves), where
---                      that is more: blocks of its logits that its allocator holds and that are free at the peak
+--                      that is less: blocks of logits that the allocator holds and that are free at the peak; and
+--                      generation_unused_share × cache, where a model writes its answers
 --   preference_reason(…)            why nobody counted it, else null
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
 -- Units: bytes per GPU. Source: objective, each row with its own; held to TRL's own loss on fake tensors
--- (tests/oracle/preference.csv).
+-- (tests/oracle/preference.csv) and to its trainers on a card (tests/oracle/card.csv).
 -- Not covered: load-balancing losses of mixtures of experts (experts_reason), sharded references (ZeRO, FSDP), a
 -- reference worked out before the training, pictures, Liger's loss.
 
@@ -87,14 +90,30 @@ CREATE OR REPLACE MACRO reference_copies_bytes(rule, model, footprint) AS
     iif(rule.has_reference AND rule.loss IN ('full', 'one-pass') AND footprint.phase_id NOT IN ('lora', 'qlora')
         AND footprint.peak_moment = 'loss', 2 * cast_elements(model) - 2 * footprint.sequences
         * footprint.context_tokens::DOUBLE * model.vocab_size, 0);
+-- What the model that writes the answers holds meanwhile: its cache of all of them. One layer's is there twice while it
+-- grows; beyond a step's activations it counts. Since each token's is larger than what the one before let go, blocks of
+-- it lie unused.
+CREATE OR REPLACE MACRO generation_cache_bytes(rule, model, footprint) AS iif(rule.generates,
+    kv_cache_bytes(model, {'rank_sequences': footprint.sequences, 'context_tokens': footprint.context_tokens,
+        'kv_element_bits': 8 * iif(footprint.dtype_id = 'fp32', 4, 2), 'gpu_count': 1, 'stage_share': 1.0,
+        'tensor_parallel': 1, 'decode_context_parallel': 1, 'cross_tokens': 0}), 0);
+CREATE OR REPLACE MACRO generation_beyond_bytes(rule, model, footprint) AS greatest(0,
+    generation_cache_bytes(rule, model, footprint) * (1 + 1 / greatest(model.layer_count, 1))
+        - footprint.activations_bytes);
+CREATE OR REPLACE MACRO generation_unused_bytes(rule, model, footprint) AS
+    ceil(coalesce(rule.generation_unused_share, 0) * generation_cache_bytes(rule, model, footprint));
+-- Blocks of the loss that lie unused beside the live ones, beyond those that the footprint has.
+CREATE OR REPLACE MACRO loss_unused_bytes(rule, model, footprint) AS
+    ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size
+        * greatest(0, rule.unused_bytes_per_logit - freed_bytes_per_logit(rule.loss, 2)));
 -- what stands beside the footprint of that scenario
 CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
     'reference_bytes': iif(footprint.phase_id IN ('lora', 'qlora') OR NOT rule.has_reference, 0,
         footprint.weights_bytes),
+    'unused_bytes': loss_unused_bytes(rule, model, footprint) + generation_unused_bytes(rule, model, footprint),
     'logits_bytes': ceil(greatest(
         footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
-            rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss)),
-        reference_copies_bytes(rule, model, footprint))),
-    'unused_bytes': ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size
-        * greatest(0, rule.unused_bytes_per_logit - freed_bytes_per_logit(rule.loss, 2)))
+            rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss))
+            + 4 * rule.beside_tokens * model.vocab_size,
+        reference_copies_bytes(rule, model, footprint), generation_beyond_bytes(rule, model, footprint)))
 };

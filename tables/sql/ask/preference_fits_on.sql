@@ -125,7 +125,16 @@ WITH generator_said AS (
         asked_flag(generator_sleeps) AS sleeps, generator_tensor_parallel::VARCHAR AS parallel_asked,
         asked_number(generator_tensor_parallel) AS parallel, program_version::VARCHAR AS version_asked
 ),
-trained AS MATERIALIZED (FROM preference_of(objective_id, {passed})),
+-- (without the blocks of a cache that Transformers leaves, where vLLM has it)
+trained AS MATERIALIZED (
+    SELECT preference.* REPLACE (preference.total_bytes - coalesce(iif(said.generator_asked = 'transformers', 0,
+        generation_unused_bytes(rule, model, preference)), 0)::BIGINT AS total_bytes)
+    FROM preference_of(objective_id, {passed}) AS preference CROSS JOIN generator_said AS said
+    LEFT JOIN shape AS model ON model.model_id = preference.model_id
+    LEFT JOIN (SELECT each.objective_id, bool_or(each.generates) AS generates,
+            max(each.generation_unused_share) AS generation_unused_share FROM objective AS each GROUP BY ALL)
+        AS rule ON rule.objective_id = preference.objective_id
+),
 -- (the row that preference_of took)
 learned AS (
     SELECT arg_max(each, objective_rank({'program': training.program, 'program_version': said.version_asked}, each))

@@ -35,8 +35,7 @@ worked AS (
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
 ),
 summed AS (SELECT *, beside.reference_bytes::BIGINT AS reference_bytes, beside.logits_bytes::BIGINT AS logits_bytes,
-    beside.unused_bytes::BIGINT AS unused_bytes
-    FROM worked)
+    beside.unused_bytes::BIGINT AS unused_bytes FROM worked)
 SELECT summed.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, reason, logits_bytes, reference_bytes,
         unused_bytes, beside)
     REPLACE (
@@ -47,7 +46,8 @@ SELECT summed.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, 
         iif(reason IS NULL, summed.optimizer_bytes, NULL)::BIGINT AS optimizer_bytes,
         iif(reason IS NULL, summed.adapters_bytes, NULL)::BIGINT AS adapters_bytes,
         iif(reason IS NULL, summed.overhead_bytes + unused_bytes, NULL)::BIGINT AS overhead_bytes,
-        iif(reason IS NULL, summed.total_bytes + reference_bytes + logits_bytes + unused_bytes, NULL)::BIGINT AS total_bytes,
+        iif(reason IS NULL, summed.total_bytes + reference_bytes + logits_bytes + unused_bytes, NULL)::BIGINT
+            AS total_bytes,
         iif(reason IS NULL, summed.error_band, NULL)::DOUBLE AS error_band,
         iif(reason IS NULL, rule_holds_for || iif(generates, ', generating with Transformers', ''), NULL)::VARCHAR
             AS holds_for, reason AS unknown_reason),

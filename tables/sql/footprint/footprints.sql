@@ -56,7 +56,8 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, joins_projections, prepares_base, keeps_alternate_products, engine_norm_form,
+        has_fused_kernels, repeats_keys, joins_projections, prepares_base, packed_adapter_bytes,
+        keeps_alternate_products, engine_norm_form,
         dtype_id = 'fp16' AS is_half
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
@@ -101,6 +102,7 @@ step AS (
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
         AND recipe.joins_projections = scenario.joins_projections
         AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
+        AND recipe.packed_adapter_bytes IS NOT DISTINCT FROM scenario.packed_adapter_bytes
         AND recipe.keeps_alternate_products = scenario.keeps_alternate_products
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form
 ),
@@ -127,6 +129,7 @@ moment AS (
         wasted_block_bytes(model, scenario, coalesce(greatest(model.gated_max, model.plain_max), 0)::DOUBLE
             / model.hidden_size) AS wasted_blocks,
         kept_blocks(model, scenario, optimizer) AS kept_blocks,
+        embedding_block_bytes(model, scenario, optimizer) AS embedding_blocks,
         moments(model, scenario, optimizer, scenario.first_stage) AS first_moments,
         iif(scenario.pipeline_parallel > 1, moments(model, scenario, optimizer, scenario.last_stage), NULL)
             AS last_moments
@@ -172,7 +175,7 @@ peak AS (
         * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters,
         0 AS host,
         NULL AS peak_bytes, NULL AS peak_moment, NULL AS running_blocks, NULL AS freed_logits, NULL AS wasted_blocks,
-        NULL AS logged_bytes, NULL AS loss_bytes, NULL AS kept_blocks,
+        NULL AS logged_bytes, NULL AS embedding_blocks, NULL AS loss_bytes, NULL AS kept_blocks,
         iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM served
 ),

@@ -50,7 +50,7 @@ CREATE OR REPLACE MACRO wasted_block_bytes(model, scenario, width) AS
 
 -- (A loss that takes logits apart which are all there leaves a block of them in fp32.)
 CREATE OR REPLACE MACRO freed_bytes_per_logit(loss, compute_bytes) AS
-    iif(loss IN ('full', 'logged-copy', 'one-pass'), compute_bytes, 0);
+    iif(loss IN ('full', 'logged', 'logged-blocks', 'logged-copy', 'one-pass'), compute_bytes, 0);
 CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scenario) * step_tokens(scenario) * CASE
     WHEN scenario.chunks_logits THEN 4
     WHEN NOT scenario.keeps_logits THEN freed_bytes_per_logit(scenario.loss, scenario.compute_bytes)
@@ -58,7 +58,8 @@ CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scen
 END;
 
 -- The copy that is logged, and whether it leaves a block: where a row of each sequence less makes a segment less.
-CREATE OR REPLACE MACRO logged_bytes(model, scenario) AS iif(scenario.loss = 'logged-copy',
+CREATE OR REPLACE MACRO logged_bytes(model, scenario) AS iif(
+    scenario.loss IN ('logged', 'logged-blocks', 'logged-copy'),
     4 * logit_width(model, scenario) * step_tokens(scenario), 0);
 CREATE OR REPLACE MACRO logged_block_bytes(scenario, constants) AS iif(
     ceil(scenario.logged_bytes * (1 - 1 / scenario.context_tokens) / constants.allocator_segment_bytes)
@@ -78,11 +79,16 @@ CREATE OR REPLACE MACRO kept_blocks(model, scenario, optimizer) AS
         step_tokens(scenario) * kept_by_layers(model, scenario, scenario.sums)
             + iif(scenario.is_autocast AND scenario.checkpointing = 'none', 2 * cast_elements(model), 0), NULL);
 
+-- Without whole logits there is no block that the gradient of the embedding, the last of a step, finds room in.
+CREATE OR REPLACE MACRO embedding_block_bytes(model, scenario, optimizer) AS
+    iif(trains_standing_weights(model, scenario, optimizer) AND (is_scored(scenario) OR is_tiled(scenario)),
+        gradient_bytes(model.embedding_elements, scenario), 0);
+
 CREATE OR REPLACE MACRO trained_blocks(scenario, constants, gradients) AS
     iif(scenario.kept_blocks IS NULL, NULL, greatest(0, scenario.loss_bytes + scenario.freed_logits
         + logged_block_bytes(scenario, constants) - scenario.peak_bytes + iif(scenario.has_standing_gradients, 0, gradients
             - constants.reused_gradients_share * least(gradients, constants.reused_kept_share
-                * scenario.kept_blocks))));
+                * scenario.kept_blocks))) + scenario.embedding_blocks);
 
 CREATE OR REPLACE MACRO unused_training_bytes(scenario, constants, gradients) AS coalesce(
     CASE

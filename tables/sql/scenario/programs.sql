@@ -146,7 +146,8 @@ SELECT
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
     class_holds_for(asked, usual, classes) AS program_holds_for,
-    usual.card_share AS program_share
+    usual.card_share AS program_share,
+    {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -163,6 +164,6 @@ CROSS JOIN constants_row;
 -- The same where it is known that no question names a program: nothing is looked up then.
 CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(CASE WHEN is_plain
     THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
-        || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share FROM '
-        || relation
+        || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
+        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

@@ -149,19 +149,22 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN optimizer.state_form = 'projected' AND scenario.optimizer_rank < 1 THEN 'optimizer_rank starts at 1'
     WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
         'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
-    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'logged-copy',
-        'one-pass', 'tiled', 'tiled-reference', 'score')
-        THEN 'loss is full, chunked, fused, logged-copy, one-pass, tiled, tiled-reference or score'
+    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'logged',
+        'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32', 'tiled', 'tiled-reference',
+        'score')
+        THEN 'loss is full, chunked, fused, logged, logged-blocks, logged-copy, one-pass, recomputed, '
+            || 'recomputed-fp32, tiled, tiled-reference or score'
     WHEN scenario.loss = 'score' AND (scenario.gpu_count > 1 AND scenario.sharding <> 'ddp'
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise'))
         THEN 'loss := score (a head of one number) is counted on one GPU or under sharding := ddp, with '
             || 'offload := none and AdamW, SGD or Lion'
-    WHEN scenario.loss IN ('one-pass', 'tiled', 'tiled-reference') AND (scenario.gpu_count > 1
+    WHEN scenario.loss IN ('logged', 'logged-blocks', 'one-pass', 'recomputed', 'recomputed-fp32', 'tiled',
+        'tiled-reference') AND (scenario.gpu_count > 1
         AND scenario.sharding <> 'ddp'
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise')
         OR scenario.precision <> 'amp' OR scenario.lora_targets = 'all-linear-head'
         OR coalesce(scenario.trains_embeddings, false))
-        THEN 'loss := ' || scenario.loss || ' (TRL since 1.14) is counted on one GPU or under sharding := ddp, with '
+        THEN 'loss := ' || scenario.loss || ' (TRL since 1.3) is counted on one GPU or under sharding := ddp, with '
             || 'precision := amp, offload := none and AdamW, SGD or Lion, without adapters of the head'
     WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
         'loss := fused of a head that is trained under autocast is not established yet'

@@ -75,14 +75,20 @@ CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
         OR is_quantised_base(scenario) AND scenario.precision = 'mixed', 4, 2);
 CREATE OR REPLACE MACRO asked_trained_bytes_each(scenario) AS CASE
     WHEN scenario.phase_id IN ('lora', 'qlora')
-        THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2), 4)
+        THEN iif(scenario.precision = 'pure', iif(scenario.dtype_id = 'fp32', 4, 2),
+            iif(scenario.phase_id = 'qlora', coalesce(scenario.packed_adapter_bytes, 4), 4))
     WHEN scenario.precision = 'amp' OR scenario.dtype_id = 'fp32' THEN 4
     ELSE 2
 END;
 
--- a base that adapters find in fp32: QLoRA's engine prepares it so, a LoRA's is what was asked for
-CREATE OR REPLACE MACRO has_wide_base(asked, engine) AS iif(asked.phase_id = 'lora',
-    coalesce(asked.dtype_id = 'fp32', false), coalesce(engine.prepares_base, true));
+-- A base that adapters find in fp32: QLoRA's program prepares it so, or its engine, a LoRA's is what was asked for.
+-- (Autocast runs fused layer norms in fp32, and packed layers answer in what they are given: such a model flows in fp32
+-- though nothing of it was prepared.)
+CREATE OR REPLACE MACRO has_wide_base(asked, engine, model) AS CASE
+    WHEN asked.phase_id = 'lora' THEN coalesce(asked.dtype_id = 'fp32', false)
+    WHEN model.norm_form LIKE 'layer%' AND coalesce(engine.prepares_base, true) THEN true
+    ELSE coalesce(asked.program_base.prepares_base, engine.prepares_base, true)
+END;
 
 -- (least and greatest pass over nulls)
 CREATE OR REPLACE MACRO default_context_tokens(model, phase_id) AS
@@ -108,7 +114,7 @@ typed AS (
         asked_flag(asked.ema) AS ema, asked_flag(asked.sequence_parallel) AS sequence_parallel,
         asked_flag(asked.expandable_segments) AS segments_asked, asked_flag(asked.trains_embeddings) AS saves_asked,
         asked.program, asked.program_version::VARCHAR AS program_version, asked.program_numbers, asked.program_reason,
-        asked.program_holds_for, asked.program_share,
+        asked.program_holds_for, asked.program_share, asked.program_base,
         iif(argument_reason IS NULL, asked_numbers(asked), NULL) AS numbers,
         iif(argument_reason IS NULL, NULL, asked_numbers(asked)) AS refused,
         iif(argument_reason IS NULL, try_cast(asked.audio_seconds AS DOUBLE), NULL) AS audio_seconds,
@@ -152,7 +158,8 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
-        has_wide_base(asked, engine) AS prepares_base, in_training(asked, coalesce(asked.segments_asked,
+        has_wide_base(asked, engine, model) AS prepares_base, asked.program_base.adapter_bytes AS packed_adapter_bytes,
+        in_training(asked, coalesce(asked.segments_asked,
             engine.expandable_segments, false)) AS expandable_segments,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
@@ -272,6 +279,7 @@ resolved AS (
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         constants.trl_tile_tokens, constants.trl_tile_columns,
+        constants.trl_chunk_tokens, constants.trl_block_tokens,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, scenario.prompt_image_tokens, scenario.prompt_sound_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
             + scenario.lora_rank * model.lora_beside_module_count, 0)
         - CASE
             WHEN scenario.has_adapter_dropout THEN 0
-            WHEN scenario.compute_bytes < 4 AND scenario.precision <> 'pure' OR scenario.lora_targets = 'experts' THEN 0
+            WHEN adapter_bytes_each(scenario) <> scenario.compute_bytes OR scenario.lora_targets = 'experts' THEN 0
             WHEN scenario.lora_targets IN ('attention', 'query-value') OR scenario.has_adapted_experts THEN
                 iif(has_joined_query(model, scenario), 0, iif(scenario.lora_targets = 'query-value', 1, 2)
                     * model.layer_count * model.hidden_size)

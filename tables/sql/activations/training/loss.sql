@@ -10,6 +10,10 @@
 --                in fp32 until the next step's are there
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
 --       no logits
+--   logged   full, and a copy of the logits in fp32 for what is logged of them (TRL 1.3 to 1.5); logged-blocks: of
+--       trl_block_tokens, three times (TRL 1.6)
+--   recomputed  projection and loss for trl_chunk_tokens at a time, each a checkpoint: a copy of the last hidden state
+--            is kept, and no logits (TRL 1.13, 1.14). recomputed-fp32: the head is cast to fp32 for it (1.7 to 1.12)
 --   one-pass what is needed of the logits (a log-probability for each token, the entropy) is worked out by one kernel,
 --            which keeps their fp32 copy; the backward pass writes that copy's gradient
 --   tiled    the head is multiplied by tiles of trl_tile_tokens × trl_tile_columns, in both passes, and the logits of a
@@ -26,7 +30,8 @@
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
 --   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
---   tests/oracle/preference.csv;
+--   tests/oracle/preference.csv; logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
+--   tests/oracle/card.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
@@ -59,6 +64,8 @@ CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
     WHEN 'fused' THEN 0
     WHEN 'tiled' THEN 0
     WHEN 'tiled-reference' THEN 0
+    WHEN 'recomputed' THEN 0
+    WHEN 'recomputed-fp32' THEN 0
     WHEN 'one-pass' THEN 4 + iif(model.has_logit_cap, scenario.compute_bytes, 0)
     WHEN 'chunked' THEN iif(scenario.loss_chunk_tokens IS NULL, 4, 8)
     ELSE loss_bytes(model, scenario) + iif(scenario.keeps_logits, scenario.compute_bytes, 0)
@@ -102,9 +109,11 @@ CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
         scenario.compute_bytes * model.hidden_size * step_tokens(scenario)
             + iif(scenario.is_adapter, 0, scenario.compute_bytes * head_matrix_elements(model, scenario)), 0);
 
--- The last hidden state once more, of a head in tiles.
+-- The last hidden state once more, of a head that is multiplied by parts.
+CREATE OR REPLACE MACRO is_recomputed_head(scenario) AS
+    coalesce(scenario.loss IN ('recomputed', 'recomputed-fp32'), false);
 CREATE OR REPLACE MACRO is_tiled(scenario) AS
-    coalesce(scenario.loss IN ('tiled', 'tiled-reference'), false);
+    coalesce(scenario.loss IN ('tiled', 'tiled-reference'), false) OR is_recomputed_head(scenario);
 -- autocast casts its columns anew for each tile
 CREATE OR REPLACE MACRO copied_head_elements(model, scenario) AS
     iif(is_tiled(scenario), 0, head_matrix_elements(model, scenario));
@@ -121,6 +130,21 @@ CREATE OR REPLACE MACRO tile_bytes(model, scenario) AS
 CREATE OR REPLACE MACRO reference_pass_work(model, scenario) AS
     iif(scenario.loss = 'tiled-reference' AND NOT scenario.is_adapter, 2 * cast_elements(model)
         + tile_bytes(model, scenario) + 2 * scenario.residual_bytes * model.hidden_size * step_tokens(scenario), 0);
+
+-- A part that is a checkpoint: its logits in 16 bits and in fp32, their log-softmax and its exponent, which the entropy
+-- keeps, and the gradients of both; the hidden states' gradient as it is summed, and that of a head that is trained. A
+-- frozen head in fp32: that copy beside autocast's of it, before there are logits; then autocast's beside them.
+CREATE OR REPLACE MACRO recomputed_loss_work(model, scenario) AS
+    2 * scenario.residual_bytes * model.hidden_size * step_tokens(scenario) + greatest(
+        least(step_tokens(scenario), scenario.trl_chunk_tokens) * logit_width(model, scenario)
+            * (16 + scenario.compute_bytes)
+        + head_matrix_elements(model, scenario) * CASE
+            WHEN NOT scenario.is_adapter THEN 6
+            WHEN scenario.loss = 'recomputed-fp32' THEN scenario.compute_bytes
+            ELSE 0
+        END,
+        iif(scenario.loss = 'recomputed-fp32', (4 + scenario.compute_bytes) * head_matrix_elements(model, scenario),
+            0));
 
 -- Its backward pass: a tile of logits, 16-bit copies of the tile's hidden states and columns where these are fp32, the
 -- hidden states' gradient in fp32 and as it is handed on, and the gradient of a head that is trained.
@@ -141,11 +165,18 @@ CREATE OR REPLACE MACRO tiled_layer_work(model, scenario, sums) AS
                 ELSE 0
             END), 0);
 
+CREATE OR REPLACE MACRO logged_bytes(model, scenario) AS 4 * logit_width(model, scenario) * CASE scenario.loss
+    WHEN 'logged' THEN step_tokens(scenario)
+    WHEN 'logged-blocks' THEN 3 * least(step_tokens(scenario), scenario.trl_block_tokens)
+    ELSE 0
+END;
+
 -- Beside what is kept. full: the gradients of the logits in the loss's precision; or, after the loss, the logits' own
 -- gradient beside that of the head. chunked: the same of one chunk, the head's gradient three times (the sum before,
 -- the second chunk's, the sum after). fused: the logits of a chunk, the chunk's gradient of the head and its fp32 copy.
 CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN logit_width(model, scenario) = 0 THEN 0
+    WHEN is_recomputed_head(scenario) THEN recomputed_loss_work(model, scenario)
     WHEN is_tiled(scenario) THEN tiled_loss_work(model, scenario)
     WHEN scenario.loss = 'fused' THEN
         fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
@@ -173,5 +204,5 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     ELSE greatest(
         gradients_per_logit(model, scenario) * logit_width(model, scenario) * step_tokens(scenario),
         (scenario.compute_bytes - loss_bytes(model, scenario)) * logit_width(model, scenario) * step_tokens(scenario)
-            + head_gradient)
+            + head_gradient) + logged_bytes(model, scenario)
 END;

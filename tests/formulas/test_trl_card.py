@@ -1,0 +1,69 @@
+"""Steps of TRL's own trainers on a card (tests/oracle/card.csv, tables card_trl and preference) against what is told of their release."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+ORACLE = Path(__file__).parents[1] / "oracle"
+# models of the oracle alone, which no anatomy is published of, and one whose config the snapshot lacks
+UNKNOWN = {"olmoe", "qwen3_moe", "mixtral", "facebook/opt-1.3b"}
+
+
+def steps() -> list[dict]:
+    rows = csv.DictReader((ORACLE / "card.csv").read_text(encoding="utf-8").splitlines())
+    found = [row | json.loads(row["row_json"]) for row in rows if row["table"] in ("card_trl", "preference")]
+    return [row for row in found if row["model"] not in UNKNOWN]
+
+
+STEPS = steps()
+
+
+def name(row: dict) -> str:
+    parts = ("objective_id", "trl_version", "model", "phase_id", "dtype_id", "context_tokens", "pairs", "checkpointing")
+    return "-".join([*(row[part] for part in parts), row.get("lora_targets", "")])
+
+
+@pytest.fixture(scope="module")
+def told(book):
+    """What the almanac says of a step."""
+
+    def ask(row: dict) -> dict:
+        said = {key: row[key] for key in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if row.get(key)}
+        said |= {key: int(row[key]) for key in ("context_tokens", "lora_rank") if row.get(key)}
+        said |= {"lora_dropout": float(row.get("lora_dropout") or 0)} if row.get("lora_rank") else {}
+        said |= {"program": "trl", "program_version": row["trl_version"], "sequences": int(row["pairs"])}
+        named = "".join(f", {key} := ${key}" for key in said) + ")"
+        about = {"model": row["model"], **said}
+        if row["objective_id"] == "sft":
+            asked = book.execute(f"FROM footprint_of($model{named}", about)
+        else:
+            asked = book.execute(f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]})
+        names = [column[0] for column in asked.description]
+        return dict(zip(names, asked.fetchone(), strict=True))
+
+    return ask
+
+
+def live_bytes(row: dict) -> int:
+    return int(row["peak_bytes"]) - int(row["workspace_bytes"])
+
+
+def is_wide(row: dict) -> bool:
+    """QLoRA whose base is told in fp32: peft's preparation is undone in part (adapters and embeddings of ORPO and the older KTO are in 16 bits),
+    and a model with fused layer norms only flows in it."""
+    return row["objective_id"] == "orpo" or row["trl_version"] == "1.0.0" and row["objective_id"] == "kto" or "phi-2" in row["model"]
+
+
+@pytest.mark.some(10)
+@pytest.mark.parametrize("row", STEPS, ids=name)
+def test_a_step_of_a_trainer_is_what_is_told(told, row):
+    """Live bytes: within 2.5 % but where QLoRA is told as if more were in fp32; a loss in parts is told up to 5 % high where its parts stand
+    beside each other in another order, and one whose logits are copied for the log 4 %."""
+    answer = told(row)
+    error = (answer["total_bytes"] - answer["overhead_bytes"]) / live_bytes(row) - 1
+    most = {"qlora": 0.23 if is_wide(row) else 0.12}.get(row["phase_id"], 0.04)
+    assert -0.0225 < error < most, error
