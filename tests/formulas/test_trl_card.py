@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import statistics
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def live_bytes(row: dict) -> int:
 def is_wide(row: dict) -> bool:
     """QLoRA whose base is told in fp32: peft's preparation is undone in part (adapters and embeddings of ORPO and the older KTO are in 16 bits),
     and a model with fused layer norms only flows in it."""
-    return row["objective_id"] == "orpo" or row["trl_version"] == "1.0.0" and row["objective_id"] == "kto" or "phi-2" in row["model"]
+    return row["objective_id"] == "orpo" or (row["trl_version"] == "1.0.0" and row["objective_id"] == "kto") or "phi-2" in row["model"]
 
 
 @pytest.mark.some(10)
@@ -67,3 +68,47 @@ def test_a_step_of_a_trainer_is_what_is_told(told, row):
     error = (answer["total_bytes"] - answer["overhead_bytes"]) / live_bytes(row) - 1
     most = {"qlora": 0.23 if is_wide(row) else 0.12}.get(row["phase_id"], 0.04)
     assert -0.0225 < error < most, error
+
+
+def context(book) -> float:
+    return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["process_context_bytes"]
+
+
+def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, book):
+    """What decides whether it runs: with it a card is said to be large enough."""
+    assert len(STEPS) > 140
+    beyond = {}
+    for row in STEPS:
+        answer = told(row)
+        most = answer["total_bytes"] * (1 + answer["error_band"])
+        if int(row["reserved_bytes"]) + context(book) > most:
+            beyond[name(row)] = (int(row["reserved_bytes"]) + context(book)) / most
+    assert beyond == {}
+
+
+@pytest.mark.parametrize("is_adapter", [True, False])
+def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, is_adapter):
+    """Beside the live bytes that were measured: nothing more than 8 % below, half within 4 %. Above lie steps whose logits are copied into
+    segments that fit by chance, and QLoRA of small models, told with a layer's blocks."""
+    off = []
+    for row in STEPS:
+        if bool(row.get("lora_rank")) == is_adapter:
+            answer = told(row)
+            said = live_bytes(row) + answer["overhead_bytes"]
+            off.append(said / (int(row["reserved_bytes"]) + context(book)) - 1)
+    assert len(off) > 35
+    assert min(off) > -0.09 and max(off) < 0.21, sorted(off)
+    assert statistics.median(map(abs, off)) < 0.04, sorted(off)
+
+
+def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, book):
+    """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band."""
+    rows = [row for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())]
+    off = []
+    for row in (row for row in rows if row["peak_bytes"]):
+        answer = told(row)
+        held = int(row["reserved_bytes"]) + context(book)
+        assert held <= answer["total_bytes"] * (1 + answer["error_band"]), row
+        off.append((int(row["peak_bytes"]) + answer["overhead_bytes"]) / held - 1)
+    assert len(off) > 8
+    assert min(off) > -0.09 and max(off) < 0.18, sorted(off)

@@ -49,7 +49,7 @@ END;
 -- beneath the line between two points, which limits are read off.
 CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario, constants) AS CASE
     -- (of a copy that is logged the block is told, or as near as a few tokens more)
-    WHEN scenario.logged_bytes > 0 THEN scenario.logged_bytes - logged_block_bytes(scenario, constants)
+    WHEN scenario.logged_copy_bytes > 0 THEN scenario.logged_copy_bytes - logged_block_bytes(scenario, constants)
     WHEN has_known_blocks(model, scenario) THEN 4 * logit_width(model, scenario) * step_tokens(scenario)
     ELSE 0
 END;

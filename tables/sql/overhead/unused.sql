@@ -58,12 +58,12 @@ CREATE OR REPLACE MACRO freed_logits(model, scenario) AS logit_width(model, scen
 END;
 
 -- The copy that is logged, and whether it leaves a block: where a row of each sequence less makes a segment less.
-CREATE OR REPLACE MACRO logged_bytes(model, scenario) AS iif(
+CREATE OR REPLACE MACRO logged_copy_bytes(model, scenario) AS iif(
     scenario.loss IN ('logged', 'logged-blocks', 'logged-copy'),
     4 * logit_width(model, scenario) * step_tokens(scenario), 0);
 CREATE OR REPLACE MACRO logged_block_bytes(scenario, constants) AS iif(
-    ceil(scenario.logged_bytes * (1 - 1 / scenario.context_tokens) / constants.allocator_segment_bytes)
-        < ceil(scenario.logged_bytes / constants.allocator_segment_bytes), scenario.logged_bytes, 0);
+    ceil(scenario.logged_copy_bytes * (1 - 1 / scenario.context_tokens) / constants.allocator_segment_bytes)
+        < ceil(scenario.logged_copy_bytes / constants.allocator_segment_bytes), scenario.logged_copy_bytes, 0);
 
 -- Weights that are trained where they stand, on one GPU, by an optimizer that keeps states of their size: at its first
 -- step these come to lie where the activations of the forward pass had lain.
@@ -86,7 +86,8 @@ CREATE OR REPLACE MACRO embedding_block_bytes(model, scenario, optimizer) AS
 
 CREATE OR REPLACE MACRO trained_blocks(scenario, constants, gradients) AS
     iif(scenario.kept_blocks IS NULL, NULL, greatest(0, scenario.loss_bytes + scenario.freed_logits
-        + logged_block_bytes(scenario, constants) - scenario.peak_bytes + iif(scenario.has_standing_gradients, 0, gradients
+        + logged_block_bytes(scenario, constants) - scenario.peak_bytes
+        + iif(scenario.has_standing_gradients, 0, gradients
             - constants.reused_gradients_share * least(gradients, constants.reused_kept_share
                 * scenario.kept_blocks))) + scenario.embedding_blocks);
 
