@@ -42,7 +42,9 @@ def told(book):
         if row["objective_id"] == "sft":
             asked = book.execute(f"FROM footprint_of($model{named}", about)
         else:
-            asked = book.execute(f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]})
+            asked = book.execute(
+                f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]}
+            )
         names = [column[0] for column in asked.description]
         return dict(zip(names, asked.fetchone(), strict=True))
 
@@ -56,7 +58,11 @@ def live_bytes(row: dict) -> int:
 def is_wide(row: dict) -> bool:
     """QLoRA whose base is told in fp32: peft's preparation is undone in part (adapters and embeddings of ORPO and the older KTO are in 16 bits),
     and a model with fused layer norms only flows in it."""
-    return row["objective_id"] == "orpo" or (row["trl_version"] == "1.0.0" and row["objective_id"] == "kto") or "phi-2" in row["model"]
+    return (
+        row["objective_id"] == "orpo"
+        or (row["trl_version"] == "1.0.0" and row["objective_id"] == "kto")
+        or "phi-2" in row["model"]
+    )
 
 
 @pytest.mark.some(10)

@@ -92,7 +92,9 @@ def build(model_row: dict[str, str], row: dict[str, str]):
     with torch.device("meta"):
         model = getattr(transformers, model_row["auto_class"]).from_config(settings, **named)
         if row["phase_id"] == "qlora":
-            quantise(model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth" and is_prepared(row))
+            quantise(
+                model, is_prepared=row["precision"] != "pure" and row["engine_id"] != "unsloth" and is_prepared(row)
+            )
         if row["lora_rank"]:
             model = with_adapters(model, row)
         if row["dtype_id"].endswith("-experts"):
@@ -236,7 +238,9 @@ def with_adapters(model, row: dict[str, str]):
         for module in adapted.modules():
             if hasattr(module, "lora_A"):
                 module.cast_input_dtype_enabled = False
-    if row["precision"] == "pure" or not is_prepared(row):  # autocast_adapter_dtype=False, which passes over the meta device
+    if row["precision"] == "pure" or not is_prepared(
+        row
+    ):  # autocast_adapter_dtype=False, which passes over the meta device
         for parameter in adapted.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.to(model.dtype)
