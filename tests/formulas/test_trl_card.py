@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import statistics
 from pathlib import Path
@@ -32,6 +33,10 @@ def name(row: dict) -> str:
 def told(book):
     """What the almanac says of a step."""
 
+    @functools.cache
+    def answer(words: str) -> dict:
+        return ask(json.loads(words))
+
     def ask(row: dict) -> dict:
         said = {key: row[key] for key in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if row.get(key)}
         said |= {key: int(row[key]) for key in ("context_tokens", "lora_rank") if row.get(key)}
@@ -48,7 +53,7 @@ def told(book):
         names = [column[0] for column in asked.description]
         return dict(zip(names, asked.fetchone(), strict=True))
 
-    return ask
+    return lambda row: answer(json.dumps(row, sort_keys=True))
 
 
 def live_bytes(row: dict) -> int:
@@ -80,18 +85,15 @@ def context(book) -> float:
     return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["process_context_bytes"]
 
 
-def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, book):
+@pytest.mark.some(10)
+@pytest.mark.parametrize("row", STEPS, ids=name)
+def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, book, row):
     """What decides whether it runs: with it a card is said to be large enough."""
-    assert len(STEPS) > 140
-    beyond = {}
-    for row in STEPS:
-        answer = told(row)
-        most = answer["total_bytes"] * (1 + answer["error_band"])
-        if int(row["reserved_bytes"]) + context(book) > most:
-            beyond[name(row)] = (int(row["reserved_bytes"]) + context(book)) / most
-    assert beyond == {}
+    answer = told(row)
+    assert int(row["reserved_bytes"]) + context(book) <= answer["total_bytes"] * (1 + answer["error_band"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_adapter", [True, False])
 def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, is_adapter):
     """Beside the live bytes that were measured: nothing more than 8 % below, half within 4 %. Above lie steps whose logits are copied into
@@ -107,6 +109,7 @@ def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, i
     assert statistics.median(map(abs, off)) < 0.04, sorted(off)
 
 
+@pytest.mark.full
 def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, book):
     """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band."""
     rows = [row for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())]
