@@ -111,7 +111,8 @@ def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, i
 
 @pytest.mark.full
 def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, book):
-    """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band."""
+    """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band, or 6 % more
+    than is told. Where logits are much more than the weights, all of which are trained, up to 35 % less is held."""
     rows = [row for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())]
     off = []
     for row in (row for row in rows if row["peak_bytes"]):
@@ -120,4 +121,4 @@ def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, boo
         assert held <= answer["total_bytes"] * (1 + answer["error_band"]), row
         off.append((int(row["peak_bytes"]) + answer["overhead_bytes"]) / held - 1)
     assert len(off) > 8
-    assert min(off) > -0.09 and max(off) < 0.18, sorted(off)
+    assert min(off) > -0.06 and max(off) < 0.36, sorted(off)
