@@ -11,8 +11,8 @@
 --                      a reward model has none (loss = score of the objective), nor has one of a head in tiles; where
 --                      a reference of its own reads under autocast, its copies of the weights, if that is more; where
 --                      a model writes its answers, what it holds meanwhile beyond the step, if that is more
---       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves), where
---                      that is less: blocks of logits that the allocator holds and that are free at the peak; and
+--       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves),
+--                      where that is less: blocks of logits that the allocator holds and that are free at the peak; and
 --                      generation_unused_share × cache, where a model writes its answers, which each of its tokens adds
 --                      generation_token_bytes to that lie outside the allocator
 --   preference_reason(…)            why nobody counted it, else null
