@@ -21,7 +21,8 @@
 -- gets a segment of its own, into which neither logits nor their gradients fit: it lies unused at the peak.
 --
 -- Units: bytes per GPU. Source: the shares are held to an emulated allocator under real steps
---   (tests/oracle/reserved.csv, reserved_trl.csv) and to measured pairs of reserved and allocated peaks (group fitcheck-t4).
+--   (tests/oracle/reserved.csv, reserved_trl.csv) and to measured pairs of reserved and allocated peaks (group
+-- fitcheck-t4).
 -- Not covered: weights that are gathered anew, optimizers that keep nothing of their size (Adafactor, SGD, 8 bits), and
 --   encoders, whose blocks follow no rule that was found; lengths that change from step to step.
 
