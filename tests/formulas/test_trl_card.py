@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
+import statistics
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,10 @@ def name(row: dict) -> str:
 def told(book):
     """What the almanac says of a step."""
 
+    @functools.cache
+    def answer(words: str) -> dict:
+        return ask(json.loads(words))
+
     def ask(row: dict) -> dict:
         said = {key: row[key] for key in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if row.get(key)}
         said |= {key: int(row[key]) for key in ("context_tokens", "lora_rank") if row.get(key)}
@@ -47,7 +53,7 @@ def told(book):
         names = [column[0] for column in asked.description]
         return dict(zip(names, asked.fetchone(), strict=True))
 
-    return ask
+    return lambda row: answer(json.dumps(row, sort_keys=True))
 
 
 def live_bytes(row: dict) -> int:
@@ -73,3 +79,46 @@ def test_a_step_of_a_trainer_is_what_is_told(told, row):
     error = (answer["total_bytes"] - answer["overhead_bytes"]) / live_bytes(row) - 1
     most = {"qlora": 0.25 if is_wide(row) else 0.09}.get(row["phase_id"], 0.04)
     assert -0.0225 < error < most, error
+
+
+def context(book) -> float:
+    return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["process_context_bytes"]
+
+
+@pytest.mark.some(10)
+@pytest.mark.parametrize("row", STEPS, ids=name)
+def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, book, row):
+    """What decides whether it runs: with it a card is said to be large enough."""
+    answer = told(row)
+    assert int(row["reserved_bytes"]) + context(book) <= answer["total_bytes"] * (1 + answer["error_band"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("is_adapter", [True, False])
+def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, is_adapter):
+    """Beside the live bytes that were measured: nothing more than 8 % below, half within 4 %. Above lie steps whose logits are copied into
+    segments that fit by chance, and QLoRA of small models, told with a layer's blocks."""
+    off = []
+    for row in STEPS:
+        if bool(row.get("lora_rank")) == is_adapter:
+            answer = told(row)
+            said = live_bytes(row) + answer["overhead_bytes"]
+            off.append(said / (int(row["reserved_bytes"]) + context(book)) - 1)
+    assert len(off) > 35
+    assert min(off) > -0.09 and max(off) < 0.21, sorted(off)
+    assert statistics.median(map(abs, off)) < 0.04, sorted(off)
+
+
+@pytest.mark.full
+def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, book):
+    """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band, or 6 % more
+    than is told. Where logits are much more than the weights, all of which are trained, up to 35 % less is held."""
+    rows = [row for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())]
+    off = []
+    for row in (row for row in rows if row["peak_bytes"]):
+        answer = told(row)
+        held = int(row["reserved_bytes"]) + context(book)
+        assert held <= answer["total_bytes"] * (1 + answer["error_band"]), row
+        off.append((int(row["peak_bytes"]) + answer["overhead_bytes"]) / held - 1)
+    assert len(off) > 8
+    assert min(off) > -0.06 and max(off) < 0.36, sorted(off)

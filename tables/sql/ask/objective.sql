@@ -11,7 +11,10 @@
 --                      a reward model has none (loss = score of the objective), nor has one of a head in tiles; where
 --                      a reference of its own reads under autocast, its copies of the weights, if that is more; where
 --                      a model writes its answers, what it holds meanwhile beyond the step, if that is more
---       unused       = generation_unused_share × cache, where a model writes its answers
+--       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves),
+--                      where that is less: blocks of logits that the allocator holds and that are free at the peak; and
+--                      generation_unused_share × cache, where a model writes its answers, which each of its tokens adds
+--                      generation_token_bytes to that lie outside the allocator
 --   preference_reason(…)            why nobody counted it, else null
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
@@ -99,12 +102,17 @@ CREATE OR REPLACE MACRO generation_beyond_bytes(rule, model, footprint) AS great
     generation_cache_bytes(rule, model, footprint) * (1 + 1 / greatest(model.layer_count, 1))
         - footprint.activations_bytes);
 CREATE OR REPLACE MACRO generation_unused_bytes(rule, model, footprint) AS
-    ceil(coalesce(rule.generation_unused_share, 0) * generation_cache_bytes(rule, model, footprint));
+    ceil(coalesce(rule.generation_unused_share, 0) * generation_cache_bytes(rule, model, footprint))
+    + coalesce(rule.generation_token_bytes, 0) * footprint.context_tokens;
+-- Blocks of the loss that lie unused beside the live ones, beyond those that the footprint has.
+CREATE OR REPLACE MACRO loss_unused_bytes(rule, model, footprint) AS
+    ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size
+        * greatest(0, rule.unused_bytes_per_logit - freed_bytes_per_logit(rule.loss, 2)));
 -- what stands beside the footprint of that scenario
 CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
     'reference_bytes': iif(footprint.phase_id IN ('lora', 'qlora') OR NOT rule.has_reference, 0,
         footprint.weights_bytes),
-    'unused_bytes': generation_unused_bytes(rule, model, footprint),
+    'unused_bytes': loss_unused_bytes(rule, model, footprint) + generation_unused_bytes(rule, model, footprint),
     'logits_bytes': ceil(greatest(
         footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
             rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss))

@@ -132,7 +132,8 @@ trained AS MATERIALIZED (
     FROM preference_of(objective_id, {passed}) AS preference CROSS JOIN generator_said AS said
     LEFT JOIN shape AS model ON model.model_id = preference.model_id
     LEFT JOIN (SELECT each.objective_id, bool_or(each.generates) AS generates,
-            max(each.generation_unused_share) AS generation_unused_share FROM objective AS each GROUP BY ALL)
+            max(each.generation_unused_share) AS generation_unused_share,
+            max(each.generation_token_bytes) AS generation_token_bytes FROM objective AS each GROUP BY ALL)
         AS rule ON rule.objective_id = preference.objective_id
 ),
 -- (the row that preference_of took)

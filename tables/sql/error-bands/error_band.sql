@@ -30,7 +30,7 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
 CREATE OR REPLACE MACRO has_counted_blocks(model, scenario) AS
     scenario.scheme = 'plain' AND NOT scenario.has_master_weights
     AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.recurrences IS NULL
-    AND NOT scenario.chunks_logits AND scenario.loss = 'full' AND scenario.checkpointing <> 'selective';
+    AND NOT scenario.chunks_logits AND is_own_loss(scenario) AND scenario.checkpointing <> 'selective';
 CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
     AND has_counted_blocks(model, scenario) AND model.expert_elements = 0 AND scenario.adapter <> 'dora'
     AND NOT coalesce(scenario.trains_embeddings, false);
@@ -47,8 +47,12 @@ END;
 -- then; of counted steps where it is as large as the work space of Hopper none lost the logits, of smaller ones half
 -- (tests/oracle/reserved.csv). The margin has them everywhere all the same: one that ended at such a length would lie
 -- beneath the line between two points, which limits are read off.
-CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario) AS
-    iif(has_known_blocks(model, scenario), 4 * logit_width(model, scenario) * step_tokens(scenario), 0);
+CREATE OR REPLACE MACRO lost_logits_bytes(model, scenario, constants) AS CASE
+    -- (of a copy that is logged the block is told, or as near as a few tokens more)
+    WHEN scenario.logged_copy_bytes > 0 THEN scenario.logged_copy_bytes - logged_block_bytes(scenario, constants)
+    WHEN has_known_blocks(model, scenario) THEN 4 * logit_width(model, scenario) * step_tokens(scenario)
+    ELSE 0
+END;
 
 -- full training shared by FSDP without a pipeline: measured runs are within the band of one GPU
 CREATE OR REPLACE MACRO is_measured_sharding(scenario) AS

@@ -125,10 +125,11 @@ moment AS (
     SELECT
         scenario.*,
         running_blocks(model, scenario, scenario.first_stage) AS running_blocks,
-        freed_logits(model, scenario) AS freed_logits,
+        freed_logits(model, scenario) AS freed_logits, logged_copy_bytes(model, scenario) AS logged_copy_bytes,
         wasted_block_bytes(model, scenario, coalesce(greatest(model.gated_max, model.plain_max), 0)::DOUBLE
             / model.hidden_size) AS wasted_blocks,
         kept_blocks(model, scenario, optimizer) AS kept_blocks,
+        embedding_block_bytes(model, scenario, optimizer) AS embedding_blocks,
         moments(model, scenario, optimizer, scenario.first_stage) AS first_moments,
         iif(scenario.pipeline_parallel > 1, moments(model, scenario, optimizer, scenario.last_stage), NULL)
             AS last_moments
@@ -174,13 +175,13 @@ peak AS (
         * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters,
         0 AS host,
         NULL AS peak_bytes, NULL AS peak_moment, NULL AS running_blocks, NULL AS freed_logits, NULL AS wasted_blocks,
-        NULL AS loss_bytes, NULL AS kept_blocks,
+        NULL AS logged_copy_bytes, NULL AS embedding_blocks, NULL AS loss_bytes, NULL AS kept_blocks,
         iif(loading > inference_activations, loading, inference_activations) AS activations
     FROM served
 ),
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
-        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario)
+        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id

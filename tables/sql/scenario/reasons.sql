@@ -121,7 +121,7 @@ END;
 -- Copies of embedding and head beside adapters.
 CREATE OR REPLACE MACRO saved_reason(model, scenario, optimizer) AS CASE
     WHEN NOT coalesce(scenario.trains_embeddings, false) THEN NULL
-    WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' OR scenario.loss <> 'full'
+    WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' OR NOT is_own_loss(scenario)
         OR scenario.offloads_checkpoints OR optimizer.state_form <> 'elementwise'
         THEN 'trains_embeddings is counted on one GPU alone, with loss := full, offload := none and AdamW, SGD or Lion '
             || 'in 32 or 16 bits'
@@ -150,9 +150,10 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
         'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
     WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'logged',
-        'logged-blocks', 'one-pass', 'recomputed', 'recomputed-fp32', 'tiled', 'tiled-reference', 'score')
-        THEN 'loss is full, chunked, fused, logged, logged-blocks, one-pass, recomputed, recomputed-fp32, tiled, '
-            || 'tiled-reference or score'
+        'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32', 'tiled', 'tiled-reference',
+        'score')
+        THEN 'loss is full, chunked, fused, logged, logged-blocks, logged-copy, one-pass, recomputed, '
+            || 'recomputed-fp32, tiled, tiled-reference or score'
     WHEN scenario.loss = 'score' AND (scenario.gpu_count > 1 AND scenario.sharding <> 'ddp'
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise'))
         THEN 'loss := score (a head of one number) is counted on one GPU or under sharding := ddp, with '

@@ -1,6 +1,8 @@
 -- The loss of a training step: what it keeps for the backward pass, and what it works with at its own peak.
 --
 --   full     the model's own: the logits of all tokens, their fp32 log-softmax (kept), and the gradients of both
+--   logged-copy  full, and for what is logged a copy of the logits without each sequence's last, which is gone before the
+--       backward pass (TRL up to 1.2): no more live bytes, but a block of its own (overhead/unused.sql)
 --   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept,
 --            the gradients are those of a chunk. Engines with chunks_logits project all tokens first and let the logits
 --                go after the loss
@@ -33,6 +35,9 @@
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
 
+-- the model's own loss, whatever is logged beside it
+CREATE OR REPLACE MACRO is_own_loss(scenario) AS coalesce(scenario.loss IN ('full', 'logged-copy'), false);
+
 -- tokens of one micro-batch on one GPU
 CREATE OR REPLACE MACRO step_tokens(scenario) AS
     scenario.sequences::DOUBLE * scenario.context_tokens / scenario.context_parallel;
@@ -52,7 +57,7 @@ CREATE OR REPLACE MACRO logit_width(model, scenario) AS logit_columns(model, sce
 CREATE OR REPLACE MACRO takes_logits_in_16_bits(model, scenario) AS model.loss_form IN ('compute', 'cast')
     OR model.loss_form = 'given' AND scenario.keeps_unpacked;
 CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
-    iif(takes_logits_in_16_bits(model, scenario) AND scenario.precision <> 'amp' AND scenario.loss = 'full',
+    iif(takes_logits_in_16_bits(model, scenario) AND scenario.precision <> 'amp' AND is_own_loss(scenario),
         scenario.compute_bytes, 4);
 
 CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
@@ -74,7 +79,7 @@ CREATE OR REPLACE MACRO gradients_per_logit(model, scenario) AS
 
 -- logits that a loop holds beyond the loss
 CREATE OR REPLACE MACRO held_logits(model, scenario) AS
-    iif(scenario.keeps_logits AND scenario.loss = 'full', scenario.compute_bytes * logit_width(model, scenario)
+    iif(scenario.keeps_logits AND is_own_loss(scenario), scenario.compute_bytes * logit_width(model, scenario)
         * step_tokens(scenario), 0)
     + iif(scenario.loss_chunk_tokens IS NOT NULL AND scenario.loss = 'chunked',
         4 * logit_width(model, scenario) * step_tokens(scenario), 0);

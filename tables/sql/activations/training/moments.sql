@@ -60,7 +60,7 @@ CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(model, scenario, stage)
     -- the logits, and their fp32 copy where the loss takes one
-    + stage.is_last * iif(scenario.loss IN ('full', 'logged', 'logged-blocks'),
+    + stage.is_last * iif(scenario.loss IN ('full', 'logged', 'logged-blocks', 'logged-copy'),
         iif(takes_logits_in_16_bits(model, scenario), scenario.compute_bytes, 6) * logit_width(model, scenario)
             * step_tokens(scenario) + logged_bytes(model, scenario), 0)
     + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
