@@ -21,6 +21,7 @@ from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
+from tests.planned import Planned
 
 # a machine that is busy is no fault of ours
 settings.register_profile("any machine", deadline=None)
@@ -58,8 +59,9 @@ NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three more than there are cores: tests wait for browsers, servers, timers and each other's fixtures a third of their time."""
-    return (os.cpu_count() or 1) + 3
+    """Two more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs eight
+    seconds."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -227,12 +229,20 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
 
 @pytest.fixture(scope="session")
 def footprint_of(book: duckdb.DuckDBPyConnection) -> Callable[..., Asked]:
-    """footprint_of(model_id, context_tokens=…, …), the macro itself, as a dict of columns."""
+    """footprint_of(model_id, context_tokens=…, …) as a dict of columns: the statement that the macro is, planned once for all that ask alike
+    (tests/formulas/test_footprint_asked.py holds it to the macro), and the macro where a table could not hold what is said."""
+    planned = Planned(book)
 
     def ask(model_id: str, **scenario: object) -> Asked:
-        named = "".join(f", {name} := ${name}" for name in scenario)
-        columns, rows = unoptimised(book, f"FROM footprint_of($model_id{named})", {"model_id": model_id, **scenario})
+        said = {"model_id": model_id, **scenario}
+        columns, rows = planned.ask(said) if Planned.takes(said) else macro_of(book, said)
         assert len(rows) == 1, f"{len(rows)} rows for one scenario"
         return dict(zip(columns, rows[0], strict=True))
 
     return ask
+
+
+def macro_of(connection: duckdb.DuckDBPyConnection, said: Asked) -> tuple[list[str], list[tuple]]:
+    """Columns and rows of the macro itself."""
+    named = "".join(f", {name} := ${name}" for name in said if name != "model_id")
+    return unoptimised(connection, f"FROM footprint_of($model_id{named})", said)

@@ -15,7 +15,6 @@ from tests.cases import in_case
 
 FILE = Path(__file__).parents[1] / "oracle" / "modules.csv"
 ROWS = [lines[0] for rows in listed().values() for lines in rows.values()]  # the class's own default
-BY_NAME = [pytest.param(row, id=row["class_name"]) for row in ROWS]
 
 
 def least(row: dict) -> dict:
