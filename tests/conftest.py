@@ -32,7 +32,8 @@ CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
 # Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
 LONGEST = (
-    "browser/test_real_tables.py",
+    "browser/real/test_real_pipelines.py",
+    "browser/real/test_real_tables.py",
     "browser/test_front.py",
     "ask/test_answers.py",
     "test_readme.py",
