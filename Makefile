@@ -42,7 +42,7 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 test: $(READY) $(OLD_READY) ## Run the whole test suite (installs a browser where there is none; where none can be, all tests but the browser's)
 	@sh tests/browser/install.sh $(BIN); found=$$?; \
 	if [ $$found = 3 ]; then export ALMANAC_BROWSER=none; elif [ $$found != 0 ]; then exit $$found; fi; \
-	$(BIN)/python -m pytest -n auto --maxprocesses 5 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(READY) ## Check what is published: every file by its checksum, and the data by queries that return bad rows
 	@$(BIN)/python -m pipeline check

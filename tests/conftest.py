@@ -21,6 +21,7 @@ from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
+from tests.planned import Planned
 
 # a machine that is busy is no fault of ours
 settings.register_profile("any machine", deadline=None)
@@ -31,7 +32,8 @@ CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
 # Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
 LONGEST = (
-    "browser/test_real_tables.py",
+    "browser/real/test_real_pipelines.py",
+    "browser/real/test_real_tables.py",
     "browser/test_front.py",
     "ask/test_answers.py",
     "test_readme.py",
@@ -51,14 +53,16 @@ LONGEST = (
     "browser/test_formulas.py",
     "press/test_compatibility.py",
 )
-# A question of few rows takes longest to plan, as in the command; who asks of many resets it (`RESET disabled_optimizers`).
-FEW_ROWS = f"SET disabled_optimizers = '{','.join(FOR_MANY_ROWS)}'"
+# A question of few rows takes longest to plan, as in the command, and each further thread prepares itself for rows that do not come: a tenth of the
+# CPU. Who asks of many resets the first (`RESET disabled_optimizers`); workers take all cores by themselves.
+FEW_ROWS = f"SET disabled_optimizers = '{','.join(FOR_MANY_ROWS)}'; SET threads = 1"
 NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three more than there are cores: tests wait for browsers, servers, timers and each other's fixtures a third of their time."""
-    return (os.cpu_count() or 1) + 3
+    """Two more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs eight
+    seconds."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -226,12 +230,20 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
 
 @pytest.fixture(scope="session")
 def footprint_of(book: duckdb.DuckDBPyConnection) -> Callable[..., Asked]:
-    """footprint_of(model_id, context_tokens=…, …), the macro itself, as a dict of columns."""
+    """footprint_of(model_id, context_tokens=…, …) as a dict of columns: the statement that the macro is, planned once for all that ask alike
+    (tests/formulas/test_footprint_asked.py holds it to the macro), and the macro where a table could not hold what is said."""
+    planned = Planned(book)
 
     def ask(model_id: str, **scenario: object) -> Asked:
-        named = "".join(f", {name} := ${name}" for name in scenario)
-        columns, rows = unoptimised(book, f"FROM footprint_of($model_id{named})", {"model_id": model_id, **scenario})
+        said = {"model_id": model_id, **scenario}
+        columns, rows = planned.ask(said) if Planned.takes(said) else macro_of(book, said)
         assert len(rows) == 1, f"{len(rows)} rows for one scenario"
         return dict(zip(columns, rows[0], strict=True))
 
     return ask
+
+
+def macro_of(connection: duckdb.DuckDBPyConnection, said: Asked) -> tuple[list[str], list[tuple]]:
+    """Columns and rows of the macro itself."""
+    named = "".join(f", {name} := ${name}" for name in said if name != "model_id")
+    return unoptimised(connection, f"FROM footprint_of($model_id{named})", said)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from pipeline.press.publish import ROOT
+from tests.cases import in_case
 
 TEXT = {"read_text", "write_text", "open", "NamedTemporaryFile", "TemporaryFile", "fdopen"}
 PROCESSES = {"run", "Popen", "check_output"}
@@ -59,9 +59,10 @@ def test_what_does_not_depend_on_it_is_let_be(source):
     assert unspecified(source) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "pipeline").rglob("*.py")), ids=lambda p: p.stem)
-def test_no_text_is_read_or_written_in_the_encoding_of_the_machine(path: Path):
-    assert unspecified(path.read_text(encoding="utf-8")) == []
+def test_no_text_is_read_or_written_in_the_encoding_of_the_machine():
+    for path in sorted((ROOT / "pipeline").rglob("*.py")):
+        with in_case(path.name):
+            assert unspecified(path.read_text(encoding="utf-8")) == []
 
 
 def test_another_locale_changes_nothing_that_is_said(tmp_path):

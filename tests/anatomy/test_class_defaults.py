@@ -14,6 +14,7 @@ import pytest
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.class_defaults import class_defaults
+from tests.cases import in_case
 
 EXCEPTIONS = Path(__file__).parents[1] / "oracle" / "exceptions.csv"
 DEFAULTS = class_defaults()
@@ -85,16 +86,14 @@ def test_what_a_config_does_not_say_is_the_class_default_or_a_reason(model_type)
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    "model_type",
-    sorted(t for t, config in DEFAULTS.items() if "rope_parameters" in config and "text_config" not in config),
-)
-def test_no_length_is_taken_from_a_class_whose_positions_are_rotary(model_type):
-    try:
-        found = read_config({k: v for k, v in DEFAULTS[model_type].items() if k not in LENGTHS})
-    except (UnknownAnatomy, ContradictoryConfig):
-        return
-    assert found.max_context_tokens is None or not any(layer.elements_per_token for layer in found.attention)
+def test_no_length_is_taken_from_a_class_whose_positions_are_rotary():
+    for model_type in sorted(t for t, c in DEFAULTS.items() if "rope_parameters" in c and "text_config" not in c):
+        with in_case(model_type):
+            try:
+                found = read_config({k: v for k, v in DEFAULTS[model_type].items() if k not in LENGTHS})
+            except (UnknownAnatomy, ContradictoryConfig):
+                continue
+            assert found.max_context_tokens is None or not any(layer.elements_per_token for layer in found.attention)
 
 
 def test_the_list_is_rich_enough_to_mean_something():

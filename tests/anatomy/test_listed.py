@@ -11,10 +11,10 @@ import pytest
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.families.listed import listed
 from pipeline.anatomy.model_classes import described
+from tests.cases import in_case
 
 FILE = Path(__file__).parents[1] / "oracle" / "modules.csv"
 ROWS = [lines[0] for rows in listed().values() for lines in rows.values()]  # the class's own default
-BY_NAME = [pytest.param(row, id=row["class_name"]) for row in ROWS]
 
 
 def least(row: dict) -> dict:
@@ -64,40 +64,48 @@ def test_counts_are_the_librarys():
         assert held["linear"] == int(row["linear"]), (row["architecture"], row["config_json"])
 
 
-@pytest.mark.parametrize("row", BY_NAME)
-def test_a_field_that_is_described_for_one_value_makes_another_unknown(row):
-    known = read_config(least(row))
-    assert described()[row["model_type"]][row["class_name"]]["held_by"] == "counted"
-    for place in row["pinned"]:
-        if "." in place or "[" in place:
-            continue
-        default = row["fields"][place]
-        other = {
-            bool: not default,
-            int: (default if type(default) is int else 0) + 7,
-            float: 7.5,
-            str: "of my own",
-            list: ["of my own"],
-        }.get(type(default), 7)
-        if other not in [line["fields"].get(place) for line in listed()[row["model_type"]][row["class_name"]]]:
-            with pytest.raises(UnknownAnatomy, match="labels" if place == "num_labels" else place):
-                read_config({**least(row), place: other})
-        if place in row["told"]:
-            with pytest.raises(UnknownAnatomy, match=f"has no {place}"):
-                read_config({name: value for name, value in least(row).items() if name != place})
-        assert read_config({**least(row), place: default}).tensors == known.tensors
+def test_a_field_that_is_described_for_one_value_makes_another_unknown():
+    for row in ROWS:
+        with in_case(row["class_name"]):
+            known = read_config(least(row))
+            assert described()[row["model_type"]][row["class_name"]]["held_by"] == "counted"
+            for place in row["pinned"]:
+                if "." in place or "[" in place:
+                    continue
+                default = row["fields"][place]
+                other = {
+                    bool: not default,
+                    int: (default if type(default) is int else 0) + 7,
+                    float: 7.5,
+                    str: "of my own",
+                    list: ["of my own"],
+                }.get(type(default), 7)
+                if other not in [line["fields"].get(place) for line in listed()[row["model_type"]][row["class_name"]]]:
+                    with pytest.raises(UnknownAnatomy, match="labels" if place == "num_labels" else place):
+                        read_config({**least(row), place: other})
+                if place in row["told"]:
+                    with pytest.raises(UnknownAnatomy, match=f"has no {place}"):
+                        read_config({name: value for name, value in least(row).items() if name != place})
+                assert read_config({**least(row), place: default}).tensors == known.tensors
 
 
-@pytest.mark.parametrize("row", BY_NAME)
-def test_broken_fields_are_set_aside(row):
-    known = read_config(least(row)).parameter_count
-    for place, value in row["fields"].items():
-        if place in row["pinned"] or "." in place or "[" in place or place == "num_labels" or isinstance(value, float):
-            continue
-        for broken in (-1, "x" * 40, [1, 2], 10**30, 1.5, None):
-            with pytest.raises((ContradictoryConfig, UnknownAnatomy)):
-                read_config({**least(row), place: broken})
-        assert known > 0
+def test_broken_fields_are_set_aside():
+    for row in ROWS:
+        with in_case(row["class_name"]):
+            known = read_config(least(row)).parameter_count
+            for place, value in row["fields"].items():
+                if (
+                    place in row["pinned"]
+                    or "." in place
+                    or "[" in place
+                    or place == "num_labels"
+                    or isinstance(value, float)
+                ):
+                    continue
+                for broken in (-1, "x" * 40, [1, 2], 10**30, 1.5, None):
+                    with pytest.raises((ContradictoryConfig, UnknownAnatomy)):
+                        read_config({**least(row), place: broken})
+                assert known > 0
 
 
 def test_what_they_cache_and_compute_is_unknown_with_a_reason():

@@ -359,8 +359,10 @@ def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     query = "FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], $m, dtype_id := $d, context_tokens := 8192)"
     assert [{k: v for k, v in row.items() if k != "name"} for row in rows] == macro(query, m=LARGE, d=dtype)
     # no better format fits both
-    for better in several.TOGETHER[: several.TOGETHER.index(dtype)]:
-        assert {row["verdict"] for row in macro(query, m=LARGE, d=better)} != {"fits"}
+    better = several.TOGETHER[: several.TOGETHER.index(dtype)]
+    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$d', 'said.dtype')})"
+    told_of = macro(f"SELECT dtype, list(DISTINCT verdict) AS verdicts {others} GROUP BY dtype", m=LARGE, better=better)
+    assert len(told_of) == len(better) and ["fits"] not in [row["verdicts"] for row in told_of]
     assert told["verdict"] == "fits" and told["status"] == 0
     assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
     status, _out, said = ask("fits", LARGE, "--gpu", "rtx-3090 + rtx-3060-12gb", "--phase", "lora")
@@ -389,8 +391,10 @@ def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
         row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
     )
     # no better format fits
-    for better in several.TOGETHER[: several.TOGETHER.index(row["dtype_id"])]:
-        assert macro(query, m=LARGE, d=SMALL, f=better)[0]["verdict"] != "fits"
+    better = several.TOGETHER[: several.TOGETHER.index(row["dtype_id"])]
+    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$f', 'said.dtype')})"
+    verdicts = macro(f"SELECT verdict {others}", m=LARGE, d=SMALL, better=better)
+    assert len(verdicts) == len(better) > 0 and {"verdict": "fits"} not in verdicts
     status, out, _said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2)
     assert status == 1 and "drafting" in out
     for wrong in (("--phase", "lora"), ("--free", "10GiB")):

@@ -81,18 +81,19 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def plain_visits(browser):
-    """By site a visit that is never left, in which pages without options of their own are opened: a process that stands and scripts that are
-    compiled are two fifths of what a page costs. Who opens a page forgets what the one before left with the visitor."""
+def visits(browser):
+    """By site and by options (a phone, no scripts, dark) a visit that is never left, in which pages are opened: a process that stands and scripts that
+    are compiled are two fifths of what a page costs. Who opens a page forgets what the one before left with the visitor."""
     visits = {}
 
-    def visit(site_url):
-        if site_url not in visits:
-            context = browser.new_context()
+    def visit(site_url, options):
+        key = site_url, *sorted(options.items())
+        if key not in visits:
+            context = browser.new_context(**options)
             stays = context.new_page()
             stays.goto(site_url + "robots.txt")  # of the site's origin, and nothing runs in it
-            visits[site_url] = context, stays
-        return visits[site_url]
+            visits[key] = context, stays
+        return visits[key]
 
     yield visit
     for context, _stays in visits.values():
@@ -100,22 +101,17 @@ def plain_visits(browser):
 
 
 @pytest.fixture
-def open_page(browser, site_url, plain_visits):
+def open_page(site_url, visits):
     """Opens a page of the site. At the end: no console error, no failed request, nothing asked of another origin."""
-    contexts, faults = [], []
+    opened, faults = [], []
 
     def open_(path="", width=1280, height=900, unfold=True, **options):
         """`unfold` opens what a page folds, as somebody would who looks for it."""
-        size = {"width": width, "height": height}
-        if options:
-            context = browser.new_context(viewport=size, **options)
-            contexts.append(context)
-            page = context.new_page()
-        else:
-            shared, stays = plain_visits(site_url)
-            stays.evaluate("localStorage.clear()")  # each page is opened by somebody who was never here
-            page = shared.new_page()
-            page.set_viewport_size(size)
+        context, stays = visits(site_url, options)
+        stays.evaluate("localStorage.clear()")  # each page is opened by somebody who was never here
+        page = context.new_page()
+        opened.append((context, stays))
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(30_000)
         # what is fetched ahead for scripts is of no use to a page without them, which a browser remarks after some seconds
         is_plain = not options.get("java_script_enabled", True)
@@ -138,12 +134,10 @@ def open_page(browser, site_url, plain_visits):
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
-    context, stays = plain_visits(site_url)
-    for page in context.pages:
-        if page is not stays:
-            page.close()
+    for context, stays in opened:
+        for page in context.pages:
+            if page is not stays:
+                page.close()
     assert not faults
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.render.tiny_tables import MODELS
+from tests.render.tiny_models import MODELS
 
 TIMES = 700
 

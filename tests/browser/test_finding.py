@@ -14,7 +14,7 @@ from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import short_names
 from pipeline.render.pages import search
-from tests.render.tiny_tables import HOSTILE
+from tests.render.tiny_models import HOSTILE
 
 pytestmark = pytest.mark.browser
 QUERIES = Path(__file__).with_name("queries.csv")

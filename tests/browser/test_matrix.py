@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.render.tiny_tables import GPUS, MODELS
+from tests.render.tiny_models import GPUS, MODELS
 
 pytestmark = pytest.mark.browser
 ROW = "#matrix tbody:not([aria-hidden]) tr:not([hidden])"

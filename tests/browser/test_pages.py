@@ -5,7 +5,7 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.render.tiny_tables import UNKNOWN
+from tests.render.tiny_models import UNKNOWN
 
 pytestmark = pytest.mark.browser
 MODEL = "models/acme/Alpha-7B-Instruct/"

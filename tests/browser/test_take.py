@@ -8,7 +8,7 @@ import io
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.render.tiny_tables import HOSTILE
+from tests.render.tiny_models import HOSTILE
 
 pytestmark = pytest.mark.browser
 

@@ -1,6 +1,6 @@
 """What people come for, done as they would do it on a desk and on a phone, and how many things they have to touch: a click or a field counts as one.
 
-The letters are those of a survey: eleven people's questions. What needs real shapes (g: pictures; e: layers beside the CPU) is asked in test_real_tables.py,
+The letters are those of a survey: eleven people's questions. What needs real shapes (g: pictures; e: layers beside the CPU) is asked in real/,
 f and k also backwards in test_backwards.py.
 """
 

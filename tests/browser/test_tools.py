@@ -6,7 +6,8 @@ import duckdb
 import pytest
 from playwright.sync_api import expect
 
-from tests.render.tiny_tables import HOSTILE, SITE
+from tests.render.tiny_models import HOSTILE
+from tests.render.tiny_tables import SITE
 
 pytestmark = pytest.mark.browser
 

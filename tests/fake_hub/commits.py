@@ -7,80 +7,25 @@ endpoint and by Xet (xet.py).
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-import yaml
 from huggingface_hub.utils.sha import git_hash
 
+from tests.fake_hub.cards import check_card
+from tests.fake_hub.repositories import REGULAR_BYTES, Refusal, Repo, Tree, entry, is_binary, is_large
 from tests.fake_hub.xet import Storage
 
-REGULAR_BYTES = 10 * 2**20
 PREUPLOAD_FILES = 256
 PAGE = 1000
 ATTRIBUTES = "*.parquet filter=lfs diff=lfs merge=lfs -text\n*.bin filter=lfs diff=lfs merge=lfs -text\n"
-LFS = re.compile(r"\.(parquet|bin)$")
-COLORS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 MOVED = "A commit has happened since. Please refresh and try again."
-Tree = dict[str, tuple[str, bytes | tuple[str, int]]]  # path → ("regular", content) or ("lfs", (sha256, size))
-
-
-class Refusal(Exception):
-    """A status with the Hub's words, and its code where it has one."""
-
-    def __init__(self, status: int, said: str, code: str = "", errors: list[str] | None = None):
-        super().__init__(said)
-        self.status, self.said, self.code, self.errors = status, said, code, errors
-
-
-@dataclass
-class Commit:
-    oid: str
-    tree: Tree
-    message: str
-
-
-@dataclass
-class Repo:
-    kind: str
-    name: str
-    sdk: str | None = None
-    refs: dict[str, list[Commit]] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-    pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    def commit(self, revision: str) -> Commit:
-        for ref, commits in self.refs.items():
-            if revision == ref:
-                return commits[-1]
-        for commits in self.refs.values():
-            for commit in commits:
-                if revision in (
-                    commit.oid,
-                    next((t for t, oid in self.tags.items() if oid == commit.oid and t == revision), ""),
-                ):
-                    return commit
-        raise Refusal(404, f"Revision {revision} not found", "RevisionNotFound")
-
-    def add(self, ref: str, tree: Tree, message: str) -> Commit:
-        seed = f"{self.name}{ref}{message}{sum(map(len, self.refs.values()))}{sorted(tree)}"
-        made = Commit(hashlib.sha1(seed.encode()).hexdigest(), tree, message)
-        self.refs[ref].append(made)
-        return made
-
-    @property
-    def files(self) -> dict[str, bytes | str]:
-        """What the branch holds: content, or of a large file its SHA-256."""
-        tree = self.refs["main"][-1].tree
-        return {path: value if mode == "regular" else value[0] for path, (mode, value) in tree.items()}
 
 
 class CommitHub:
@@ -286,7 +231,7 @@ class Handler(BaseHTTPRequestHandler):
         commit = repo.commit(revision)
         if self.query.get("recursive", ["false"])[0].lower() not in ("true", "1"):
             raise Refusal(400, "this stand-in lists whole trees")
-        entries = [_entry(path, mode, value) for path, (mode, value) in sorted(commit.tree.items())]
+        entries = [entry(path, mode, value) for path, (mode, value) in sorted(commit.tree.items())]
         start = int(self.query.get("cursor", ["0"])[0])
         headers = {}
         if start + PAGE < len(entries):
@@ -300,11 +245,11 @@ class Handler(BaseHTTPRequestHandler):
         tree = repo.commit(revision).tree
         told = []
         for file in asked:
-            is_large = _is_large(file["path"], file["size"], base64.b64decode(file["sample"]))
+            is_stored_apart = is_large(file["path"], file["size"], base64.b64decode(file["sample"]))
             there = tree.get(file["path"])
             oid = there and (git_hash(there[1]) if there[0] == "regular" else there[1][0])
             told.append(
-                {"path": file["path"], "uploadMode": "lfs" if is_large else "regular", "shouldIgnore": False}
+                {"path": file["path"], "uploadMode": "lfs" if is_stored_apart else "regular", "shouldIgnore": False}
                 | ({"oid": oid} if oid else {})
             )
         self.reply(200, {"files": told})
@@ -370,7 +315,7 @@ class Handler(BaseHTTPRequestHandler):
                         400, "Your push was rejected because it contains files larger than 10 MiB. Please use https://git-lfs.github.com/ "
                         f"to store large files.\nOffending files:\n  - {path}",
                     )  # fmt: skip
-                if _is_binary(content):
+                if is_binary(content):
                     raise Refusal(
                         400, "Your push was rejected because it contains binary files. Please use https://huggingface.co/docs/hub/xet to "
                         f"store binary files.\nOffending files:\n  - {path}",
@@ -434,54 +379,3 @@ class Handler(BaseHTTPRequestHandler):
             where = f"/api/resolve-cache/{repo.kind}s/{repo.name}/{commit.oid}/{quote(path, safe='')}"
             return self.reply(307, b"", Location=where, X_Repo_Commit=commit.oid, ETag=etag, Accept_Ranges="bytes")
         return self.reply(200, value, X_Repo_Commit=commit.oid, ETag=etag)
-
-
-def _entry(path: str, mode: str, value: Any) -> dict[str, Any]:
-    if mode == "regular":
-        return {"type": "file", "path": path, "size": len(value), "oid": git_hash(value)}
-    digest, size = value
-    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n".encode()
-    return {
-        "type": "file", "path": path, "size": size, "oid": git_hash(pointer),
-        "lfs": {"oid": digest, "size": size, "pointerSize": len(pointer)},
-    }  # fmt: skip
-
-
-def _is_large(path: str, size: int, sample: bytes) -> bool:
-    return bool(LFS.search(path)) or size > REGULAR_BYTES or _is_binary(sample)
-
-
-def _is_binary(content: bytes) -> bool:
-    return b"\0" in content[:512]
-
-
-def check_card(text: str, kind: str) -> None:
-    """As /api/validate-yaml and the commit do. Raises Refusal."""
-    match = re.match(r"---\r?\n(.*?)\r?\n---(\r?\n|$)", text, re.S)
-    try:
-        head = yaml.safe_load(match[1]) if match else {}
-    except yaml.YAMLError as error:
-        raise Refusal(400, "Invalid metadata in README.md", errors=[f"bad yaml: {error}"]) from None
-    wrong = []
-    if kind == "dataset":
-        for number, config in enumerate(
-            head.get("configs", []) if isinstance(head.get("configs", []), list) else ["none"]
-        ):
-            if not isinstance(config, dict) or not re.fullmatch(r"[\w.-]+", str(config.get("config_name", ""))):
-                wrong.append(f'"configs[{number}].config_name" is required')
-            elif not isinstance(config.get("data_files"), str | list):
-                wrong.append(f'"configs[{number}].data_files" is required')
-        if not isinstance(head.get("configs", []), list):
-            wrong.append('"configs" must be an array')
-    if kind == "space":
-        if head.get("sdk") not in ("gradio", "docker", "static"):
-            wrong.append('"sdk" must be one of [gradio, docker, static]')
-        wrong += [
-            f'"{name}" must be one of [{", ".join(COLORS)}]'
-            for name in ("colorFrom", "colorTo")
-            if head.get(name, "red") not in COLORS
-        ]
-        if len(head.get("short_description", "")) > 60:
-            wrong.append('"short_description" length must be less than or equal to 60 characters long')
-    if wrong:
-        raise Refusal(400, "Invalid metadata in README.md", errors=wrong)

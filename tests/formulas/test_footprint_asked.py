@@ -4,9 +4,35 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import macro_of
+
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 WHISPER = "openai/whisper-large-v3"
 COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"model_id": "nobody/nothing"},
+        {"phase_id": "LoRA", "lora_rank": 8, "lora_dropout": 0},
+        {"dtype_id": "fp8", "engine_id": "vllm", "gpu_count": 8, "data_parallel": 8},
+    ],
+    ids=str,
+)
+def test_what_tests_ask_is_what_the_macro_says(footprint_of, book, said):
+    said = {"model_id": LLAMA} | said
+    columns, rows = macro_of(book, said)
+    assert footprint_of(**said) == dict(zip(columns, rows[0], strict=True))
+
+
+def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
+    """It is another catalogue for a plan that is kept."""
+    before = footprint_of(LLAMA)
+    book.execute("CREATE OR REPLACE TEMP TABLE made_between AS SELECT 1 AS one")
+    between = footprint_of(LLAMA)
+    book.execute("DROP TABLE made_between")
+    assert before == between == footprint_of(LLAMA) and before["total_bytes"] > 0
 
 
 @pytest.mark.some(12)

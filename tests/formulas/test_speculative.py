@@ -3,30 +3,58 @@
 import pytest
 
 from pipeline.book.facts import read_facts
+from tests.formulas.at_once import one_each
 
 MODEL, DRAFT = "Qwen/Qwen3-32B", "Qwen/Qwen3-0.6B"
 
 
-@pytest.fixture(scope="module")
-def pair_of(book):
-    def ask(model=MODEL, draft=DRAFT, **said):
-        named = "".join(f", {name} := ${name}" for name in said)
-        result = book.execute(f"FROM speculative_of($model, $draft{named})", {"model": model, "draft": draft, **said})
-        names = [column[0] for column in result.description]
-        (row,) = result.fetchall()
-        return dict(zip(names, row, strict=True))
+HEAD = "RedHatAI/Qwen3-8B-speculator.eagle3"
+SHORTER, BEYOND = "HuggingFaceTB/SmolLM2-135M-Instruct", 9192
+IN_SGLANG = dict(engine_id="sglang", dtype_id="bf16", context_tokens=8192, sequences=4)
 
-    return ask
+
+@pytest.fixture(scope="module")
+def pairs(book):
+    """What is said of each pair."""
+    head, mtp = dict(model="Qwen/Qwen3-8B", draft=HEAD), dict(draft="mtp")
+    on_vllm = dict(engine_id="vllm", dtype_id="bf16", context_tokens=8192)
+    cases = {name: case for name, (case, _reason) in REFUSED.items()} | {
+        "llama.cpp": dict(dtype_id="gguf-q4_k_m", draft_dtype_id="gguf-q8_0", context_tokens=16384, kv_dtype_id="q8_0"),
+        "vLLM": dict(dtype_id="fp8", engine_id="vllm", gpu_count=2),
+        "beyond its draft": dict(draft=SHORTER, context_tokens=BEYOND, engine_id="transformers"),
+        "a head": head | on_vllm,
+        "a head on two cards": head | on_vllm | {"gpu_count": 2},
+        "a head in SGLang": head | IN_SGLANG,
+        "prediction layers": mtp | on_vllm | {"model": "Qwen/Qwen3.5-9B", "context_tokens": 8192},
+        "prediction layers in fp8": mtp
+        | dict(model="deepseek-ai/DeepSeek-V3", engine_id="vllm", dtype_id="fp8", gpu_count=8),
+        "prediction layers of packed weights": mtp
+        | dict(model="deepseek-ai/DeepSeek-V3", engine_id="sglang", dtype_id="awq-int4", gpu_count=8),
+        "another vocabulary in llama.cpp": dict(
+            model="Qwen/Qwen2.5-72B-Instruct", draft="Qwen/Qwen2.5-0.5B-Instruct", dtype_id="gguf-q4_k_m"
+        ),
+    }
+    cases |= {model: mtp | dict(model=model, engine_id="vllm", dtype_id=dtype) for model, (dtype, *_) in LOADED.items()}
+    cases |= {
+        model: mtp | dict(model=model, dtype_id="gguf-q4_k_m", context_tokens=tokens, kv_dtype_id="q8_0")
+        for model, (tokens, _told) in CONTEXTS.items()
+    }
+    usual = {"model": MODEL, "draft": DRAFT}
+    return one_each(book, "speculative_of", tuple(usual), {name: usual | case for name, case in cases.items()})
+
+
+def test_what_is_asked_alone_is_what_is_asked_with_others(book, pairs):
+    asked = book.execute(f"FROM speculative_of('{MODEL}', '{DRAFT}', dtype_id := 'fp8', engine_id := 'vllm', gpu_count := 2)")  # fmt: skip
+    assert asked.fetchall() == [tuple(pairs["vLLM"].values())]
 
 
 def held(row):
     return row["kv_cache_bytes"] + row["kv_padding_bytes"] + row["state_bytes"]
 
 
-def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_process(pair_of, footprint_of):
-    asked = dict(context_tokens=16384, kv_dtype_id="q8_0")
-    both = pair_of(dtype_id="gguf-q4_k_m", draft_dtype_id="gguf-q8_0", **asked)
-    model = footprint_of(MODEL, dtype_id="gguf-q4_k_m", **asked)
+def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_process(pairs, footprint_of):
+    both = pairs["llama.cpp"]
+    model = footprint_of(MODEL, dtype_id="gguf-q4_k_m", context_tokens=16384, kv_dtype_id="q8_0")
     # a draft's cache is in 16 bits whatever the model's is in, and its process is the model's
     draft = footprint_of(DRAFT, dtype_id="gguf-q8_0", context_tokens=16384, kv_dtype_id="bf16")
     assert (both["kv_dtype_id"], both["draft_kv_dtype_id"]) == ("q8_0", "bf16")
@@ -37,8 +65,8 @@ def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_proces
     assert both["engine_setting"] == "--model-draft FILE" and both["holds_for"] == "llama.cpp 0c1e57098"
 
 
-def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_request(pair_of, footprint_of, book):
-    both = pair_of(dtype_id="fp8", engine_id="vllm", gpu_count=2)
+def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_request(pairs, footprint_of, book):
+    both = pairs["vLLM"]
     model = footprint_of(MODEL, dtype_id="fp8", engine_id="vllm", gpu_count=2)
     draft = footprint_of(DRAFT, dtype_id="bf16", engine_id="vllm", gpu_count=2)
     tokens, sequences, graphs = book.execute(
@@ -52,14 +80,10 @@ def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_reque
     assert DRAFT in both["engine_setting"] and both["error_band"] >= model["error_band"]
 
 
-def test_a_draft_reads_as_far_as_its_model(pair_of, book):
-    shorter = "HuggingFaceTB/SmolLM2-135M-Instruct"
-    (most,) = book.execute("SELECT max_context_tokens FROM model WHERE model_id = $1", [shorter]).fetchall()[0]
-    row = pair_of(draft=shorter, context_tokens=most + 1000, engine_id="transformers")
-    assert row["unknown_reason"] is None and row["context_tokens"] == most + 1000
-
-
-HEAD = "RedHatAI/Qwen3-8B-speculator.eagle3"
+def test_a_draft_reads_as_far_as_its_model(pairs, book):
+    (most,) = book.execute("SELECT max_context_tokens FROM model WHERE model_id = $1", [SHORTER]).fetchall()[0]
+    row = pairs["beyond its draft"]
+    assert row["unknown_reason"] is None and row["context_tokens"] == BEYOND > most
 
 
 def test_a_head_holds_as_many_elements_as_its_repository_publishes(book):
@@ -74,24 +98,21 @@ def test_a_head_holds_as_many_elements_as_its_repository_publishes(book):
 
 
 def test_a_head_that_reads_layers_has_one_layer_of_the_models_cache_and_stands_beside_its_pass(
-    pair_of, footprint_of, book
+    pairs, footprint_of, book
 ):
-    asked = dict(engine_id="vllm", dtype_id="bf16", context_tokens=8192)
-    both = pair_of("Qwen/Qwen3-8B", HEAD, **asked)
-    model = footprint_of("Qwen/Qwen3-8B", **asked)
+    both, shared = pairs["a head"], pairs["a head on two cards"]
+    model = footprint_of("Qwen/Qwen3-8B", engine_id="vllm", dtype_id="bf16", context_tokens=8192)
     (tokens,) = book.execute("SELECT vllm_batched_tokens FROM constants").fetchall()[0]
     assert both["draft_cache_bytes"] * 36 == held(model) == both["cache_bytes"]
     # the hidden states of three layers, side by side once more, and what is made of them
     assert both["activations_bytes"] == model["activations_bytes"] + 7 * 2 * 4096 * tokens
     assert both["draft_weights_bytes"] == 2 * (1_022_037_632 - 151936 - 32000) + 8 * 32000
     assert '"method": "eagle3"' in both["engine_setting"] and both["holds_for"] == "vLLM 0.33"
-    shared = pair_of("Qwen/Qwen3-8B", HEAD, **asked, gpu_count=2)
     assert both["draft_weights_bytes"] / 2 < shared["draft_weights_bytes"] < both["draft_weights_bytes"]
 
 
-def test_sglang_holds_a_head_beside_a_pass_of_its_own_length(pair_of, footprint_of, book):
-    asked = dict(engine_id="sglang", dtype_id="bf16", context_tokens=8192, sequences=4)
-    both, model = pair_of("Qwen/Qwen3-8B", HEAD, **asked), footprint_of("Qwen/Qwen3-8B", **asked)
+def test_sglang_holds_a_head_beside_a_pass_of_its_own_length(pairs, footprint_of, book):
+    both, model = pairs["a head in SGLang"], footprint_of("Qwen/Qwen3-8B", **IN_SGLANG)
     (tokens,) = book.execute("SELECT sglang_prefill_tokens FROM constants").fetchall()[0]
     # one layer more in a pool as long as the model's of 36
     assert both["draft_cache_bytes"] * 36 == held(model) == both["cache_bytes"]
@@ -119,19 +140,19 @@ LOADED = {
 
 
 @pytest.mark.parametrize("model", LOADED)
-def test_prediction_layers_weigh_what_logs_say(pair_of, model):
-    dtype, loaded, without = LOADED[model]
-    row = pair_of(model, "mtp", engine_id="vllm", dtype_id=dtype)
+def test_prediction_layers_weigh_what_logs_say(pairs, model):
+    _dtype, loaded, without = LOADED[model]
+    row = pairs[model]
     own, both = row["draft_weights_bytes"] / 2**30, (row["weights_bytes"] + row["draft_weights_bytes"]) / 2**30
     assert abs(both - loaded) < 0.01 * loaded
     assert without is None or abs(own - (loaded - without)) < 0.01
 
 
-def test_prediction_layers_hold_a_layers_cache_and_states_for_each_drafted_token(pair_of, footprint_of, book):
+def test_prediction_layers_hold_a_layers_cache_and_states_for_each_drafted_token(pairs, footprint_of, book):
     """vLLM pads 24 layers of states to 27 where nine layers of attention stand in a group, one of them the ninth that predicts: "Add 3
     padding layers, may waste at most 12.50% KV cache memory"."""
-    asked = dict(engine_id="vllm", dtype_id="bf16", context_tokens=8192)
-    row, model = pair_of("Qwen/Qwen3.5-9B", "mtp", **asked), footprint_of("Qwen/Qwen3.5-9B", **asked)
+    row = pairs["prediction layers"]
+    model = footprint_of("Qwen/Qwen3.5-9B", engine_id="vllm", dtype_id="bf16", context_tokens=8192)
     layer = (model["kv_cache_bytes"] + model["kv_padding_bytes"]) / 8
     states = row["draft_cache_bytes"] - layer + model["state_bytes"]
     assert 2 * 27 / 24 < states / model["state_bytes"] < 2 * 27 / 24 * 1.1
@@ -144,9 +165,8 @@ def test_prediction_layers_hold_a_layers_cache_and_states_for_each_drafted_token
     )
 
 
-def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_the_models(pair_of, book):
-    packed = pair_of("deepseek-ai/DeepSeek-V3", "mtp", engine_id="vllm", dtype_id="fp8", gpu_count=8)
-    wide = pair_of("deepseek-ai/DeepSeek-V3", "mtp", engine_id="sglang", dtype_id="awq-int4", gpu_count=8)
+def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_the_models(pairs, book):
+    packed, wide = pairs["prediction layers in fp8"], pairs["prediction layers of packed weights"]
     # 14.0e9 by its README with its embedding and its head, which are 7168 by 129280 each
     (elements,) = book.execute(
         "SELECT predicting_parameter_count FROM model WHERE model_id = 'deepseek-ai/DeepSeek-V3'"
@@ -162,10 +182,10 @@ CONTEXTS = {"Qwen/Qwen3.6-27B": (8192, 162.02), "Qwen/Qwen3.5-2B": (4096, 56.02)
 
 
 @pytest.mark.parametrize("model", CONTEXTS)
-def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pair_of, footprint_of, model):
+def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pairs, footprint_of, model):
     tokens, told = CONTEXTS[model]
-    asked = dict(dtype_id="gguf-q4_k_m", context_tokens=tokens, kv_dtype_id="q8_0")
-    row, alone = pair_of(model, "mtp", **asked), footprint_of(model, **asked)
+    row = pairs[model]
+    alone = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=tokens, kv_dtype_id="q8_0")
     # three drafted tokens, each with a state; keys and values in 16 bits beside a cache in eight
     own = row["draft_cache_bytes"] - 3 * alone["state_bytes"] + row["draft_buffers_bytes"]
     assert 1 <= own / 2**20 / told < 1.1
@@ -200,12 +220,10 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.some(4)
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pair_of, case):
-    asked, reason = REFUSED[case]
-    row = pair_of(**asked)
-    assert row["total_bytes"] is None and row["engine_setting"] is None and reason in row["unknown_reason"]
+def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pairs, case):
+    row = pairs[case]
+    assert row["total_bytes"] is None and row["engine_setting"] is None and REFUSED[case][1] in row["unknown_reason"]
 
 
 def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(book):
@@ -218,8 +236,8 @@ def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(bo
         assert book.execute(ask, [model, "inference"]).fetchall()[0][0] > 0
 
 
-def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pair_of):
-    row = pair_of("Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="gguf-q4_k_m")
+def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pairs):
+    row = pairs["another vocabulary in llama.cpp"]
     assert row["unknown_reason"] is None and row["draft_weights_bytes"] > 0
 
 

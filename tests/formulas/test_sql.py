@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from pipeline.press.formulas import SQL, sql_files
+from tests.cases import in_case
 
 FILES = sql_files()
 QUESTIONS = Path(__file__).parents[1] / "golden" / "asked"
@@ -102,53 +101,59 @@ SAID = {
 }
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.])")
 
-of_each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SQL).as_posix())
+
+def test_each_file_opens_with_its_formula_units_source_and_limits():
+    for path in FILES:
+        with in_case(path.name):
+            text = path.read_text(encoding="utf-8")
+            header = text[: text.index("\nCREATE")]
+            assert header.startswith("-- ")
+            if path.stem != "words":
+                for word in ("Unit", "Source", "Not covered"):
+                    assert word in header, f"{path.name} does not say its {word.lower()}"
 
 
-@of_each_file
-def test_each_file_opens_with_its_formula_units_source_and_limits(path):
-    text = path.read_text(encoding="utf-8")
-    header = text[: text.index("\nCREATE")]
-    assert header.startswith("-- ")
-    if path.stem != "words":
-        for word in ("Unit", "Source", "Not covered"):
-            assert word in header, f"{path.name} does not say its {word.lower()}"
-
-
-@of_each_file
-def test_no_word_that_older_readers_take_for_syntax(path):
+def test_no_word_that_older_readers_take_for_syntax():
     """`if(...)` is a function since DuckDB 2 and syntax before: macros that hold it cannot be read by DuckDB 1.x."""
-    code = re.sub(r"--.*", "", path.read_text(encoding="utf-8"))
-    assert not re.search(r"(?<![a-z_])if\(", code)
+    for path in FILES:
+        with in_case(path.name):
+            code = re.sub(r"--.*", "", path.read_text(encoding="utf-8"))
+            assert not re.search(r"(?<![a-z_])if\(", code)
 
 
-@pytest.mark.parametrize("path", [*FILES, *sorted(QUESTIONS.glob("*.sql"))], ids=lambda path: path.stem)
-def test_no_line_is_wider_than_a_screen(path):
-    lines = path.read_text(encoding="utf-8").split("\n")
-    assert not [f"{path.name}:{n}" for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]
+def test_no_line_is_wider_than_a_screen():
+    for path in [*FILES, *sorted(QUESTIONS.glob("*.sql"))]:
+        with in_case(path.name):
+            lines = path.read_text(encoding="utf-8").split("\n")
+            assert not [f"{path.name}:{n}" for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]
 
 
-@of_each_file
-def test_no_letter_stands_for_a_thing(path):
+def test_no_letter_stands_for_a_thing():
     """A parameter, an alias, a column or a variable of a lambda has a whole word for its name."""
-    code = _NO_CODE.sub(" ", path.read_text(encoding="utf-8"))
-    assert not re.findall(r"\b[A-Za-z]\b", code)
+    for path in FILES:
+        with in_case(path.name):
+            code = _NO_CODE.sub(" ", path.read_text(encoding="utf-8"))
+            assert not re.findall(r"\b[A-Za-z]\b", code)
 
 
-@of_each_file
-def test_no_macro_and_no_step_of_one_is_longer_than_a_reader_holds(path):
+def test_no_macro_and_no_step_of_one_is_longer_than_a_reader_holds():
     """A macro that answers with a table is a row of steps, each of which is read by itself."""
-    long = []
-    for found in _MACRO.finditer(path.read_text(encoding="utf-8")):
-        pieces = re.split(r"\n(?= *\),?$)", found["body"], flags=re.MULTILINE) if found["table"] else [found["body"]]
-        long += [found["name"] for piece in pieces if piece.strip("\n").count("\n") >= LONGEST_PIECE]
-    assert not long
+    for path in FILES:
+        with in_case(path.name):
+            long = []
+            for found in _MACRO.finditer(path.read_text(encoding="utf-8")):
+                pieces = (
+                    re.split(r"\n(?= *\),?$)", found["body"], flags=re.MULTILINE) if found["table"] else [found["body"]]
+                )
+                long += [found["name"] for piece in pieces if piece.strip("\n").count("\n") >= LONGEST_PIECE]
+            assert not long
 
 
-@of_each_file
-def test_no_number_stands_in_a_formula_that_is_a_fact(path):
+def test_no_number_stands_in_a_formula_that_is_a_fact():
     """A number of an engine, a card or a fit is a row with its source."""
-    found = {float(n) for n in _NUMBER.findall(_NO_CODE.sub(" ", path.read_text(encoding="utf-8")))} - SMALL
-    allowed, why = SAID.get(path.relative_to(SQL).as_posix(), (set(), "none"))
-    assert found - allowed == set(), "a line of constant.csv, with its source"
-    assert allowed - found == set(), f"no longer there: {why}"
+    for path in FILES:
+        with in_case(path.name):
+            found = {float(n) for n in _NUMBER.findall(_NO_CODE.sub(" ", path.read_text(encoding="utf-8")))} - SMALL
+            allowed, why = SAID.get(path.relative_to(SQL).as_posix(), (set(), "none"))
+            assert found - allowed == set(), "a line of constant.csv, with its source"
+            assert allowed - found == set(), f"no longer there: {why}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-import functools
 import json
 import statistics
 from pathlib import Path
 
 import pytest
+
+from tests.formulas.at_once import at_once
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 # models of the oracle alone, which no anatomy is published of, and one whose config the snapshot lacks
@@ -29,31 +30,38 @@ def name(row: dict) -> str:
     return "-".join([*(row[part] for part in parts), row.get("lora_targets", "")])
 
 
+EMULATED = [
+    row
+    for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())
+    if row["peak_bytes"]
+]
+
+
+def case_of(row: dict) -> dict:
+    said = {key: row[key] for key in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if row.get(key)}
+    said |= {key: int(row[key]) for key in ("context_tokens", "lora_rank") if row.get(key)}
+    said |= {"lora_dropout": float(row.get("lora_dropout") or 0)} if row.get("lora_rank") else {}
+    said |= {"program": "trl", "program_version": row["trl_version"], "sequences": int(row["pairs"])}
+    return said | {"objective": row["objective_id"], "model": row["model"]}
+
+
 @pytest.fixture(scope="module")
-def told(book):
-    """What the almanac says of a step."""
-
-    @functools.cache
-    def answer(words: str) -> dict:
-        return ask(json.loads(words))
-
-    def ask(row: dict) -> dict:
-        said = {key: row[key] for key in ("phase_id", "dtype_id", "checkpointing", "lora_targets") if row.get(key)}
-        said |= {key: int(row[key]) for key in ("context_tokens", "lora_rank") if row.get(key)}
-        said |= {"lora_dropout": float(row.get("lora_dropout") or 0)} if row.get("lora_rank") else {}
-        said |= {"program": "trl", "program_version": row["trl_version"], "sequences": int(row["pairs"])}
-        named = "".join(f", {key} := ${key}" for key in said) + ")"
-        about = {"model": row["model"], **said}
-        if row["objective_id"] == "sft":
-            asked = book.execute(f"FROM footprint_of($model{named}", about)
-        else:
-            asked = book.execute(
-                f"FROM preference_of($objective, $model{named}", about | {"objective": row["objective_id"]}
-            )
-        names = [column[0] for column in asked.description]
-        return dict(zip(names, asked.fetchone(), strict=True))
-
-    return lambda row: answer(json.dumps(row, sort_keys=True))
+def told(book, footprints):
+    """What the almanac says of a step: all are asked at once."""
+    cases = [case_of(row) for row in [*STEPS, *EMULATED]]
+    is_text = [case["objective"] == "sft" for case in cases]
+    named = sorted({key for case in cases for key in case} - {"objective", "model"})
+    texts = [
+        {"model_id": case["model"]} | {key: case.get(key) for key in named}
+        for case in cases
+        if case["objective"] == "sft"
+    ]
+    others = [case for case in cases if case["objective"] != "sft"]
+    of_texts = iter([row] for row in footprints(texts))
+    of_others = iter(at_once(book, "preference_of", ("objective", "model"), others))
+    answers = [next(of_texts if text else of_others)[0] for text in is_text]
+    by_case = {json.dumps(case, sort_keys=True): answer for case, answer in zip(cases, answers, strict=True)}
+    return lambda row: by_case[json.dumps(case_of(row), sort_keys=True)]
 
 
 def live_bytes(row: dict) -> int:
@@ -70,7 +78,6 @@ def is_wide(row: dict) -> bool:
     )
 
 
-@pytest.mark.some(10)
 @pytest.mark.parametrize("row", STEPS, ids=name)
 def test_a_step_of_a_trainer_is_what_is_told(told, row):
     """Live bytes: within 2.5 % but where QLoRA is told as if more were in fp32; a loss in parts is told up to 5 % high where its parts stand
@@ -85,7 +92,6 @@ def context(book) -> float:
     return dict(book.execute("SELECT constant_id, value FROM constant").fetchall())["process_context_bytes"]
 
 
-@pytest.mark.some(10)
 @pytest.mark.parametrize("row", STEPS, ids=name)
 def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, book, row):
     """What decides whether it runs: with it a card is said to be large enough."""
@@ -93,7 +99,6 @@ def test_no_step_of_a_trainer_reserved_more_than_is_told_with_its_band(told, boo
     assert int(row["reserved_bytes"]) + context(book) <= answer["total_bytes"] * (1 + answer["error_band"])
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("is_adapter", [True, False])
 def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, is_adapter):
     """Beside the live bytes that were measured: nothing more than 8 % below, half within 4 %. Above lie steps whose logits are copied into
@@ -109,13 +114,11 @@ def test_what_a_trainers_allocator_holds_is_known_to_a_few_percent(told, book, i
     assert statistics.median(map(abs, off)) < 0.04, sorted(off)
 
 
-@pytest.mark.full
 def test_what_was_not_measured_is_told_as_an_emulated_allocator_has_it(told, book):
     """Steps of models that set nothing (reserved_trl.csv): none holds more than is told with its band, or 6 % more
     than is told. Where logits are much more than the weights, all of which are trained, up to 35 % less is held."""
-    rows = [row for row in csv.DictReader((ORACLE / "reserved_trl.csv").read_text(encoding="utf-8").splitlines())]
     off = []
-    for row in (row for row in rows if row["peak_bytes"]):
+    for row in EMULATED:
         answer = told(row)
         held = int(row["reserved_bytes"]) + context(book)
         assert held <= answer["total_bytes"] * (1 + answer["error_band"]), row

@@ -15,7 +15,8 @@ from pipeline.press.digest import Digest, Seen
 from pipeline.render.data import tables as tables_module
 from pipeline.render.environment import environment
 from pipeline.render.pages import news
-from tests.render.tiny_tables import GIB, build
+from tests.render.tiny_models import GIB
+from tests.render.tiny_tables import build
 
 VERSIONS = {"data_version": "2026-01-02-abc", "schema_version": "1.0.0", "snapshot_date": "2026-01-02"}
 BASIS = VERSIONS | {

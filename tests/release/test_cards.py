@@ -7,7 +7,7 @@ import yaml
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import manifest
 from pipeline.release import build, cards
-from tests.fake_hub.commits import check_card
+from tests.fake_hub.cards import check_card
 
 
 def head_of(card):

@@ -19,7 +19,8 @@ from pipeline.render.addresses import Addresses
 from pipeline.render.data import api
 from pipeline.render.pages import finding, search
 from tests.press.range_server import serving
-from tests.render.tiny_tables import GPUS, MODELS, REASON, SITE, UNKNOWN, built, rendered
+from tests.render.tiny_models import GPUS, MODELS, REASON, UNKNOWN
+from tests.render.tiny_tables import SITE, built, rendered
 
 MODEL = "acme/Alpha-7B-Instruct"
 ATOM = {"a": "http://www.w3.org/2005/Atom"}

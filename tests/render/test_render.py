@@ -22,7 +22,8 @@ from pipeline.render.data import shapes
 from pipeline.render.data.tables import read
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell, mkdocs, repository
-from tests.render.tiny_tables import GPUS, HOSTILE, MEASURED, MODELS, REASON, SITE, UNKNOWN, built, rendered
+from tests.render.tiny_models import GPUS, HOSTILE, MEASURED, MODELS, REASON, UNKNOWN
+from tests.render.tiny_tables import SITE, built, rendered
 
 
 class Page(HTMLParser):

@@ -21,7 +21,8 @@ from pipeline.render.pages import redirects
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
 from tests.render.test_render import Page
-from tests.render.tiny_tables import GPUS, MODELS, UNKNOWN, built
+from tests.render.tiny_models import GPUS, MODELS, UNKNOWN
+from tests.render.tiny_tables import built
 
 LARGE = "https://files.example/releases/tables/"
 LIMIT = 20_000  # bytes of a file, so that some tables of a tiny almanac are too large

@@ -12,7 +12,7 @@ from test_render import SITE, Page
 from pipeline.hub.record import is_model_id
 from pipeline.render import paths, render, words
 from pipeline.render.pages import redirects
-from tests.render import tiny_tables
+from tests.render import tiny_models, tiny_tables
 
 ODD = (
     "evil/index.html",
@@ -33,7 +33,7 @@ DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 def site(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name in ODD:
-            patch.setitem(tiny_tables.MODELS, name, (7.0, "text-generation", 5, "exact"))
+            patch.setitem(tiny_models.MODELS, name, (7.0, "text-generation", 5, "exact"))
         tables = tiny_tables.build(tmp_path_factory.mktemp("tables"))
         folder = tmp_path_factory.mktemp("site") / "site"
         render(tables, folder, site_url=SITE)

@@ -12,7 +12,8 @@ from pipeline.render import words
 from pipeline.render.data import book as books
 from pipeline.render.data import tables
 from pipeline.render.data.support import Refusal, Support
-from tests.render.tiny_tables import REFUSED, built
+from tests.render.tiny_models import REFUSED
+from tests.render.tiny_tables import built
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,8 @@ from pipeline.render.pages.answer import Answers
 from pipeline.render.pages.bars import bars
 from pipeline.render.pages.bycard import ByCard
 from pipeline.render.words import GIB
-from tests.render.tiny_tables import SHORT, SHORT_TOKENS, built
+from tests.render.tiny_models import SHORT, SHORT_TOKENS
+from tests.render.tiny_tables import built
 
 # the view and what it is made of
 FILES = (
