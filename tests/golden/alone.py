@@ -1,0 +1,431 @@
+"""What each formula that makes one value says by itself, of made-up inputs: tests/golden/alone.csv, a digest for each macro.
+
+    python -m tests.golden.alone                 # after a change of a formula: names the macros that changed and writes the file anew
+    python -m tests.golden.alone --of logit_width    # what is asked of that macro, and what it says: to compare with another revision
+
+components.csv and drawn.csv ask whole footprints, where much of what a formula says is lost: a smaller moment hides behind the peak, a reason behind
+the one before it. Here every macro of tables/sql that makes one value is called alone. What it reads of its arguments is read off the formulas; a
+field has the type of the column of that name, and is drawn by its name from words that formulas compare it with and from small numbers, which
+often meet. The rows are no truth of their own: they hold every branch as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from pipeline.book.schema import FACTS, PUBLISHED
+from pipeline.press import formulas
+
+PATH = Path(__file__).with_name("alone.csv")
+ROWS = 480
+# of these rows the first take what the macro itself compares with, the last may have nothing in a field
+_HOT, _NULL = 320, 420
+_GROUP = 12  # rows of a sum
+_PRIME = 2_147_483_647
+_STRING = re.compile(r"'(?:[^']|'')*'")
+_PATH = re.compile(r"(?<![\w.])([a-z_]\w*)((?:\.\w+)*)")
+_CALL = re.compile(r"(?<![\w.])(\w+)\(")
+_LAMBDA = re.compile(r"lambda ([\w, ]+):")
+_COMPARED = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|NOT IN|IN|IS (?:NOT )?DISTINCT FROM) (\(*'[^']*'(?:, '[^']*')*)")
+_LIMITS = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|<=|>=|<|>|%) (\d+)\b")
+_THROUGH = ("list_transform", "list_filter", "list_sort", "list_reduce")
+_SUM = re.compile(r"(?<!\w)(?:sum|max|min|count|bool_or|bool_and|any_value|string_agg)\(")
+_NONE = re.compile(r"(\w+) IS (?:NOT )?NULL")
+_FIELD = re.compile(r'(?:"([^"]+)"|(\w+)) ')
+# what names tell of a field that no table has
+_BOOLEAN = re.compile(
+    r"^(is|are|has|keeps|takes|runs|trains|steps|with|sees|sleeps|experts_off|known|starts_)(_|$)|^on_gpu$"
+)
+_TEXT = re.compile(
+    r"(_reason|_id|_asked|_form|_name|_for|_rule|_class|_note|^kernel|^name|^reason|^text|^version|^verdict|^words?)$"
+)
+_WHOLE = re.compile(r"(_count|_tokens|_layers|_parallel|_bytes_each|_shards)$")
+# what has another type than a column of that name, or none that its name tells, of all macros or of one
+_NAMED = {
+    "BIGINT": "tensor_asked pipeline_asked data_asked context_asked share_asked parallel_asked tokens_asked gpu_count_asked on_gpu experts_off "
+    "place slot slot_count card slots_of_card.card layers is_first is_last",
+    "DOUBLE": "unit scale end optimizer step loss_moment.loss moments.loss picture_side.asked static_share_needed.held stage_activations_bytes.held activations passes least most "
+    "of_targets.attention stage_activations.text stage_told.text stage_reason.text packed_activations.text value",
+    "BOOLEAN": "sleeps_asked",
+    "VARCHAR": "id writes_otherwise generator_ids asked asked_id asked_kind is_of_layers.layers adapter.layers version_range.least version_range.most footprint_reason "
+    "no_verdict_reason.total not_there given known.ids hours_of.scale card_link_gb_s.scale wait_ratio.scale asked_flag.value",
+    "BIGINT[]": "shares slots held.layer_bytes held.expert_bytes gpu_cache_of.caches slot_caches.caches cpu_splits.caches cpu_splits_of.caches "
+    "held_together.caches",
+    "VARCHAR[]": "engine_gaps unread_engines windowed_engines known_of.ids",
+}
+_TYPES = {name: kind for kind, names in _NAMED.items() for name in names.split()}
+# elements of lists that formulas take by their place
+_LISTS = {
+    "points": ("need", "at"),
+    "totals": ("need", "total", "gpu_count"),
+    "caches": ("mechanism",),
+    "formats": ("weights_bytes", "holds_for", "first_bytes", "token_bytes", "working_bytes"),
+    "stages": ("weights_bytes", "activations_bytes", "leaf_bytes", "pipeline_part"),
+    "spans": ("from_number", "below_number", "min_version", "max_version"),
+}
+_VERSIONS = ("1", "0.9", "0.9.2", "1.10", "1.2.3", "2.0", "v3.4.5")
+_CARDS = ("NVIDIA GeForce RTX 4090 24GB", "rtx-3060 12 GB", "A100 SXM 80G", "M4 Max 128GB", "Radeon (TM) RX 7900")
+_SAID = (
+    {"asked_flag.value": ("True", "false", "1", "0", "no")}
+    | dict.fromkeys(("version", "program_version", "min_version", "max_version"), _VERSIONS)
+    | dict.fromkeys(("name", "text", "printed_name", "asked"), _CARDS)
+)
+# macros that look their arguments up in tables, or end with an error for what is not there: tests/golden/asked asks them
+PASSED_OVER = frozenset(
+    {
+        "name_reason",
+        "scenario_reason",
+        "known_dtype",
+        "known_engine",
+        "known_gpu",
+        "known_phase",
+        "known_model",
+        "gpu_named",
+    }
+    | {"second_file_bytes", "published", "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest"}
+    | {"unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants"}
+)
+_NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 60, 64, 100, 128, 255, 256, 257, 500)
+_FRACTIONS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 8.0, 40.0, 100.0)
+
+
+class Node:
+    """What is read of a value: fields of a struct, or of each element of a list; neither where it is a plain one."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Node] = {}
+        self.element: Node | None = None
+
+    def field(self, name: str) -> Node:
+        return self.fields.setdefault(name, Node())
+
+    def each(self) -> Node:
+        self.element = self.element or Node()
+        return self.element
+
+    def take(self, other: Node) -> None:
+        """All that is read of the other too."""
+        for name, node in other.fields.items():
+            self.field(name).take(node)
+        if other.element is not None:
+            self.each().take(other.element)
+
+
+class Macro(NamedTuple):
+    name: str
+    parameters: list[str]
+    text: str
+    reads: dict[str, Node]
+
+
+def macros(connection: duckdb.DuckDBPyConnection) -> dict[str, Macro]:
+    """Those that make one value, by their names, with what each reads of its arguments."""
+    asked = """
+        SELECT function_name, any_value(parameters), any_value(macro_definition) FROM duckdb_functions()
+        WHERE function_type = 'macro' AND list_contains($1, function_name) GROUP BY ALL ORDER BY ALL"""
+    rows = connection.execute(asked, [list(formulas.arguments_of(connection))]).fetchall()
+    given = {name: (parameters, text.replace('"', "")) for name, parameters, text in rows}
+    found: dict[str, Macro] = {}
+
+    def find(name: str) -> Macro:
+        if name not in found:
+            parameters, text = given[name]
+            found[name] = Macro(name, parameters, text, {one: Node() for one in parameters})
+            _read(
+                found[name],
+                {
+                    called: find(called)
+                    for called in _CALL.findall(_STRING.sub("''", text))
+                    if called in given and called != name
+                },
+            )
+        return found[name]
+
+    return {name: find(name) for name in given}
+
+
+def _read(macro: Macro, called: Mapping[str, Macro]) -> None:
+    text = _STRING.sub("''", macro.text)
+    # a name may be that of several lambdas
+    names = {name: [node] for name, node in macro.reads.items()}
+    for name in names.keys() & _LISTS.keys():
+        if f"{macro.name}.{name}" not in _TYPES:
+            _elements(name, macro.reads[name])
+    # what a lambda goes through: the list that its function begins with
+    for match in _LAMBDA.finditer(text):
+        for node in _nodes(_list_before(text, match.start()), names):
+            names.setdefault(match[1].partition(",")[0].strip(), []).append(node.each())
+    for match in _PATH.finditer(text):
+        _nodes(match[0], names)
+    for match in _CALL.finditer(text):
+        if match[1] in called:
+            other = called[match[1]]
+            for parameter, argument in zip(other.parameters, arguments(text, match.end()), strict=False):
+                for node in _nodes(argument.split(":=")[-1], names):
+                    node.take(other.reads[parameter])
+
+
+def _elements(name: str, node: Node) -> None:
+    for field in _LISTS.get(name, ()):
+        node.each().field(field)
+
+
+def _nodes(path: str, names: Mapping[str, list[Node]]) -> list[Node]:
+    match = _PATH.fullmatch(path.strip("() "))
+    found = names.get(match[1], []) if match else []
+    for name in match[2].split(".")[1:] if match else ():
+        found = [node.field(name) for node in found]
+        for node in found:
+            _elements(name, node)
+    return found
+
+
+def _list_before(text: str, place: int) -> str:
+    """The list of the call around a lambda, without what filters it."""
+    depth = 0
+    for start in range(place - 1, -1, -1):
+        depth += {")": 1, "]": 1, "(": -1, "[": -1}.get(text[start], 0)
+        if depth < 0 and text[start] == "(" and text[:start].endswith(_THROUGH):
+            break
+    said = arguments(text, start + 1)[0]
+    while (inner := re.match(r"\(*(?:list_\w+|flatten|coalesce|COALESCE)\(", said)) is not None:
+        said = arguments(said, inner.end())[0]
+    return said
+
+
+def arguments(text: str, start: int) -> list[str]:
+    """Those of a call, from behind its bracket on."""
+    found, depth, before = [], 0, start
+    for place in range(start, len(text)):
+        char = text[place]
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        if depth < 0 or (char == "," and depth == 0):
+            found.append(text[before:place].strip())
+            before = place + 1
+            if depth < 0:
+                break
+    return found
+
+
+class Types:
+    """Of each field the type of the column of that name, and what formulas compare it with."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, known: Mapping[str, Macro]) -> None:
+        said: dict[str, Counter[str]] = defaultdict(Counter)
+        columns = """
+            SELECT DISTINCT table_name, column_name, data_type FROM duckdb_columns()
+            WHERE list_contains($1, table_name) ORDER BY ALL"""
+        for _table, name, kind in connection.execute(columns, [[*FACTS, *PUBLISHED]]).fetchall():
+            for field, plain in _plain(name, kind):
+                said[field][plain] += 1
+        self._types = {name: max(sorted(kinds), key=kinds.get) for name, kinds in said.items()}
+        self._words: dict[str, set[str]] = defaultdict(set)
+        self._limits: dict[str, set[int]] = defaultdict(set)
+        for macro in known.values():
+            words, limits = compared(macro.text)
+            for name, values in words.items():
+                self._words[name] |= values
+            for name, numbers in limits.items():
+                self._limits[name] |= numbers
+
+    def type_of(self, macro: str, where: str) -> str:
+        """Of a field: as it is said of the macro, of that argument, or of its name."""
+        name = where.rpartition(".")[2]
+        for said in (f"{macro}.{where}", ".".join(where.split(".")[-2:]), name):
+            if said in _TYPES:
+                return _TYPES[said]
+        if name in self._types:
+            return self._types[name]
+        if name in self._words:
+            return "VARCHAR"
+        return (
+            "BOOLEAN"
+            if _BOOLEAN.search(name)
+            else "VARCHAR"
+            if _TEXT.search(name)
+            else "BIGINT"
+            if _WHOLE.search(name)
+            else "DOUBLE"
+        )
+
+    def pool(self, name: str, kind: str, own: Mapping[str, set]) -> tuple[list[str], list[str]]:
+        """Values that a field may have, as SQL: those that the macro itself compares it with, and all."""
+        said = _SAID.get(name, ())
+        name = name.rpartition(".")[2]
+        if kind == "VARCHAR":
+            own = {key: {one for one in values if isinstance(one, str)} for key, values in own.items()}
+            hot = sorted(own.get(name, ()))
+            every = [*sorted(self._words.get(name, ())), *(said or _SAID.get(name, ())), "other"]
+            return [_quoted(word) for word in [*(hot or every) * 3, "other"]], [_quoted(word) for word in every]
+        own = {key: {one for one in values if isinstance(one, int)} for key, values in own.items()}
+        held = sorted(own.get(name, ()))
+        near = [*held * 4, *sorted({number + step for number in held for step in (-1, 1) if number + step >= 0})]
+        numbers = sorted({*_NUMBERS, *near, *(number for number in self._limits.get(name, ()) if number <= 4096)})
+        if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
+            hot, every = [*near * 2, *_FRACTIONS[2:8]], [*_FRACTIONS, *near]
+            return [f"{float(one)}::DOUBLE" for one in hot], [f"{float(one)}::DOUBLE" for one in every]
+        return [str(one) for one in [*near * 2, *_NUMBERS[:8]]], [str(one) for one in numbers]
+
+
+def _plain(name: str, kind: str) -> Iterator[tuple[str, str]]:
+    """The field and those within it, with types that are neither lists nor structs."""
+    inner = kind
+    while inner.endswith("[]"):
+        inner = inner[:-2]
+    if not inner.startswith("STRUCT("):
+        yield name, inner if inner == kind else f"{inner}[]"
+        return
+    for part in arguments(inner, len("STRUCT(")):
+        match = _FIELD.match(part)
+        yield from _plain(match[1] or match[2], part[match.end() :])
+
+
+def compared(text: str) -> tuple[dict[str, set[str]], dict[str, set[int]]]:
+    """By field the words and the numbers that a text compares it with."""
+    words: dict[str, set[str]] = defaultdict(set)
+    limits: dict[str, set[int]] = defaultdict(set)
+    for name, said in _COMPARED.findall(text):
+        words[name] |= {word[1:-1] for word in _STRING.findall(said)}
+    for name, number in _LIMITS.findall(text):
+        limits[name].add(int(number))
+    return words, limits
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "''") + "'"
+
+
+class Alone:
+    """Each macro with the SQL that asks it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.macros = macros(connection)
+        self.types = Types(connection, self.macros)
+        self.names = [name for name, macro in self.macros.items() if macro.parameters and name not in PASSED_OVER]
+
+    def query(self, name: str) -> str:
+        macro = self.macros[name]
+        whole = self._whole(macro)
+        words, limits = compared(whole)
+        own = {name: words.get(name, set()) | limits.get(name, set()) for name in words.keys() | limits.keys()}
+        own |= {name: own.get(name, set()) | {None} for name in _NONE.findall(whole)}
+        made = ", ".join(
+            f"{self._value(name, one, macro.reads[one], own, one)} AS a{place}"
+            for place, one in enumerate(macro.parameters)
+        )
+        given = ", ".join(f"a{place}" for place in range(len(macro.parameters)))
+        rows = f"SELECT i{', ' * bool(made)}{made} FROM range({ROWS}) AS rows(i)"
+        if "(SELECT" in whole:
+            return f"SELECT {name}({given}) FROM ({rows}) ORDER BY i"
+        if _SUM.search(whole):
+            return f"SELECT {name}({given}) FROM ({rows}) GROUP BY i // {_GROUP} ORDER BY i // {_GROUP}"
+        return f"SELECT TRY({name}({given})) FROM ({rows}) ORDER BY i"  # what divides by nothing says nothing
+
+    def _whole(self, macro: Macro) -> str:
+        """With what it calls."""
+        called = [
+            one for one in _CALL.findall(_STRING.sub("''", macro.text)) if one in self.macros and one != macro.name
+        ]
+        return " ".join([macro.text, *(self._whole(self.macros[one]) for one in dict.fromkeys(called))])
+
+    def _value(self, macro: str, name: str, node: Node, own: Mapping[str, set], where: str, kind: str = "") -> str:
+        kind = kind or self.types.type_of(macro, re.sub(r"\[\d\]", "", where))
+        if node.element is not None or (kind.endswith("[]") and not node.fields):
+            of = kind[:-2] if kind.endswith("[]") else ""
+            each = [
+                self._value(macro, name, node.element or Node(), own, f"{where}[{place}]", of) for place in range(3)
+            ]
+            made = f"[{', '.join(each)}][:{_drawn(where, 4)}]"
+            return f"CASE WHEN {_is_none(name, own, where)} THEN NULL ELSE {made} END"
+        if node.fields:
+            inner = ", ".join(
+                f'"{field}": {self._value(macro, field, one, own, f"{where}.{field}")}'
+                for field, one in node.fields.items()
+            )
+            return f"{{{inner}}}"
+        none = _is_none(name, own, where)
+        if kind == "BOOLEAN":
+            return f"CASE WHEN {none} THEN NULL ELSE {_drawn(where, 10)} < [2, 5, 8, 5][1 + i % 4] END"
+        hot, every = self.types.pool(f"{macro}.{name}", kind, own)
+        return (
+            f"CASE WHEN {none} THEN NULL WHEN i < {_HOT} THEN [{', '.join(hot)}][1 + {_drawn(where, len(hot))}] "
+            f"ELSE [{', '.join(every)}][1 + {_drawn(where, len(every))}] END"
+        )
+
+
+def _is_none(name: str, own: Mapping[str, set], where: str) -> str:
+    """Of fields that formulas ask for it a third in every row, of others a fifth in the last."""
+    return f"{_drawn(where + ' none', 15)} < " + ("5" if None in own.get(name, ()) else f"iif(i < {_NULL}, 0, 3)")
+
+
+def _drawn(where: str, count: int) -> str:
+    """A number below that, of each row, by the name of a field."""
+    digest = hashlib.sha256(where.encode()).digest()
+    step, start = (int.from_bytes(digest[place : place + 4], "big") % _PRIME for place in (0, 4))
+    return f"((i * {step} + {start}) % {_PRIME} // 64 % {count})"
+
+
+def said(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Eight digits of all that a macro says."""
+    rows = connection.execute(query).fetchall()
+    return hashlib.sha256("\n".join(_cell(value) for (value,) in rows).encode()).hexdigest()[:8]
+
+
+def _cell(value: object) -> str:
+    # the last places of a fraction depend on the machine
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, dict):
+        return repr([(name, _cell(one)) for name, one in value.items()])
+    return repr([_cell(one) for one in value]) if isinstance(value, list) else str(value)
+
+
+def digests(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """By macro. Asked without the optimizer: planning takes most of the time."""
+    alone = Alone(connection)
+    connection.execute("PRAGMA disable_optimizer")
+    try:
+        return {name: said(connection, alone.query(name)) for name in alone.names}
+    finally:
+        connection.execute("PRAGMA enable_optimizer")
+
+
+def read() -> dict[str, str]:
+    with PATH.open(encoding="utf-8", newline="") as file:
+        return {row["macro"]: row["digest"] for row in csv.DictReader(file)}
+
+
+def main(arguments: list[str]) -> int:
+    from tests.golden.components import flat_book_of
+
+    with flat_book_of() as connection:
+        if arguments[:1] == ["--of"]:
+            query = Alone(connection).query(arguments[1])
+            print(query, *(_cell(value) for (value,) in connection.execute(query).fetchall()), sep="\n")
+            return 0
+        now = digests(connection)
+    if PATH.exists():
+        before = read()
+        changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+        print("\n".join(changed) or "nothing has changed")
+    with PATH.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["macro", "digest"])
+        writer.writerows(sorted(now.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
