@@ -6,7 +6,7 @@
 components.csv and drawn.csv ask whole footprints, where much of what a formula says is lost: a smaller moment hides behind the peak, a reason behind
 the one before it. Here every macro of tables/sql that makes one value is called alone. What it reads of its arguments is read off the formulas; a
 field has the type of the column of that name, and is drawn by its name from words that formulas compare it with and from small numbers, which
-often meet. The rows are no truth of their own: they hold every branch as it is.
+often meet (alone_reads.py reads, alone_types.csv has the types that names do not tell). The rows are no truth of their own: they hold every branch as it is.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 
 from pipeline.book.schema import FACTS, PUBLISHED
-from pipeline.press import formulas
+from tests.golden.alone_reads import CALL, STRING, TYPES, Macro, Node, arguments, macros
 
 PATH = Path(__file__).with_name("alone.csv")
 ROWS = 480
@@ -31,13 +30,8 @@ ROWS = 480
 _HOT, _NULL = 320, 420
 _GROUP = 12  # rows of a sum
 _PRIME = 2_147_483_647
-_STRING = re.compile(r"'(?:[^']|'')*'")
-_PATH = re.compile(r"(?<![\w.])([a-z_]\w*)((?:\.\w+)*)")
-_CALL = re.compile(r"(?<![\w.])(\w+)\(")
-_LAMBDA = re.compile(r"lambda ([\w, ]+):")
 _COMPARED = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|NOT IN|IN|IS (?:NOT )?DISTINCT FROM) (\(*'[^']*'(?:, '[^']*')*)")
 _LIMITS = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|<=|>=|<|>|%) (\d+)\b")
-_THROUGH = ("list_transform", "list_filter", "list_sort", "list_reduce")
 _SUM = re.compile(r"(?<!\w)(?:sum|max|min|count|bool_or|bool_and|any_value|string_agg)\(")
 _NONE = re.compile(r"(\w+) IS (?:NOT )?NULL")
 _FIELD = re.compile(r'(?:"([^"]+)"|(\w+)) ')
@@ -49,29 +43,6 @@ _TEXT = re.compile(
     r"(_reason|_id|_asked|_form|_name|_for|_rule|_class|_note|^kernel|^name|^reason|^text|^version|^verdict|^words?)$"
 )
 _WHOLE = re.compile(r"(_count|_tokens|_layers|_parallel|_bytes_each|_shards)$")
-# what has another type than a column of that name, or none that its name tells, of all macros or of one
-_NAMED = {
-    "BIGINT": "tensor_asked pipeline_asked data_asked context_asked share_asked parallel_asked tokens_asked gpu_count_asked on_gpu experts_off "
-    "place slot slot_count card slots_of_card.card layers is_first is_last",
-    "DOUBLE": "unit scale end optimizer step loss_moment.loss moments.loss picture_side.asked static_share_needed.held stage_activations_bytes.held activations passes least most "
-    "of_targets.attention stage_activations.text stage_told.text stage_reason.text packed_activations.text value",
-    "BOOLEAN": "sleeps_asked",
-    "VARCHAR": "id writes_otherwise generator_ids asked asked_id asked_kind is_of_layers.layers adapter.layers version_range.least version_range.most footprint_reason "
-    "no_verdict_reason.total not_there given known.ids hours_of.scale card_link_gb_s.scale wait_ratio.scale asked_flag.value",
-    "BIGINT[]": "shares slots held.layer_bytes held.expert_bytes gpu_cache_of.caches slot_caches.caches cpu_splits.caches cpu_splits_of.caches "
-    "held_together.caches",
-    "VARCHAR[]": "engine_gaps unread_engines windowed_engines known_of.ids",
-}
-_TYPES = {name: kind for kind, names in _NAMED.items() for name in names.split()}
-# elements of lists that formulas take by their place
-_LISTS = {
-    "points": ("need", "at"),
-    "totals": ("need", "total", "gpu_count"),
-    "caches": ("mechanism",),
-    "formats": ("weights_bytes", "holds_for", "first_bytes", "token_bytes", "working_bytes"),
-    "stages": ("weights_bytes", "activations_bytes", "leaf_bytes", "pipeline_part"),
-    "spans": ("from_number", "below_number", "min_version", "max_version"),
-}
 _VERSIONS = ("1", "0.9", "0.9.2", "1.10", "1.2.3", "2.0", "v3.4.5")
 _CARDS = ("NVIDIA GeForce RTX 4090 24GB", "rtx-3060 12 GB", "A100 SXM 80G", "M4 Max 128GB", "Radeon (TM) RX 7900")
 _SAID = (
@@ -81,142 +52,11 @@ _SAID = (
 )
 # macros that look their arguments up in tables, or end with an error for what is not there: tests/golden/asked asks them
 PASSED_OVER = frozenset(
-    {
-        "name_reason",
-        "scenario_reason",
-        "known_dtype",
-        "known_engine",
-        "known_gpu",
-        "known_phase",
-        "known_model",
-        "gpu_named",
-    }
-    | {"second_file_bytes", "published", "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest"}
-    | {"unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants"}
-)
+    ["name_reason", "scenario_reason", "known_dtype", "known_engine", "known_gpu", "known_phase", "known_model", "gpu_named", "second_file_bytes", "published",
+     "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest", "unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants"]
+)  # fmt: skip
 _NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 60, 64, 100, 128, 255, 256, 257, 500)
 _FRACTIONS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 8.0, 40.0, 100.0)
-
-
-class Node:
-    """What is read of a value: fields of a struct, or of each element of a list; neither where it is a plain one."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, Node] = {}
-        self.element: Node | None = None
-
-    def field(self, name: str) -> Node:
-        return self.fields.setdefault(name, Node())
-
-    def each(self) -> Node:
-        self.element = self.element or Node()
-        return self.element
-
-    def take(self, other: Node) -> None:
-        """All that is read of the other too."""
-        for name, node in other.fields.items():
-            self.field(name).take(node)
-        if other.element is not None:
-            self.each().take(other.element)
-
-
-class Macro(NamedTuple):
-    name: str
-    parameters: list[str]
-    text: str
-    reads: dict[str, Node]
-
-
-def macros(connection: duckdb.DuckDBPyConnection) -> dict[str, Macro]:
-    """Those that make one value, by their names, with what each reads of its arguments."""
-    asked = """
-        SELECT function_name, any_value(parameters), any_value(macro_definition) FROM duckdb_functions()
-        WHERE function_type = 'macro' AND list_contains($1, function_name) GROUP BY ALL ORDER BY ALL"""
-    rows = connection.execute(asked, [list(formulas.arguments_of(connection))]).fetchall()
-    given = {name: (parameters, text.replace('"', "")) for name, parameters, text in rows}
-    found: dict[str, Macro] = {}
-
-    def find(name: str) -> Macro:
-        if name not in found:
-            parameters, text = given[name]
-            found[name] = Macro(name, parameters, text, {one: Node() for one in parameters})
-            _read(
-                found[name],
-                {
-                    called: find(called)
-                    for called in _CALL.findall(_STRING.sub("''", text))
-                    if called in given and called != name
-                },
-            )
-        return found[name]
-
-    return {name: find(name) for name in given}
-
-
-def _read(macro: Macro, called: Mapping[str, Macro]) -> None:
-    text = _STRING.sub("''", macro.text)
-    # a name may be that of several lambdas
-    names = {name: [node] for name, node in macro.reads.items()}
-    for name in names.keys() & _LISTS.keys():
-        if f"{macro.name}.{name}" not in _TYPES:
-            _elements(name, macro.reads[name])
-    # what a lambda goes through: the list that its function begins with
-    for match in _LAMBDA.finditer(text):
-        for node in _nodes(_list_before(text, match.start()), names):
-            names.setdefault(match[1].partition(",")[0].strip(), []).append(node.each())
-    for match in _PATH.finditer(text):
-        _nodes(match[0], names)
-    for match in _CALL.finditer(text):
-        if match[1] in called:
-            other = called[match[1]]
-            for parameter, argument in zip(other.parameters, arguments(text, match.end()), strict=False):
-                for node in _nodes(argument.split(":=")[-1], names):
-                    node.take(other.reads[parameter])
-
-
-def _elements(name: str, node: Node) -> None:
-    for field in _LISTS.get(name, ()):
-        node.each().field(field)
-
-
-def _nodes(path: str, names: Mapping[str, list[Node]]) -> list[Node]:
-    match = _PATH.fullmatch(path.strip("() "))
-    found = names.get(match[1], []) if match else []
-    for name in match[2].split(".")[1:] if match else ():
-        found = [node.field(name) for node in found]
-        for node in found:
-            _elements(name, node)
-    return found
-
-
-def _list_before(text: str, place: int) -> str:
-    """The list of the call around a lambda, without what filters it."""
-    depth = 0
-    for start in range(place - 1, -1, -1):
-        depth += {")": 1, "]": 1, "(": -1, "[": -1}.get(text[start], 0)
-        if depth < 0 and text[start] == "(" and text[:start].endswith(_THROUGH):
-            break
-    said = arguments(text, start + 1)[0]
-    while (inner := re.match(r"\(*(?:list_\w+|flatten|coalesce|COALESCE)\(", said)) is not None:
-        said = arguments(said, inner.end())[0]
-    return said
-
-
-def arguments(text: str, start: int) -> list[str]:
-    """Those of a call, from behind its bracket on."""
-    found, depth, before = [], 0, start
-    for place in range(start, len(text)):
-        char = text[place]
-        if char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        if depth < 0 or (char == "," and depth == 0):
-            found.append(text[before:place].strip())
-            before = place + 1
-            if depth < 0:
-                break
-    return found
 
 
 class Types:
@@ -244,8 +84,8 @@ class Types:
         """Of a field: as it is said of the macro, of that argument, or of its name."""
         name = where.rpartition(".")[2]
         for said in (f"{macro}.{where}", ".".join(where.split(".")[-2:]), name):
-            if said in _TYPES:
-                return _TYPES[said]
+            if said in TYPES:
+                return TYPES[said]
         if name in self._types:
             return self._types[name]
         if name in self._words:
@@ -297,7 +137,7 @@ def compared(text: str) -> tuple[dict[str, set[str]], dict[str, set[int]]]:
     words: dict[str, set[str]] = defaultdict(set)
     limits: dict[str, set[int]] = defaultdict(set)
     for name, said in _COMPARED.findall(text):
-        words[name] |= {word[1:-1] for word in _STRING.findall(said)}
+        words[name] |= {word[1:-1] for word in STRING.findall(said)}
     for name, number in _LIMITS.findall(text):
         limits[name].add(int(number))
     return words, limits
@@ -335,9 +175,7 @@ class Alone:
 
     def _whole(self, macro: Macro) -> str:
         """With what it calls."""
-        called = [
-            one for one in _CALL.findall(_STRING.sub("''", macro.text)) if one in self.macros and one != macro.name
-        ]
+        called = [one for one in CALL.findall(STRING.sub("''", macro.text)) if one in self.macros and one != macro.name]
         return " ".join([macro.text, *(self._whole(self.macros[one]) for one in dict.fromkeys(called))])
 
     def _value(self, macro: str, name: str, node: Node, own: Mapping[str, set], where: str, kind: str = "") -> str:
