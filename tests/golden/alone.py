@@ -22,12 +22,13 @@ from pathlib import Path
 import duckdb
 
 from pipeline.book.schema import FACTS, PUBLISHED
+from pipeline.press import formulas
 from tests.golden.alone_reads import CALL, STRING, TYPES, Macro, Node, arguments, macros
 
 PATH = Path(__file__).with_name("alone.csv")
-ROWS = 480
+ROWS = 960
 # of these rows the first take what the macro itself compares with, the last may have nothing in a field
-_HOT, _NULL = 320, 420
+_HOT, _NULL = 640, 840
 _GROUP = 12  # rows of a sum
 _PRIME = 2_147_483_647
 _COMPARED = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|NOT IN|IN|IS (?:NOT )?DISTINCT FROM) (\(*'[^']*'(?:, '[^']*')*)")
@@ -67,7 +68,10 @@ class Types:
         columns = """
             SELECT DISTINCT table_name, column_name, data_type FROM duckdb_columns()
             WHERE list_contains($1, table_name) ORDER BY ALL"""
-        for _table, name, kind in connection.execute(columns, [[*FACTS, *PUBLISHED]]).fetchall():
+        self._connection, self._tables = connection, defaultdict(set)
+        for table, name, kind in connection.execute(columns, [[*FACTS, *PUBLISHED]]).fetchall():
+            if kind == "VARCHAR" and table in FACTS and table not in formulas.AS_READ:
+                self._tables[name].add(table)
             for field, plain in _plain(name, kind):
                 said[field][plain] += 1
         self._types = {name: max(sorted(kinds), key=kinds.get) for name, kinds in said.items()}
@@ -100,6 +104,14 @@ class Types:
             else "DOUBLE"
         )
 
+    def _held(self, name: str) -> tuple[str, ...]:
+        """Words of the facts that have a column of that name."""
+        held: set[str] = set()
+        for table in self._tables.get(name.removesuffix("_asked"), ()):
+            asked = f'SELECT DISTINCT "{name.removesuffix("_asked")}" AS word FROM {table} WHERE word <> $1 ORDER BY word LIMIT 6'
+            held |= {str(word) for (word,) in self._connection.execute(asked, [""]).fetchall()}
+        return tuple(sorted(held)[:8])
+
     def pool(self, name: str, kind: str, own: Mapping[str, set]) -> tuple[list[str], list[str]]:
         """Values that a field may have, as SQL: those that the macro itself compares it with, and all."""
         said = _SAID.get(name, ())
@@ -107,7 +119,8 @@ class Types:
         if kind == "VARCHAR":
             own = {key: {one for one in values if isinstance(one, str)} for key, values in own.items()}
             hot = sorted(own.get(name, ()))
-            every = [*sorted(self._words.get(name, ())), *(said or _SAID.get(name, ())), "other"]
+            said = said or _SAID.get(name) or (() if name in self._words else self._held(name))
+            every = [*sorted(self._words.get(name, ())), *said, "other"]
             return [_quoted(word) for word in [*(hot or every) * 3, "other"]], [_quoted(word) for word in every]
         own = {key: {one for one in values if isinstance(one, int)} for key, values in own.items()}
         held = sorted(own.get(name, ()))
@@ -153,7 +166,7 @@ class Alone:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.macros = macros(connection)
         self.types = Types(connection, self.macros)
-        self.names = [name for name, macro in self.macros.items() if macro.parameters and name not in PASSED_OVER]
+        self.names = [name for name in self.macros if name not in PASSED_OVER]
 
     def query(self, name: str) -> str:
         macro = self.macros[name]
@@ -161,11 +174,8 @@ class Alone:
         words, limits = compared(whole)
         own = {name: words.get(name, set()) | limits.get(name, set()) for name in words.keys() | limits.keys()}
         own |= {name: own.get(name, set()) | {None} for name in _NONE.findall(whole)}
-        made = ", ".join(
-            f"{self._value(name, one, macro.reads[one], own, one)} AS a{place}"
-            for place, one in enumerate(macro.parameters)
-        )
-        given = ", ".join(f"a{place}" for place in range(len(macro.parameters)))
+        made = ", ".join(f'{self._value(name, one, macro.reads[one], own, one)} AS "{one}"' for one in macro.parameters)
+        given = ", ".join(f'"{one}"' for one in macro.parameters)  # as it names them itself: it may ask tables
         rows = f"SELECT i{', ' * bool(made)}{made} FROM range({ROWS}) AS rows(i)"
         if "(SELECT" in whole:
             return f"SELECT {name}({given}) FROM ({rows}) ORDER BY i"

@@ -49,7 +49,7 @@ _NO_VALUE = {"SELECT", "DISTINCT", "(", ",", ".", ":=", "->", "[", "BY", "THEN",
 LEAST = 0.95
 FOOTPRINTS = "footprints("
 # a mutant that takes so many times as long is killed, as it would be by whoever waits for it
-_SLOWER = 30
+_SLOWER = 10
 # asked beside the components, before anything is written anew; each has its figures among those of tests/golden/asked or of other tests
 _QUERIES = (
     "SELECT gpu_id, capacity_bytes FROM gpu ORDER BY ALL",
