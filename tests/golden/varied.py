@@ -7,7 +7,7 @@
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
 larger, twice as large, more than any model repeats, a list that is shorter, longer or turned round, a name that nobody knows, or as another config of
 the type has it, in the config and in what is nested in it; a field that its reader asks for and the config leaves to its class, other than the class
-has it; one whole config of the type for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
+has it; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
 most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
 itself, and varied from the first that is counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
 a reader did not mean to change, heads and tiles that no total feels among it.
@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.model_classes import described
 from pipeline.anatomy.untyped import type_told
 from pipeline.hub.snapshot import newest_snapshot
 
@@ -232,6 +233,8 @@ def said(config: Config) -> str:
 def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
     """All that is asked of a type, in words, and the configs."""
     yield from variations(kind.config, kind.others)
+    for name in described().get(kind.config.get("model_type"), ()):
+        yield f"class {name}", {**kind.config, "architectures": [name]}
     seen = {_form(kind.config)}
     for config in kind.others:
         if _form(config) not in seen:

@@ -6,7 +6,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
-from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 DOWN, UP = ("DownBlock2D", "CrossAttnDownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
@@ -74,7 +74,7 @@ def kinds(fields: Fields, name: str, default: list[str], known: tuple[str, ...])
         raise ContradictoryConfig(f"{fields.where}.{name} has {len(values)} entries for {len(default)} blocks")
     for value in values:
         if value not in known:
-            raise UnknownAnatomy(f"{fields.where}.{name}: block '{str(value)[:40]}' is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{name}: block '{shown(value)}' is not described yet")
     return values
 
 
