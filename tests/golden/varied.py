@@ -5,7 +5,7 @@
     python -m tests.golden.varied --check        # ends with 1 at the first digest that is not the file's (code_mutants.py asks so)
 
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
-larger, twice as large, more than any model repeats, a list that is shorter, longer or turned round, a name that nobody knows, or as another config of
+larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
 the type has it, in the config and in what is nested in it; a field that its reader asks for and the config leaves to its class, other than the class
 has it; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
 most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
@@ -44,6 +44,7 @@ _OTHERS = 2  # values of other configs of the type, for each field
 # longer than what is told of a name
 _UNKNOWN = "ANameThatNobodyHasGivenToAnythingAndThatIsLongerThanWhatAReasonTellsOfItForNothing"
 _HUGE = 10**7  # more than any model repeats
+_LENGTHS = (0, 20, 21, 100, 101, 1000, 1001)  # about which readers end
 _ABSENT = object()
 
 Config = Mapping[str, Any]
@@ -171,6 +172,8 @@ def _of_each(config: Config) -> Iterator[tuple[str, Config]]:
         elif isinstance(value, list) and value:
             yield f"{'.'.join(place)} shorter", _with(config, place, value[:-1])
             yield f"{'.'.join(place)} longer", _with(config, place, [*value, value[-1]])
+            for length in _LENGTHS:
+                yield f"{'.'.join(place)} of {length}", _with(config, place, (value * length)[:length])
             if value[::-1] != value:
                 yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
             if isinstance(value[0], str):
@@ -235,6 +238,8 @@ def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
     yield from variations(kind.config, kind.others)
     for name in described().get(kind.config.get("model_type"), ()):
         yield f"class {name}", {**kind.config, "architectures": [name]}
+    for labels in ({}, {"0": "a", "1": "b", "2": "c"}):
+        yield f"{len(labels)} labels", {**kind.config, "id2label": labels}
     seen = {_form(kind.config)}
     for config in kind.others:
         if _form(config) not in seen:
