@@ -18,7 +18,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import DRAFT, with_described_classes
 from pipeline.anatomy.nested_parts import check_parts, with_parts
 from pipeline.anatomy.reading import architecture_of
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers.inputs import with_towers
 from pipeline.anatomy.untyped import type_told
 
@@ -39,7 +39,7 @@ def read_config(config: Mapping[str, Any]) -> Anatomy:
         raise UnknownAnatomy("config names no model_type")
     draft, reader = draft_of(fields), reader_for(model_type)
     if draft is None and reader is None:
-        raise UnknownAnatomy(f"architecture '{model_type[:60]}' is not described yet")
+        raise UnknownAnatomy(f"architecture '{shown(model_type)}' is not described yet")
     named = architecture_of(fields)
     fields = Fields(with_described_classes(fields.config, DRAFT if draft else model_type))
     anatomy = dflash(fields, draft) if draft else reader(fields)

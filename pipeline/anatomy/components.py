@@ -15,7 +15,7 @@ from pipeline.anatomy.families.diffusion_video import sees_a_picture
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import with_described_classes
 from pipeline.anatomy.reading import architecture_of, sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 from pipeline.base.parts import BESIDE
 
@@ -74,7 +74,7 @@ def _listed(name: str, config: object, class_name: str | None) -> Component:
     try:
         shape = shape_of(fields)
         if shape is None:
-            raise UnknownAnatomy(f"class '{str(fields.text('_class_name') or class_name)[:60]}' is not described yet")
+            raise UnknownAnatomy(f"class '{shown(fields.text('_class_name') or class_name)}' is not described yet")
         return Component(name, class_name or fields.text("_class_name"), **shape, token_pixels=1, latent_elements=0)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return Component(name, class_name, None, str(reason))
@@ -169,7 +169,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
         kind = fields.text("model_type", default=fields.text("_class_name"))
         reader = reader_for(kind) if kind else None
         if reader is None:
-            raise UnknownAnatomy(f"architecture '{str(kind)[:60]}' is not described yet")
+            raise UnknownAnatomy(f"architecture '{shown(kind)}' is not described yet")
         anatomy = reader(Fields(with_described_classes(config, kind), name))
         class_name = class_name or architecture_of(fields) or fields.text("_class_name")
         if any(t.component == "denoiser" for t in anatomy.tensors):  # a second one, for other steps
@@ -201,7 +201,7 @@ def autoencoder(fields: Fields) -> Part:
     """AutoencoderKL of Stable Diffusion and FLUX: residual blocks that halve and double the image, attention in the middle."""
     kind = fields.text("_class_name")
     if kind not in ("AutoencoderKL", "AutoencoderKLFlux2"):
-        raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
+        raise UnknownAnatomy(f"autoencoder '{shown(kind)}' is not described yet")
     widths, each = _widths(fields), fields.repeats("layers_per_block", default=2, least=1)
     latent, image = fields.count("latent_channels"), fields.count("in_channels", default=3)
     part = Part("vae", "other")
@@ -241,7 +241,7 @@ def video_autoencoder(fields: Fields) -> Part:
     """AutoencoderKL of Wan and Qwen-Image: the same in three dimensions, where some steps halve the frames too."""
     kind = fields.text("_class_name")
     if kind not in ("AutoencoderKLWan", "AutoencoderKLQwenImage") or fields.flag("is_residual"):
-        raise UnknownAnatomy(f"autoencoder '{str(kind)[:60]}' is not described yet")
+        raise UnknownAnatomy(f"autoencoder '{shown(kind)}' is not described yet")
     base, latent = fields.count("base_dim"), fields.count("z_dim")
     image, blocks = (
         fields.count("in_channels", "input_channels", default=3),

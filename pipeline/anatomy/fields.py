@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.anatomy.class_defaults import unsaid, unsaid_in
 from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
-from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_TENSOR_ROWS
+from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS, MOST_SHOWN, MOST_TENSOR_ROWS
 
 _MISSING = object()
 # What a model of its own has to say of its width and depth, whatever its class takes: without them a config is of no model.
@@ -207,4 +207,4 @@ def no_more_rows(rows: Sized, what: str) -> None:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from pipeline import ROOT
-from pipeline.anatomy.rows import UnknownAnatomy
+from pipeline.anatomy.rows import UnknownAnatomy, shown
 
 FILE = ROOT / "tables" / "library" / "model_class.csv"
 _HEAD = re.compile(r"(LMHeadModel|For[A-Z]\w*|(?<!LMHead)Model)$")
@@ -60,7 +60,7 @@ def _described(name: str, model_type: str) -> str:
     head = _heads_of_the_library().get(name)
     same = [ours for ours in known if head and _head(ours, model_type) == head]
     if len(same) != 1:
-        raise UnknownClass(f"class '{name[:60]}' of model_type '{model_type[:60]}' is not described yet")
+        raise UnknownClass(f"class '{shown(name)}' of model_type '{shown(model_type)}' is not described yet")
     return same[0]
 
 

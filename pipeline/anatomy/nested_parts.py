@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 
 # A name that only configs of parts have, and sizes that only they state.
 _NAMES = re.compile(
@@ -86,7 +86,7 @@ def _noted(name: Any, value: Any, depth: int) -> Any:
 
 def check_parts(config: Mapping[str, Any], anatomy: Anatomy) -> None:
     """Raises UnknownAnatomy where a part of the model was not read, or a tower is named that the anatomy has not."""
-    kind = str(anatomy.model_type)[:60]
+    kind = shown(anatomy.model_type)
     unread = next(_unread(config, "", _DEEPEST), None)
     if unread:
         raise UnknownAnatomy(f"config has {unread}, a part that is not described for model_type '{kind}'")
@@ -94,7 +94,7 @@ def check_parts(config: Mapping[str, Any], anatomy: Anatomy) -> None:
         return
     for name, value in config.items():
         if isinstance(value, str) and value and isinstance(name, str) and _TOWERS.match(name):
-            raise UnknownAnatomy(f"config names a tower ({name[:40]}) that is not described for model_type '{kind}'")
+            raise UnknownAnatomy(f"config names a tower ({shown(name)}) that is not described for model_type '{kind}'")
 
 
 def leave_parts(config: Mapping[str, Any]) -> None:
@@ -112,6 +112,6 @@ def _unread(config: Mapping[str, Any], place: str, depth: int) -> Iterator[str]:
         if not isinstance(value, dict) or depth < 1:
             continue
         if isinstance(value, Part) and not value.is_read:
-            yield f"{place}{str(name)[:40]}"
+            yield f"{place}{shown(name)}"
         else:
-            yield from _unread(value, f"{place}{str(name)[:40]}.", depth - 1)
+            yield from _unread(value, f"{place}{shown(name)}.", depth - 1)

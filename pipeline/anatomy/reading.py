@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import head_of
-from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.base.bounds import MOST_REPEATS
 
 
@@ -82,7 +82,7 @@ def layer_types(fields: Fields, layers: int, *names: str, known: Sequence[str]) 
         return None
     for kind in types:
         if not isinstance(kind, str) or kind not in known:
-            raise UnknownAnatomy(f"{fields.where} has a layer of kind {str(kind)[:40]!r}")
+            raise UnknownAnatomy(f"{fields.where} has a layer of kind {shown(kind)!r}")
     return types
 
 

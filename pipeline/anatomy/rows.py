@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pipeline.base.bounds import MOST_SHOWN
+
 # The published classes of the census. A tensor belongs to exactly one.
 TENSOR_CLASSES = (
     "embedding",  # token, position, token-type and per-layer embeddings
@@ -257,6 +259,11 @@ class Anatomy:
 
 class UnknownAnatomy(ValueError):
     """The config does not determine the model. The message is a reason for people: `no field 'vocab_size'`."""
+
+
+def shown(value: object) -> str:
+    """What somebody's config says, as much of it as a reason repeats."""
+    return str(value)[:MOST_SHOWN]
 
 
 class ContradictoryConfig(ValueError):

@@ -10,6 +10,7 @@ LARGEST_SIZE = 10**8  # of a dimension, in elements or tokens; no model comes ne
 # hundreds; a reader may run a loop over such a count or multiply a list by it, and still be done soon and in little memory.
 MOST_REPEATS = 10_000
 MOST_TENSOR_ROWS = 100_000  # rows of one model or part, where counts are nested
+MOST_SHOWN = 60  # characters of what a config says that a reason repeats
 _LONGEST_NAME = 200  # characters; ids of the Hub have 193 at most
 # control characters, marks that turn the direction of text, halves of characters
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -22,7 +22,7 @@ from pipeline.press.plans import PLANS
 
 SQL = TABLES / "sql"
 # facts that are published with more than was read
-_AS_READ = {
+AS_READ = {
     "gpu": "gpu_fact",
     "rule_of_thumb": "rule_fact",
     "training_run": "training_run_fact",
@@ -44,7 +44,7 @@ def load(
     for name, frame in (*facts.items(), *frames.items()):
         table = FACTS.get(name) or PUBLISHED[name]
         # gpu is published with its capacity, a rule of thumb with its errors, runs with their shares: the SQL adds them
-        create(connection, _AS_READ.get(name, name), table, frame)
+        create(connection, AS_READ.get(name, name), table, frame)
     for name in ("footprint", "prediction", "accuracy", *PLANS, *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
     connection.execute(f"CREATE TABLE {LAYERS} ({LAYER_COLUMNS})")

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES
-from tests.golden import components, drawn, mutants
+from tests.golden import code_mutants, components, drawn, mutants
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +73,13 @@ def test_operators_are_changed_but_no_star_of_columns_no_sign_and_no_end_of_a_ra
     assert found == [
         ("least", "greatest"), ("//", "*"), ("<=", "<"), ("AND", "OR"), ("OR", "AND"), ("=", "<>"), ("AND", "OR"), (">", ">="),
     ]  # fmt: skip
+
+
+def test_a_place_that_cannot_be_felt_is_still_there_and_has_its_reason():
+    for (name, line, text), reason in mutants.equal().items():
+        lines = (mutants.formulas.SQL / name).read_text(encoding="utf-8").splitlines()
+        assert any(line == one.strip() and text in one for one in lines), (name, line)
+        assert len(reason) > 20, name
+    for name, line, text in code_mutants.equal():
+        lines = (code_mutants.ROOT / name).read_text(encoding="utf-8").splitlines()
+        assert any(line == one.strip() and text in one for one in lines), (name, line)

@@ -8,12 +8,14 @@
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `and` becomes `or`, and a `not` is left out.
 A mutant is killed by a test that fails or takes ten times as long. Prints the survivors and the share that was killed; ends with 1 below 95 %.
+equal_code_mutants.csv lists the places whose change makes no difference to anything that is read, each with its reason: they are not asked.
 mutants.py does the same to the formulas.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import os
 import random
@@ -34,6 +36,7 @@ COPIED, LINKED = (
     ("tables", "site", "mkdocs.yml", "pyproject.toml", "requirements.lock", "README.md"),
 )
 LEAST = 0.95
+EQUAL = Path(__file__).with_name("equal_code_mutants.csv")
 ANATOMY = "anatomy"
 OTHERS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+", ast.Mult: "+",
@@ -163,13 +166,23 @@ def _run(folder: Path, command: list[str], most: float | None) -> bytes | None:
     return run.stdout if run.returncode == 0 else None
 
 
+def equal() -> set[tuple[str, str, str]]:
+    """The file, its line's text and what stands there."""
+    with EQUAL.open(encoding="utf-8", newline="") as file:
+        return {(row["file"], row["line_text"], row["place"]) for row in csv.DictReader(file)}
+
+
 def drawn(path: str, sample: str, seed: str) -> list[tuple[Path, Mutant, str]]:
     """Places of a file, or of all files of a folder."""
     files = sorted((ROOT / path).rglob("*.py")) if (ROOT / path).is_dir() else [ROOT / path]
-    asked = []
+    asked, known = [], equal()
     for file in files:
-        source = file.read_text(encoding="utf-8")
-        asked += [(file, one, text) for one in mutants(source) if (text := mutated(source, one)) is not None]
+        source, name = file.read_text(encoding="utf-8"), file.relative_to(ROOT).as_posix()
+        lines = source.splitlines()
+        for one in mutants(source):
+            was = source.encode()[one.start : one.stop].decode().strip()
+            if (name, lines[one.line - 1].strip(), was) not in known and (text := mutated(source, one)) is not None:
+                asked.append((file, one, text))
     return sorted(random.Random(path + seed).sample(asked, min(int(sample), len(asked)))) if sample else asked
 
 

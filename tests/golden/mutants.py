@@ -6,12 +6,12 @@
     python -m tests.golden.mutants 150 --seed autumn        # another draw, of all files
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `least` becomes `greatest`, AND becomes OR.
-A mutant is killed by any figure of components.csv, drawn.csv or tests/golden/asked that changes; one that does not run as SQL counts neither way.
+A mutant is killed by any figure of alone.csv, components.csv, drawn.csv or tests/golden/asked that changes; one that does not run as SQL counts neither way.
 Survivors are what no figure feels; tests/golden/equal_mutants.csv lists those that cannot be felt, each with its reason. A draw takes as many
 of a hundred places from each file as of the next, and ends with 1 where fewer than 95 % of the mutants that run are killed.
 
-A mutant is made within a transaction, with the tables that are made of it, and asked what names it: footprints as they are written first, since
-that takes no time to make, then the questions, the quickest first. (Of a formula of footprints those alone that ask footprints, or name it
+A mutant is made within a transaction, and asked what names it: its macros alone, then, with the tables that are made of it, footprints as they are
+written, since that takes no time to make, then the questions, the quickest first. (Of a formula of footprints those alone that ask footprints, or name it
 without them: what stands on a footprint that stays, stays.) Takes a minute to begin with and 1 to 5 seconds for each place.
 """
 
@@ -33,7 +33,7 @@ import duckdb
 
 from pipeline.press import formulas
 from pipeline.press.flat import flatten
-from tests.golden import asked, components
+from tests.golden import alone, asked, components
 from tests.golden import drawn as drawn_scenarios
 
 EQUAL = Path(__file__).with_name("equal_mutants.csv")
@@ -49,7 +49,7 @@ _NO_VALUE = {"SELECT", "DISTINCT", "(", ",", ".", ":=", "->", "[", "BY", "THEN",
 LEAST = 0.95
 FOOTPRINTS = "footprints("
 # a mutant that takes so many times as long is killed, as it would be by whoever waits for it
-_SLOWER = 30
+_SLOWER = 10
 # asked beside the components, before anything is written anew; each has its figures among those of tests/golden/asked or of other tests
 _QUERIES = (
     "SELECT gpu_id, capacity_bytes FROM gpu ORDER BY ALL",
@@ -108,10 +108,10 @@ class Question(NamedTuple):
     """What is asked, by its name, all that its answer is made of, the answer, and how long that took."""
 
     name: str
-    ask: Callable[[duckdb.DuckDBPyConnection], list]
+    ask: Callable[[duckdb.DuckDBPyConnection], list | str]
     is_flat: bool  # asks footprints as people do, which are written anew from the formulas
     made_of: frozenset[str]
-    truth: list
+    truth: list | str
     seconds: float
 
 
@@ -139,6 +139,18 @@ class Figures:
         asks += [(name, lambda c, text=text: asked.ask(c, text), text) for name, text in texts.items()]
         found = [self._asked(*one) for one in asks if not self._all_of(one[-1]).isdisjoint(wanted)]
         self.questions = sorted(found, key=lambda one: (one.is_flat, one.seconds))
+        macros = alone.Alone(self.connection)
+        by_themselves = [(name, macros.query(name), self.made_of[f"{name}("]) for name in macros.names]
+        self.alone = sorted(
+            (
+                self._asked(f"alone.csv: {name}", lambda c, query=query: _alone(c, query), name)._replace(
+                    made_of=made_of
+                )
+                for name, query, made_of in by_themselves
+                if not made_of.isdisjoint(wanted)
+            ),
+            key=lambda one: one.seconds,
+        )
 
     def _closures(self) -> dict[str, frozenset[str]]:
         """All that a statement is made of, itself included."""
@@ -168,6 +180,12 @@ class Figures:
         try:
             changed |= formulas.statements_of(connection, path, text)
             changed = {name: one for name, one in changed.items() if one.text != self.statements[name].text}
+            for one in changed.values():
+                if one.kind == "MACRO":
+                    connection.execute(one.text)
+            killer = self._first_that_changes([one for one in self.alone if not one.made_of.isdisjoint(changed)], False)
+            if killer:
+                return killer
             reached = {name for name, made_of in self.made_of.items() if not made_of.isdisjoint(changed)}
             if FOOTPRINTS in reached:
                 connection.execute(self.statements[FOOTPRINTS].text)
@@ -199,6 +217,13 @@ class Figures:
             finally:
                 alarm.cancel()
         return ""
+
+
+def _alone(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    connection.execute("PRAGMA disable_optimizer")
+    told = alone.said(connection, query)
+    connection.execute("PRAGMA enable_optimizer")
+    return told
 
 
 def _unoptimised(connection: duckdb.DuckDBPyConnection, rows: list) -> list:

@@ -4,10 +4,12 @@
     python -m tests.golden.varied --of owner/name    # every variation of that model's config, and what is read of it: to compare with another revision
     python -m tests.golden.varied --check        # ends with 1 at the first digest that is not the file's (code_mutants.py asks so)
 
-anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, a step larger,
-twice as large, turned round, a name that nobody knows, or as another config of the type has it, in the config and in what is nested in it; a
-field that its reader asks for and the config leaves to its class, other than the class has it; and every config that tests/oracle counts, class by class. A type that no published config has is named by itself, and varied from the first that is
-counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
+anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
+larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
+the type has it, in the config and in what is nested in it; a field that its reader asks for and the config leaves to its class, other than the class
+has it; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
+most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
+itself, and varied from the first that is counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
 a reader did not mean to change, heads and tiles that no total feels among it.
 """
 
@@ -26,6 +28,8 @@ from typing import Any, NamedTuple
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
 from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
+from pipeline.anatomy.model_classes import described
+from pipeline.anatomy.untyped import type_told
 from pipeline.hub.snapshot import newest_snapshot
 
 PATH = Path(__file__).with_name("varied.csv")
@@ -39,6 +43,8 @@ _DEPTH = 3
 _OTHERS = 2  # values of other configs of the type, for each field
 # longer than what is told of a name
 _UNKNOWN = "ANameThatNobodyHasGivenToAnythingAndThatIsLongerThanWhatAReasonTellsOfItForNothing"
+_HUGE = 10**7  # more than any model repeats
+_LENGTHS = (0, 20, 21, 100, 101, 1000, 1001)  # about which readers end
 _ABSENT = object()
 
 Config = Mapping[str, Any]
@@ -69,6 +75,16 @@ def kinds() -> dict[str, tuple[Config, list[Config]]]:
     return found
 
 
+def untyped() -> dict[str, tuple[Config, list[Config]]]:
+    """The same of configs that name no type: those of one kind have the same fields."""
+    by_fields: dict[Any, list[Any]] = {}
+    for record in newest_snapshot().records:
+        if record.config and _type_of(record.config) is None:
+            told = type_told(record.config)
+            by_fields.setdefault(told or frozenset(record.config), []).append(record)
+    return {those[0].model_id: (those[0].config, [one.config for one in those[1:]]) for those in by_fields.values()}
+
+
 @cache
 def counted() -> dict[str, list[Config]]:
     """By type the configs that tests/oracle counts, each with the class that was counted."""
@@ -86,8 +102,12 @@ def counted() -> dict[str, list[Config]]:
 def all_kinds() -> dict[str, Kind]:
     """Those of the snapshot by the model, and by their type those that are counted alone."""
     found, there = {}, counted()
-    for model_id, (config, others) in kinds().items():
-        found[model_id] = Kind(config, others, there.get(_type_of(config), []))
+    for model_id, (config, others) in (kinds() | untyped()).items():
+        read = next(
+            (one for one in (config, *others) if not _is_refused(said(one))), config
+        )  # or nothing of it is held
+        beside = [one for one in (config, *others) if one is not read]
+        found[model_id] = Kind(read, beside, there.get(_type_of(config), []))
     published = {_type_of(kind.config) for kind in found.values()}
     for told, (first, *others) in sorted(there.items()):
         if told not in published:
@@ -95,8 +115,13 @@ def all_kinds() -> dict[str, Kind]:
     return found
 
 
-def _type_of(config: Config) -> str:
-    return config.get("model_type") or config["_class_name"]
+def _type_of(config: Config) -> str | None:
+    told = config.get("model_type") or config.get("_class_name")
+    return told if isinstance(told, str) else None
+
+
+def _is_refused(told: str) -> bool:
+    return told.startswith(("UnknownAnatomy", "ContradictoryConfig"))
 
 
 def places(config: Config, before: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -140,11 +165,15 @@ def _of_each(config: Config) -> Iterator[tuple[str, Config]]:
         if isinstance(value, bool):
             yield f"{'.'.join(place)} {not value}", _with(config, place, not value)
         elif isinstance(value, int | float):
-            for other in dict.fromkeys((0, value + 1, value * 2)):
+            for other in dict.fromkeys((0, 1, value + 1, value * 2, _HUGE)):
                 yield f"{'.'.join(place)} {other}", _with(config, place, other)
         elif isinstance(value, str):
             yield f"{'.'.join(place)} unknown", _with(config, place, _UNKNOWN)
         elif isinstance(value, list) and value:
+            yield f"{'.'.join(place)} shorter", _with(config, place, value[:-1])
+            yield f"{'.'.join(place)} longer", _with(config, place, [*value, value[-1]])
+            for length in _LENGTHS:
+                yield f"{'.'.join(place)} of {length}", _with(config, place, (value * length)[:length])
             if value[::-1] != value:
                 yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
             if isinstance(value[0], str):
@@ -207,8 +236,22 @@ def said(config: Config) -> str:
 def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
     """All that is asked of a type, in words, and the configs."""
     yield from variations(kind.config, kind.others)
+    for name in described().get(kind.config.get("model_type"), ()):
+        yield f"class {name}", {**kind.config, "architectures": [name]}
+    for labels in ({}, {"0": "a", "1": "b", "2": "c"}):
+        yield f"{len(labels)} labels", {**kind.config, "id2label": labels}
+    seen = {_form(kind.config)}
+    for config in kind.others:
+        if _form(config) not in seen:
+            seen.add(_form(config))
+            yield f"other {len(seen)}", config
     for place, config in enumerate(kind.counted):
         yield f"counted {place} {config['architectures'][0]}", config
+
+
+def _form(config: Config) -> tuple[str, frozenset[str]]:
+    """Class and fields."""
+    return repr(config.get("architectures")), frozenset(config)
 
 
 def digest_of(kind: Kind) -> str:

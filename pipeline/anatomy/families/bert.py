@@ -12,7 +12,7 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, label_count, sizes
-from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, FeedForwardLayer, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.relative_positions import disentangled
 
@@ -86,10 +86,10 @@ def read_encoder(fields: Fields) -> Anatomy:
     plan = PLANS[fields.text("model_type")]
     for name, described in IF_SAID.get(fields.text("model_type"), {}).items():
         if fields.raw(name) not in described and not _is_nomic_moe(fields):
-            raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{name} is {shown(fields.raw(name))!r}, which is not described yet")
     for name, value in ONLY.get(fields.text("model_type"), {}).items():
         if fields.raw(name) != value:
-            raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{name} is {shown(fields.raw(name))!r}, which is not described yet")
     fields = fields.filled(WIDTH_AND_DEPTH)
     hidden = fields.count("hidden_size", "dim", "n_embd")
     layers = fields.repeats("num_hidden_layers", "n_layers", "n_layer")
@@ -197,7 +197,7 @@ def _is_nomic_moe(fields: Fields) -> bool:
     for name, described in NOMIC_MOE.items():
         said = fields.raw(name)
         if said not in (described if isinstance(described, tuple) else (described,)):
-            raise UnknownAnatomy(f"{fields.where}.{name} is {str(said)[:40]!r}, which is not described with experts")
+            raise UnknownAnatomy(f"{fields.where}.{name} is {shown(said)!r}, which is not described with experts")
     return True
 
 

@@ -7,7 +7,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.text_encoders import finished, labelled
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, label_count
-from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, AttentionLayer, FeedForwardLayer, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part, divided
 
 
@@ -146,7 +146,7 @@ def _top(part: Part, fields: Fields, name: str, hidden: int, width: int) -> bool
     if name.endswith(("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")):
         part.linear("head", hidden, label_count(fields))
     elif not name.endswith("Model"):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     return False
 
 

@@ -7,7 +7,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, has_head, nested, ratio, sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
 from pipeline.base.bounds import MOST_REPEATS
@@ -27,7 +27,7 @@ def read_blip(fields: Fields) -> Anatomy:
     """A BERT that attends to the image in every layer; the bare class projects both sides into one space."""
     name = architecture_of(fields) or "BlipModel"
     if name not in ("BlipModel", "BlipForConditionalGeneration"):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     inner = nested(fields, "text_config").filled()
     tower = vision_tower(nested(fields, "vision_config"), "blip_vision_model")
     hidden, layers, heads = (
@@ -71,7 +71,7 @@ def read_query_transformer(fields: Fields) -> Anatomy:
     """Learned queries attend to the image in every second layer; their outputs enter the language model."""
     name = architecture_of(fields) or ""
     if has_head(name) and not name.endswith("ForConditionalGeneration"):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     embeds_text = fields.text("model_type") != "blip-2"
     tower = vision_tower(nested(fields, "vision_config"), "blip_2_vision_model")
     text = language_model(fields, Plan("", "opt", text_alone=True))

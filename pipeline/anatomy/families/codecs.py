@@ -12,6 +12,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
 from pipeline.anatomy.towers.part import Part
+from pipeline.base.bounds import MOST_REPEATS
 
 WIDEST = 10_000  # kilobits a second: beyond any codec
 
@@ -258,7 +259,7 @@ def vocoder(part: Part, fields: Fields, flow: int, voice: int) -> None:
     halved(fields, width, len(kernels))
     blocks = ratios(fields, "resblock_kernel_sizes", (3, 7, 11))
     dilations = fields.items("resblock_dilation_sizes") or [[1, 3, 5]] * len(blocks)
-    if len(dilations) != len(blocks) or not all(isinstance(d, list) and len(d) < 100 for d in dilations):
+    if len(dilations) != len(blocks) or not all(isinstance(d, list) and len(d) <= MOST_REPEATS for d in dilations):
         raise ContradictoryConfig(f"{fields.where}.resblock_dilation_sizes does not fit resblock_kernel_sizes")
     part.conv(width, flow, 7)
     if voice:

@@ -10,7 +10,7 @@ from pipeline.anatomy.families.listed import read_listed
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested, over
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
 
@@ -107,7 +107,7 @@ def _listed(fields: Fields) -> Anatomy:
     for name in ("text_config_dict", "vision_config_dict"):
         if fields.raw(name) is not None:
             raise UnknownAnatomy(
-                f"{fields.where}.{name} is not described for class '{(architecture_of(fields) or '')[:60]}'"
+                f"{fields.where}.{name} is not described for class '{shown(architecture_of(fields) or '')}'"
             )
     return read_listed(fields)
 
@@ -160,7 +160,7 @@ def read_text_encoder(fields: Fields) -> Anatomy:
 def read_clap(fields: Fields) -> Anatomy:
     """RoBERTa and a Swin over spectrograms, each with two matrices into the shared space."""
     if architecture_of(fields) not in (None, "ClapModel"):
-        raise UnknownAnatomy(f"class '{architecture_of(fields)[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(architecture_of(fields))}' is not described yet")
     defaults = {  # RoBERTa's: the library's list has no class of CLAP's text
         "vocab_size": 50265,
         "hidden_size": 768,

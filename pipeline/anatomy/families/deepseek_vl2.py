@@ -13,7 +13,7 @@ from pipeline.anatomy.families.ocr import TEXT
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.experts import read_sparse
 from pipeline.anatomy.reading import nested, ratio
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vit import timm_pooling
 
@@ -27,7 +27,9 @@ def deepseek_vl_v2(fields: Fields) -> Anatomy:
         raise UnknownAnatomy(f"{vision.where} describes other towers than SigLIP")
     tag = fields.text("tile_tag", default="2D")
     if tag != "2D":
-        raise UnknownAnatomy(f"{fields.where}.tile_tag is {tag[:40]!r}: its marks between tiles are not described yet")
+        raise UnknownAnatomy(
+            f"{fields.where}.tile_tag is {shown(tag)!r}: its marks between tiles are not described yet"
+        )
     sparse = SPARSE["deepseek_v2"] if inner.flag("use_mla", default=True) else TEXT
     text = read_sparse(inner.but({"architectures": None}), sparse)
     part = tower(vision)
@@ -54,7 +56,7 @@ def tower(fields: Fields) -> Part:
 def projector(fields: Fields, inputs: int) -> Part:
     kind = fields.text("projector_type", default=PROJECTOR)
     if kind != PROJECTOR:
-        raise UnknownAnatomy(f"{fields.where}.projector_type is {kind[:40]!r}")
+        raise UnknownAnatomy(f"{fields.where}.projector_type is {shown(kind)!r}")
     part, width = Part("projector", "projector"), fields.count("n_embed", default=2048)
     depth, side = fields.repeats("depth", default=2), fields.count("downsample_ratio", default=2)
     inner = width * fields.count("mlp_ratio", default=1)

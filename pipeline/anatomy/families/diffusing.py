@@ -12,7 +12,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, LLAMA, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.frame import Plain
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 
 # fields of LLaDA whose code has more than its published models use, and the value that is described
 ONLY = {
@@ -30,7 +30,7 @@ WHOLE = {"architectures": None, "is_causal": False}  # its class has a head, wha
 def llada(fields: Fields) -> Anatomy:
     for name, value in ONLY.items():
         if fields.raw(name) not in (value, None):
-            raise UnknownAnatomy(f"{fields.where}.{name} is {str(fields.raw(name))[:40]!r}, which is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{name} is {shown(fields.raw(name))!r}, which is not described yet")
     if fields.flag("multi_query_attention", default=False):
         raise UnknownAnatomy(f"{fields.where}.multi_query_attention is not described yet")
     said = {new: fields.raw(old) for new, old in NAMES.items() if fields.raw(old) is not None}

@@ -15,7 +15,7 @@ from pipeline.anatomy.families.diffusion import embed
 from pipeline.anatomy.families.diffusion_unet import DOWN, Unet, kinds
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 # What shapes no tensor of either.
@@ -147,7 +147,7 @@ def _condition(fields: Fields, part: Part, width: int) -> None:
 def _described(fields: Fields, known: frozenset[str]) -> None:
     for name, value in fields.config.items():
         if name not in known and name not in _IDLE and value not in (None, False, "default"):
-            raise UnknownAnatomy(f"{fields.where}.{str(name)[:60]} is set, which is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{shown(name)} is set, which is not described yet")
 
 
 def _weighed(fields: Fields, part: Part) -> Anatomy:

@@ -6,8 +6,9 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.diffusion import denoiser, embed, finish
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
-from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, AttentionLayer, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
+from pipeline.base.bounds import MOST_REPEATS
 
 DOWN, UP = ("DownBlock2D", "CrossAttnDownBlock2D"), ("UpBlock2D", "CrossAttnUpBlock2D")
 SPECIAL = ("dual_cross_attention", "only_cross_attention", "mid_block_only_cross_attention", "class_embeddings_concat")
@@ -74,7 +75,7 @@ def kinds(fields: Fields, name: str, default: list[str], known: tuple[str, ...])
         raise ContradictoryConfig(f"{fields.where}.{name} has {len(values)} entries for {len(default)} blocks")
     for value in values:
         if value not in known:
-            raise UnknownAnatomy(f"{fields.where}.{name}: block '{str(value)[:40]}' is not described yet")
+            raise UnknownAnatomy(f"{fields.where}.{name}: block '{shown(value)}' is not described yet")
     return values
 
 
@@ -93,7 +94,7 @@ class Unet:
             if isinstance(depths, list)
             else [fields.repeats("transformer_layers_per_block", default=1)] * len(widths)
         )
-        if len(self.depths) != len(widths) or max(self.depths) > 1000 or self.per_block > 100:
+        if len(self.depths) != len(widths) or max(*self.depths, self.per_block) > MOST_REPEATS:
             raise ContradictoryConfig(f"{fields.where}.transformer_layers_per_block does not fit its blocks")
         named = "num_attention_heads" if fields.raw("num_attention_heads") is not None else "attention_head_dim"
         is_list = isinstance(fields.raw(named), list)

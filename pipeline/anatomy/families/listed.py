@@ -19,7 +19,7 @@ from pipeline import ROOT
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, label_count
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 from pipeline.base.bounds import LARGEST_TOTAL
 
@@ -50,7 +50,7 @@ def read_listed(fields: Fields) -> Anatomy:
         name = bare[0]
     lines = rows.get(name) if name else next(iter(rows.values()))
     if lines is None:
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     reasons = []
     for row in lines:
         try:
@@ -119,8 +119,8 @@ def _held(fields: Fields, place: str, row: Mapping[str, Any]) -> Any:
     is_said, value = _at(fields, place, row["aliases"])
     if place in row["pinned"]:
         if is_said and value != default and (value or default):
-            shown = json.dumps(value, default=str)[:40]
-            raise UnknownAnatomy(f"{fields.where}.{place} is {shown}, which is not described for {row['class_name']}")
+            told = shown(json.dumps(value, default=str))
+            raise UnknownAnatomy(f"{fields.where}.{place} is {told}, which is not described for {row['class_name']}")
         return default
     if not is_said and default is None:
         raise UnknownAnatomy(f"{fields.where} has no {place}")

@@ -17,7 +17,7 @@ from pipeline.anatomy.families.plain import PLAIN, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import nested
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers.audio import whisper_encoder
 from pipeline.anatomy.towers.part import Part
 
@@ -82,7 +82,7 @@ def speech(fields: Fields, projectors: int) -> list[Part]:
     for name, word in WORDS.items():
         said = fields.text(name, default=word)
         if said != word:
-            raise UnknownAnatomy(f"{fields.where}.{name} is {said[:40]!r}")
+            raise UnknownAnatomy(f"{fields.where}.{name} is {shown(said)!r}")
     own = {"vocab_size": LLAMA_ROWS, "tie_word_embeddings": False, "architectures": ["LlamaModel"], "head_dim": None}
     flags = {"attention_bias": False, "mlp_bias": False}
     text = read_plain(fields.but(own | flags), PLAIN["llama"])

@@ -12,7 +12,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import nested
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part, divided
 
@@ -24,7 +24,7 @@ HEAD = 128  # elements of a head of the resampler
 
 @family("minicpmv")
 def minicpmv(fields: Fields) -> Anatomy:
-    version = str(fields.raw("version"))[:40]
+    version = shown(fields.raw("version"))
     if version not in TEXTS:
         raise UnknownAnatomy(f"{fields.where}.version is {version}, which is not described for this architecture")
     text = language_model(fields, Plan(TOWER, TEXTS[version]))

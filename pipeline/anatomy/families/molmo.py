@@ -12,7 +12,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import BIASED, read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, nested, pair, sizes
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 TEXT = {
@@ -36,7 +36,7 @@ def molmo2_text(inner: Fields, fields: Fields) -> Anatomy:
     kinds = {"qwen3": "head", "olmo": "full"}
     kind = inner.text("qk_norm_type", default="qwen3")
     if kind not in kinds:
-        raise UnknownAnatomy(f"{inner.where}.qk_norm_type is {kind[:40]!r}")
+        raise UnknownAnatomy(f"{inner.where}.qk_norm_type is {shown(kind)!r}")
     plain = replace(BIASED, qk_norm=kinds[kind], out_bias=False)
     own = {"architectures": None, "tie_word_embeddings": False}
     name = architecture_of(fields) or ""

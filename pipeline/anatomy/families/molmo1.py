@@ -14,7 +14,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.plain import read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.frame import Plain
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 EXTRA_ROWS = 128
@@ -28,7 +28,7 @@ TEXT = Plain(qkv_bias="qkv_bias", fused_qkv=True, fused_mlp=True, qk_norm="full"
 def molmo(fields: Fields) -> Anatomy:
     kind = fields.text("layer_norm_type", default="rms")
     if kind != "rms":
-        raise UnknownAnatomy(f"{fields.where}.layer_norm_type is {kind[:40]!r}")
+        raise UnknownAnatomy(f"{fields.where}.layer_norm_type is {shown(kind)!r}")
     # (the config says that of the gate and the other together)
     width = fields.divide(fields.count("intermediate_size"), 2, "intermediate size")
     rows = fields.count("vocab_size" if fields.is_null("embedding_size") else "embedding_size")

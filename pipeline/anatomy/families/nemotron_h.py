@@ -13,7 +13,7 @@ from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import mamba2
 from pipeline.anatomy.reading import Heads, dropout
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.base.bounds import MOST_REPEATS
 
 KINDS = {
@@ -31,7 +31,7 @@ def kinds_of(fields: Fields, listed: str, pattern: str) -> list[str] | None:
         raise ContradictoryConfig(f"{fields.where} has {len(kinds)} layers, more than any model")
     known = [KINDS.get(kind) if isinstance(kind, str) else None for kind in kinds]
     if None in known:
-        raise UnknownAnatomy(f"{fields.where} has a layer of kind {str(kinds[known.index(None)])[:40]!r}")
+        raise UnknownAnatomy(f"{fields.where} has a layer of kind {shown(kinds[known.index(None)])!r}")
     return known
 
 

@@ -14,7 +14,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.reading import Heads
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.base.bounds import MOST_REPEATS
 
 LEAST_KEPT = 0.9  # of a width: rounded down farther, it is rounded up instead (make_divisible)
@@ -24,7 +24,7 @@ LEAST_KEPT = 0.9  # of a width: rounded down farther, it is rounded up instead (
 def openelm(fields: Fields) -> Anatomy:
     norm = fields.text("normalization_layer_name", default="rms_norm")
     if norm != "rms_norm":
-        raise UnknownAnatomy(f"{fields.where}.normalization_layer_name is {norm[:40]!r}")
+        raise UnknownAnatomy(f"{fields.where}.normalization_layer_name is {shown(norm)!r}")
     hidden, layers = fields.count("model_dim"), fields.repeats("num_transformer_layers", least=1)
     own = {"hidden_size": hidden, "num_hidden_layers": layers}
     decoder = Decoder(fields.but(own | {"max_position_embeddings": fields.raw("max_context_length")}))

@@ -11,7 +11,7 @@ from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.families.vision_language import Plan, language_model
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 from pipeline.anatomy.towers.vit import timm_pooling
 
@@ -28,7 +28,7 @@ LANGUAGE = {"llama2": "llama", "vicuna": "llama", "mistral": "mistral"}
 def openvla(fields: Fields) -> Anatomy:
     named = fields.text("vision_backbone_id")
     if named != BACKBONE:
-        raise UnknownAnatomy(f"{fields.where}.vision_backbone_id is {str(named)[:40]!r}, which is not described")
+        raise UnknownAnatomy(f"{fields.where}.vision_backbone_id is {shown(named)!r}, which is not described")
     if not fields.flag("use_fused_vision_backbone", default=True):
         raise UnknownAnatomy(
             f"{fields.where}.use_fused_vision_backbone is false, which is not described for two towers"
@@ -38,7 +38,7 @@ def openvla(fields: Fields) -> Anatomy:
     speaks = fields.text("llm_backbone_id") or "vicuna"
     kind = LANGUAGE.get(speaks.partition("-")[0])
     if kind is None:
-        raise UnknownAnatomy(f"{fields.where}.llm_backbone_id is {speaks[:40]!r}, which is not described")
+        raise UnknownAnatomy(f"{fields.where}.llm_backbone_id is {shown(speaks)!r}, which is not described")
     text = language_model(
         fields.but({"text_config": fields.inner("text_config").config | {"model_type": kind}}),
         Plan("", kind, text_ties=True),

@@ -15,7 +15,7 @@ from pipeline.anatomy.families.omni import QK, spoken
 from pipeline.anatomy.families.plain import read_plain
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import nested, sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tensor, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part, divided
 
 APART = "What makes sound of its codes lies in files of its own: no total counts it, and we do"
@@ -39,7 +39,7 @@ def qwen3_tts(fields: Fields) -> Anatomy:
     voice = nested(fields, "speaker_encoder_config", required=False)
     codec = fields.text("tokenizer_type")
     if codec not in CODECS:
-        raise UnknownAnatomy(f"{fields.where}: the codec {str(codec)[:40]!r} is not described yet")
+        raise UnknownAnatomy(f"{fields.where}: the codec {shown(codec)!r} is not described yet")
     parts = [part, frame(nested(config, "code_predictor_config"), hidden)]
     heard = [speaker(voice)]  # read for all, and built for one type
     parts += heard if kind == HEARS else []

@@ -6,7 +6,7 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import WIDTH_AND_DEPTH, Fields
 from pipeline.anatomy.reading import architecture_of, dropout, has_head, label_count, over
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers import audio_tower, types_that_hear
 from pipeline.anatomy.towers.audio import whisper_encoder
 from pipeline.anatomy.towers.part import Part
@@ -46,7 +46,7 @@ def read_audio_encoder(fields: Fields) -> Anatomy:
             top.linear("pooler", hidden, hidden)
             top.linear("head", hidden, outputs)
     elif has_head(name):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     bare = BARE.get(fields.text("model_type"))
     head = {"head for transcription": fields.count("vocab_size", default=32) * (hidden + 1)}
     return assemble(

@@ -100,10 +100,10 @@ def ngram_embeddings(decoder: Decoder, fields: Fields, streams: int) -> None:
 @cache
 def primes_from(start: int, count: int) -> list[int]:
     """The first `count` primes that are not below `start`, by a sieve of the stretch that must hold them."""
-    stretch = max(1000, 40 * count * max(1, start.bit_length()) // 10)
+    stretch = max(1000, 4 * count * (start + count).bit_length())
     composite = bytearray(stretch)
     for i in range(2, isqrt(start + stretch) + 1):
-        first = max(i * i, -(-start // i) * i) - start
+        first = max(2 * i, -(-start // i) * i) - start
         composite[first::i] = b"\x01" * len(range(first, stretch, i))
     found = [start + i for i in range(stretch) if not composite[i] and start + i > 1][:count]
     if len(found) < count:

@@ -33,7 +33,7 @@ def side(name: str, fields: Fields) -> Part:
         "qk_norm": True,
     }
     windows = last_of_period(PERIOD)(fields, layers)
-    for window in sorted(set(windows), key=lambda w: w or 0):
+    for window in sorted(set(windows), key=bool):
         count = windows.count(window)
         near, far = ("sliding", "full") if is_decoder else ("bidirectional", "bidirectional")
         kind, mechanism = (f"{name}-sliding", near) if window else (name, far)

@@ -12,7 +12,7 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.families.vision import pooled
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import dropout, nested
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy, shown
 from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
 
@@ -25,8 +25,8 @@ def read_lines(fields: Fields) -> Anatomy:
     source, target = nested(fields, "encoder"), nested(fields, "decoder")
     kinds = source.text("model_type", default="vit"), target.text("model_type", default="bert")
     if kinds[0] not in ENCODERS or kinds[1] != "trocr":
-        shown = " with a decoder ".join(f"'{kind[:60]}'" for kind in kinds)
-        raise UnknownAnatomy(f"an encoder {shown} is not described yet")
+        told = " with a decoder ".join(f"'{shown(kind)}'" for kind in kinds)
+        raise UnknownAnatomy(f"an encoder {told} is not described yet")
     (tower,) = vision_tower(source, kinds[0])
     tower.linear("pooler", tower.hidden, pooled(source, tower.hidden))
     hidden, layers = target.count("d_model", "hidden_size"), target.repeats("decoder_layers", "num_hidden_layers")

@@ -6,7 +6,7 @@ from pipeline.anatomy.builder import assemble
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import architecture_of, has_head, label_count, nested
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers import types_that_see, vision_tower
 from pipeline.anatomy.towers.part import Part
 
@@ -36,7 +36,7 @@ def read_vision(fields: Fields) -> Anatomy:
         parts.append(Part("vision"))
         parts[-1].linear("head", width, label_count(fields))
     elif has_head(name):
-        raise UnknownAnatomy(f"class '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"class '{shown(name)}' is not described yet")
     return assemble(
         fields,
         parts,

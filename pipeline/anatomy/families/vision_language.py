@@ -15,7 +15,7 @@ from pipeline.anatomy.families import family, reader_for
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.nested_parts import leave_parts
 from pipeline.anatomy.reading import architecture_of, nested, over
-from pipeline.anatomy.rows import Anatomy, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, UnknownAnatomy, shown
 from pipeline.anatomy.towers import projectors as p
 from pipeline.anatomy.towers import vision_tower
 from pipeline.anatomy.towers.part import Part
@@ -186,7 +186,7 @@ def language_model(fields: Fields, plan: Any) -> Anatomy:
     kind = kind if reader_for(kind) else TEXT_ALIASES.get(kind, kind)
     reader = reader_for(kind)
     if reader is None:
-        raise UnknownAnatomy(f"language model '{kind[:60]}' is not described yet")
+        raise UnknownAnatomy(f"language model '{shown(kind)}' is not described yet")
     if not inner.is_null("head_dim"):  # else the class divides
         inner = over(inner, UNLIKE_THEIR_CLASS.get(named, {}))
     inner = inner.read_as(kind) if kind != named else inner.but({"model_type": kind})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.rows import UnknownAnatomy
+from pipeline.anatomy.rows import UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 Reader = Callable[[Fields], list[Part]]
@@ -48,7 +48,7 @@ def _read(towers: dict[str, Reader], sense: str, fields: Fields, default: str | 
     stated = fields.text("model_type") or default
     kind = stated if stated in towers else default
     if kind not in towers:
-        raise UnknownAnatomy(f"{sense} tower '{str(stated)[:60]}' is not described yet")
+        raise UnknownAnatomy(f"{sense} tower '{shown(stated)}' is not described yet")
     return towers[kind](fields.but({"model_type": kind}))
 
 

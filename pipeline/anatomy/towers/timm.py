@@ -14,7 +14,7 @@ from typing import Any
 from pipeline import ROOT
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import sizes
-from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy
+from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, Tower, UnknownAnatomy, shown
 from pipeline.anatomy.towers.part import Part
 
 FILE = ROOT / "tables" / "library" / "timm.jsonl"
@@ -55,7 +55,7 @@ def row_of(fields: Fields) -> dict[str, Any]:
     name = name.partition(".")[0]  # older files write the tag of the weights behind it
     rows = listed().get(name)
     if rows is None:
-        raise UnknownAnatomy(f"timm's architecture '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"timm's architecture '{shown(name)}' is not described yet")
     told = fields.inner("pretrained_cfg") or fields
     arguments = fields.inner("model_args") or Fields({})
     size = _size(told, arguments)
@@ -64,7 +64,7 @@ def row_of(fields: Fields) -> dict[str, Any]:
         fitting = rows[:1]
     if len(fitting) != 1:
         raise UnknownAnatomy(
-            f"timm's architecture '{name[:60]}' is not described for pictures of {size or 'this size'}"
+            f"timm's architecture '{shown(name)}' is not described for pictures of {size or 'this size'}"
         )
     (row,) = fitting
     for said, value in arguments.config.items():
@@ -75,10 +75,10 @@ def row_of(fields: Fields) -> dict[str, Any]:
             "global_pool": row["global_pool"],
         }
         if value is not None and said not in IDLE and held.get(said) != value:
-            raise UnknownAnatomy(f"model_args.{str(said)[:40]} of timm's '{name[:60]}' is not described yet")
+            raise UnknownAnatomy(f"model_args.{shown(said)} of timm's '{shown(name)}' is not described yet")
     pool = fields.text("global_pool")
     if "map" in (pool, row["global_pool"]) and pool not in (None, row["global_pool"]):
-        raise UnknownAnatomy(f"global_pool '{pool[:20]}' of timm's '{name[:60]}' is not described yet")
+        raise UnknownAnatomy(f"global_pool '{shown(pool)}' of timm's '{shown(name)}' is not described yet")
     return row
 
 

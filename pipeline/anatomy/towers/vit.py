@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.reading import over, pair, ratio
-from pipeline.anatomy.rows import UnknownAnatomy
+from pipeline.anatomy.rows import UnknownAnatomy, shown
 from pipeline.anatomy.towers import seeing
 from pipeline.anatomy.towers.part import Part
 
@@ -167,7 +167,7 @@ def vit(fields: Fields) -> list[Part]:
 def says_rms(fields: Fields) -> bool:
     kind = fields.text("norm_type", default="layer_norm")
     if kind not in ("layer_norm", "rms_norm"):
-        raise UnknownAnatomy(f"{fields.where}.norm_type is {kind[:40]!r}")
+        raise UnknownAnatomy(f"{fields.where}.norm_type is {shown(kind)!r}")
     return kind == "rms_norm"
 
 
