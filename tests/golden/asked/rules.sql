@@ -11,8 +11,9 @@ WITH asked AS (
             context_tokens, sequences, checkpointing)
 ),
 scenario AS (
-    SELECT asked.*, model_id, gpu_count, optimizer_id, place, iif(is_usual, iif(asked.phase_id = 'inference', dtype.engine_id,
-        'transformers'), 'vllm-0.8') AS engine_id, row_number() OVER (ORDER BY phase_id, asked.dtype_id, context_tokens,
+    SELECT asked.*, model_id, gpu_count, optimizer_id, place,
+        iif(is_usual, iif(asked.phase_id = 'inference', dtype.engine_id, 'transformers'), 'vllm-0.8') AS engine_id,
+        row_number() OVER (ORDER BY phase_id, asked.dtype_id, context_tokens,
             sequences, checkpointing, model_id, gpu_count, optimizer_id, is_usual) AS number
     FROM asked JOIN dtype ON dtype.dtype_id = asked.dtype_id
     CROSS JOIN (VALUES ('google/gemma-2b', 1), ('microsoft/phi-4', 2), ('openai/gpt-oss-20b', 3),
@@ -23,8 +24,10 @@ scenario AS (
 SELECT scenario.* EXCLUDE (place, number), 'flash' AS attention, 'none' AS sharding,
     700000000 * place::BIGINT + 1000003 * number AS weights_bytes,
     iif(number % 7 = 0, 0, 90000000 * place::BIGINT + 10007 * number) AS kv_cache_bytes,
-    50000000 * place::BIGINT + 30011 * number AS activations_bytes, 20000000 * place::BIGINT + 7001 * number AS gradients_bytes,
-    40000000 * place::BIGINT + 9001 * number AS optimizer_bytes, 4000000000 * place::BIGINT + 2000003 * number AS total_bytes
+    50000000 * place::BIGINT + 30011 * number AS activations_bytes,
+    20000000 * place::BIGINT + 7001 * number AS gradients_bytes,
+    40000000 * place::BIGINT + 9001 * number AS optimizer_bytes,
+    4000000000 * place::BIGINT + 2000003 * number AS total_bytes
 FROM scenario;
 SELECT rule_id, model_id, our_bytes::DOUBLE AS ours, rule_bytes::DOUBLE AS rules, error AS told, NULL AS lowest,
     NULL AS highest, NULL AS shares
