@@ -70,6 +70,7 @@ create macro asked_number(value) as try_cast(value as bigint);
 create macro kept_per_logit(model, scenario) as 4;
 create macro gradients_per_logit(model, scenario) as 4;
 create macro cast_elements(model) as 0;
+create macro freed_bytes_per_logit(loss, compute_bytes) as 2;
 create macro kv_cache_bytes(m, x) as list_sum(list_transform(m.caches, lambda c: c.layers * c.elements * x.context_tokens))::bigint;
 create macro footprints_as_written(relation) as table
 with asked as (from query_table(relation)),
