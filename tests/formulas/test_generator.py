@@ -68,7 +68,7 @@ def test_what_is_asked_alone_is_what_is_asked_with_others(fits, book):
 
 def step_bytes(training, cache_token_bytes):
     """A training whose answers another program writes: without what is told of Transformers' cache of them (generation_unused_share) and of the
-    tokens that it writes (generation_token_bytes)."""
+    tokens that it writes (generation_bytes_per_token)."""
     tokens = training["sequences"] * training["context_tokens"]
     left = math.ceil(2.3 * tokens * cache_token_bytes) + 94_208 * training["context_tokens"]
     return training["total_bytes"] - left

@@ -14,7 +14,7 @@
 --       unused       = rows × context × vocabulary × (unused_bytes_per_logit − what the footprint's own loss leaves),
 --                      where that is less: blocks of logits that the allocator holds and that are free at the peak; and
 --                      generation_unused_share × cache, where a model writes its answers, which each of its tokens adds
---                      generation_token_bytes to that lie outside the allocator
+--                      generation_bytes_per_token to that lie outside the allocator
 --   preference_reason(…)            why nobody counted it, else null
 --
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
@@ -103,7 +103,7 @@ CREATE OR REPLACE MACRO generation_beyond_bytes(rule, model, footprint) AS great
         - footprint.activations_bytes);
 CREATE OR REPLACE MACRO generation_unused_bytes(rule, model, footprint) AS
     ceil(coalesce(rule.generation_unused_share, 0) * generation_cache_bytes(rule, model, footprint))
-    + coalesce(rule.generation_token_bytes, 0) * footprint.context_tokens;
+    + coalesce(rule.generation_bytes_per_token, 0) * footprint.context_tokens;
 -- Blocks of the loss that lie unused beside the live ones, beyond those that the footprint has.
 CREATE OR REPLACE MACRO loss_unused_bytes(rule, model, footprint) AS
     ceil(footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size

@@ -133,7 +133,7 @@ trained AS MATERIALIZED (
     LEFT JOIN shape AS model ON model.model_id = preference.model_id
     LEFT JOIN (SELECT each.objective_id, bool_or(each.generates) AS generates,
             max(each.generation_unused_share) AS generation_unused_share,
-            max(each.generation_token_bytes) AS generation_token_bytes FROM objective AS each GROUP BY ALL)
+            max(each.generation_bytes_per_token) AS generation_bytes_per_token FROM objective AS each GROUP BY ALL)
         AS rule ON rule.objective_id = preference.objective_id
 ),
 -- (the row that preference_of took)

@@ -1,7 +1,7 @@
 -- The loss of a training step: what it keeps for the backward pass, and what it works with at its own peak.
 --
 --   full     the model's own: the logits of all tokens, their fp32 log-softmax (kept), and the gradients of both
---   logged-copy  full, and for what is logged a copy of the logits without each sequence's last, which is gone before the
+--   logged-copy  full, and for what is logged a copy of the logits without each sequence's last, gone before the
 --       backward pass (TRL up to 1.2): no more live bytes, but a block of its own (overhead/unused.sql)
 --   chunked  projection and loss for one of loss_chunks parts of the tokens at a time: the log-softmax of all is kept,
 --            the gradients are those of a chunk. Engines with chunks_logits project all tokens first and let the logits
