@@ -81,7 +81,7 @@ def is_wide(row: dict) -> bool:
 @pytest.mark.parametrize("row", STEPS, ids=name)
 def test_a_step_of_a_trainer_is_what_is_told(told, row):
     """Live bytes: at most 2.25 % under (small models that keep all their layers), and 4 % over. QLoRA up to 9 % over, and 25 % where more is told
-    in fp32 than is (`is_wide`): upper bounds, of which the note of each row in program.csv and objective.csv says why."""
+    in fp32 than is (`is_wide`, which says why): upper bounds."""
     answer = told(row)
     error = (answer["total_bytes"] - answer["overhead_bytes"]) / live_bytes(row) - 1
     most = {"qlora": 0.25 if is_wide(row) else 0.09}.get(row["phase_id"], 0.04)
