@@ -166,8 +166,12 @@ def test_the_command_crawls_and_says_what_it_did(case):
     assert "listed       2 models: 0 unchanged, 2 read" in said.stdout
     about = json.loads((case.folder / "crawl" / "snapshot.json").read_text())
     assert (about["origin"], about["record_count"], about["is_partial"]) == ("crawl", 2, False)
+    # a budget that is spent after the lists, whichever of them the threads ask first
+    lists = case.hub.asked(r"/api/models\?pipeline_tag=")
+    case.hub.models = [plain(model_id, version=2) for model_id in ("org/a", "org/b")]
+    budget = str(lists + 1)
     said = subprocess.run(
-        [*command, "--budget", "3"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        [*command, "--budget", budget], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert said.returncode == 3
-    assert "the budget of 3 requests is spent" in said.stdout
+    assert said.returncode == 3, said.stderr
+    assert f"the budget of {budget} requests is spent" in said.stdout
