@@ -35,7 +35,7 @@ function preferred(own, objective_id, wanted) {
   const { reference_bytes, logits_bytes, unused_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);
   return {
     ...row, ...of, reference_bytes, weights_bytes: row.weights_bytes + reference_bytes, activations_bytes: row.activations_bytes + logits_bytes,
-    overhead_bytes: row.overhead_bytes + unused_bytes, total_bytes: row.total_bytes + reference_bytes + logits_bytes + unused_bytes, holds_for: `${rule.holds_for}${rule.generates ? ", generating with Transformers" : ""}`,
+    overhead_bytes: row.overhead_bytes + unused_bytes, total_bytes: row.total_bytes + reference_bytes + logits_bytes + unused_bytes, holds_for: macros.objective_holds_for(rule, own.shape?.[0]),
   };
 }
 

@@ -184,10 +184,6 @@ REFUSED = {
         dict(objective="kto", phase_id="lora", program_version="1.7"),
         "1.0 to 1.4, 1.5, 1.6, 1.8, 1.9 to 1.13, 1.14",
     ),
-    "a mixture of experts": (
-        dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora"),
-        "load-balancing loss too, and what that holds was not counted; known: program_version := 1.7",
-    ),
     "a head in tiles that is adapted": (
         dict(phase_id="lora", lora_targets="all-linear-head"),
         "lora_targets := all-linear-head was counted in the engines litgpt",
@@ -226,10 +222,17 @@ def test_releases_hold_less_and_less(answers):
     assert answers["usual"]["total_bytes"] == totals[5] < 0.6 * totals[0]
 
 
-def test_a_mixture_of_experts_is_known_where_its_routers_have_no_loss(preference_of):
-    asked = dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora")
-    assert preference_of(program_version="1.7", **asked)["total_bytes"] > 0
+def test_a_mixture_of_experts_is_trained_with_a_load_balancing_loss_too(preference_of):
+    """48 layers of 128 experts: 8 bytes of each for each of two pairs' tokens, since 1.8."""
+    asked = dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora", sequences=2)
+    older, newer = (preference_of(program_version=version, **asked) for version in ("1.7", "1.8"))
+    assert newer["total_bytes"] - older["total_bytes"] == 8 * 4 * 1024 * 48 * 128
+    assert older["holds_for"] == "TRL 1.6.0 to 1.7.1"
+    assert newer["holds_for"] == "TRL 1.8.0 to 1.13.0, Transformers 5.16 or later"
+    assert [row["program_version"] for row in (older, newer)] == ["1.7", "1.8"]
     assert preference_of("orpo", **asked)["holds_for"] == "TRL 1.14.0 to 1.16.0"
+    grpo = preference_of("grpo", **asked | {"sequences": 8})
+    assert grpo["holds_for"] == "TRL 1.15.0 to 1.16.0, Transformers 5.16 or later, generating with Transformers"
 
 
 @pytest.mark.parametrize("case", REFUSED)

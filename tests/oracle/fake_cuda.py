@@ -39,6 +39,24 @@ def install() -> None:
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     torch.cuda.is_bf16_supported = lambda *_args, **_named: True
     torch.cuda.get_device_capability = lambda *_args, **_named: (9, 0)
+    _let_groups_multiply_fp32()
+
+
+def _let_groups_multiply_fp32() -> None:
+    """The meta function of `_grouped_mm` refuses what is not bf16. The kernel for CUDA takes it, writes one product after the other into
+    the same output, and makes nothing else (PyTorch 2.13.0, aten/src/ATen/native/cuda/GroupedBlas.cpp, `_grouped_mm_fallback`); it is
+    measured on a card (card.csv: full fine-tuning of qwen3_moe in fp32)."""
+    import torch
+    from torch import _meta_registrations as registered
+
+    usual = registered._meta_grouped_mm_common
+
+    def common(mat_a, mat_b, scale_a, scale_b, offs=None, bias=None, out_dtype=None, **named):
+        if scale_a is None and mat_a.dtype == mat_b.dtype == torch.float32:
+            return registered._create_grouped_mm_output_tensor(mat_a, mat_b, offs, out_dtype)
+        return usual(mat_a, mat_b, scale_a, scale_b, offs=offs, bias=bias, out_dtype=out_dtype, **named)
+
+    registered._meta_grouped_mm_common = common
 
 
 def _compiled() -> Path:

@@ -91,6 +91,7 @@ SCALARS = (
     # trainings on preferences
     "asked_of_objective",
     "objective_bytes",
+    "objective_holds_for",
     "preference_reason",
     "objective_rank",
     "counted_range",

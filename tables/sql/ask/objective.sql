@@ -20,7 +20,7 @@
 -- It is an upper bound where the loss is not the peak: whatever is, stands before the logits that it adds.
 -- Units: bytes per GPU. Source: objective, each row with its own; held to TRL's own loss on fake tensors
 -- (tests/oracle/preference.csv) and to its trainers on a card (tests/oracle/card.csv).
--- Not covered: load-balancing losses of mixtures of experts (experts_reason), sharded references (ZeRO, FSDP), a
+-- Not covered: load-balancing losses of Transformers before 5.16, sharded references (ZeRO, FSDP), a
 -- reference worked out before the training, pictures, Liger's loss.
 
 CREATE OR REPLACE MACRO own_bytes_per_logit(model, loss) AS
@@ -63,8 +63,6 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, said, mo
         THEN rule.unknown_reason || '; known: program_version := ' || coalesce(known.versions, 'none')
     WHEN is_rows_program(coalesce(said.program, rule.program_id), rule) AND NOT takes_rows_version(said, rule)
         THEN uncounted_words(said, rule, known)
-    WHEN model.expert_elements > 0 AND rule.experts_reason IS NOT NULL AND takes_rows_version(said, rule)
-        THEN rule.experts_reason
     WHEN footprint.unknown_reason IS NOT NULL THEN footprint.unknown_reason
     WHEN NOT takes_rows_version(said, rule) THEN uncounted_words(said, rule, known)
     WHEN footprint.precision <> 'amp' THEN rule.name || ' is counted as TRL runs it, under autocast: precision := amp'
@@ -117,5 +115,10 @@ CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
         footprint.sequences * footprint.context_tokens::DOUBLE * model.vocab_size * greatest(0,
             rule.bytes_per_logit + iif(model.has_logit_cap, 2, 0) - own_bytes_per_logit(model, rule.loss))
             + 4 * rule.beside_tokens * model.vocab_size,
-        reference_copies_bytes(rule, model, footprint), generation_beyond_bytes(rule, model, footprint)))
+        reference_copies_bytes(rule, model, footprint), generation_beyond_bytes(rule, model, footprint))
+        + balance_bytes(model, footprint.sequences * footprint.context_tokens::DOUBLE, rule.balance_bytes_per_expert))
 };
+-- (with another generator the words of that take the place of generation_words)
+CREATE OR REPLACE MACRO generation_words(rule) AS iif(rule.generates, ', generating with Transformers', '');
+CREATE OR REPLACE MACRO objective_holds_for(rule, model) AS rule.holds_for
+    || balance_words(model, rule.balance_bytes_per_expert) || generation_words(rule);

@@ -251,8 +251,9 @@ SELECT
     iif(is_known AND least_share <= 1, least_share, NULL)::DOUBLE AS generator_share_least,
     iif(is_known AND rule.takes_share, most_share, NULL)::DOUBLE AS generator_share_most,
     iif(is_known, trl_setting(rule, share, tokens, sleeps, parallel), NULL) AS engine_setting,
-    iif(reason IS NULL, concat_ws(', ', objective.holds_for, rule.holds_for, iif(rule.engine_id = 'transformers',
-        'generating with Transformers', NULL)), NULL) AS holds_for,
+    iif(reason IS NULL, concat_ws(', ', left(training.holds_for,
+        length(training.holds_for) - length(generation_words(objective))), rule.holds_for,
+        iif(rule.engine_id = 'transformers', 'generating with Transformers', NULL)), NULL) AS holds_for,
     no_verdict_reason(card.gpu_id, said.card_asked, iif(reason IS NULL, total, NULL), reason, training.model_id,
         coalesce(not_there, iif(generator_not_there IS NULL, NULL, 'vLLM beside the training: '
             || generator_not_there))) AS unknown_reason

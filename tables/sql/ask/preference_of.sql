@@ -27,19 +27,22 @@ preference_asked AS (
     )
 ),
 worked AS (
-    SELECT footprint.*, wished.objective_asked, rule.rows_each, rule.generates, rule.holds_for AS rule_holds_for,
+    SELECT footprint.*, wished.objective_asked, rule.rows_each, objective_holds_for(rule, model) AS rule_holds_for,
         preference_reason(rule, wished.objective_asked, named.known, said, model, footprint) AS reason,
-        objective_bytes(rule, model, footprint) AS beside
+        objective_bytes(rule, model, footprint) AS beside,
+        -- (whose footprint it is, is a release that the row names)
+        iif(takes_rows_version(said, rule), coalesce(said.program_version::VARCHAR, rule.max_version),
+            footprint.program_version) AS version_told
     FROM wished CROSS JOIN named CROSS JOIN chosen CROSS JOIN preference_said AS said
     LEFT JOIN footprints_in('preference_asked', phase_id) AS footprint ON true
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
 ),
 summed AS (SELECT *, beside.reference_bytes::BIGINT AS reference_bytes, beside.logits_bytes::BIGINT AS logits_bytes,
     beside.unused_bytes::BIGINT AS unused_bytes FROM worked)
-SELECT summed.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, reason, logits_bytes, reference_bytes,
-        unused_bytes, beside)
+SELECT summed.* EXCLUDE (objective_asked, rows_each, rule_holds_for, reason, logits_bytes, reference_bytes,
+        unused_bytes, beside, version_told)
     REPLACE (
-        summed.sequences // coalesce(summed.rows_each, 1) AS sequences,
+        summed.sequences // coalesce(summed.rows_each, 1) AS sequences, version_told AS program_version,
         iif(reason IS NULL, summed.weights_bytes + reference_bytes, NULL)::BIGINT AS weights_bytes,
         iif(reason IS NULL, summed.activations_bytes + logits_bytes, NULL)::BIGINT AS activations_bytes,
         iif(reason IS NULL, summed.gradients_bytes, NULL)::BIGINT AS gradients_bytes,
@@ -49,8 +52,7 @@ SELECT summed.* EXCLUDE (objective_asked, rows_each, generates, rule_holds_for, 
         iif(reason IS NULL, summed.total_bytes + reference_bytes + logits_bytes + unused_bytes, NULL)::BIGINT
             AS total_bytes,
         iif(reason IS NULL, summed.error_band, NULL)::DOUBLE AS error_band,
-        iif(reason IS NULL, rule_holds_for || iif(generates, ', generating with Transformers', ''), NULL)::VARCHAR
-            AS holds_for, reason AS unknown_reason),
+        iif(reason IS NULL, rule_holds_for, NULL)::VARCHAR AS holds_for, reason AS unknown_reason),
     summed.objective_asked AS objective_id,
     iif(reason IS NULL, reference_bytes, NULL)::BIGINT AS reference_bytes
 FROM summed;

@@ -19,7 +19,7 @@ WITH code AS (
         coalesce(attention_form, 'grouped') AS attention_form,
         coalesce(has_score_cap, false) AS has_score_cap,
         coalesce(has_logit_cap, false) AS has_logit_cap,
-        coalesce(router_input_bytes, 0) AS router_input_bytes,
+        coalesce(router_input_bytes, 0) AS router_input_bytes, coalesce(routing_bytes, 0) AS routing_bytes,
         coalesce(feed_forward_extra, 0) AS feed_forward_extra,
         coalesce(residual_extra, 0) AS residual_extra,
         coalesce(eager_hidden_16, 0) AS eager_hidden_16,

@@ -113,7 +113,6 @@ CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, cons
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
     ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
-        iif(model.expert_elements > 0, usual.experts_reason, NULL),
         iif(lower(asked.engine_id::VARCHAR) <> usual.engine_id, known.name || ' runs engine_id := ' || usual.engine_id
             || ', not ' || asked.engine_id::VARCHAR, NULL))
 END;
@@ -145,9 +144,11 @@ SELECT
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
-    class_holds_for(asked, usual, classes) AS program_holds_for,
+    class_holds_for(asked, usual, classes) || balance_words(model, usual.balance_bytes_per_expert)
+        AS program_holds_for,
     usual.card_share AS program_share,
-    {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes} AS program_base
+    {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
+        'balance_bytes': usual.balance_bytes_per_expert} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -165,5 +166,6 @@ CROSS JOIN constants_row;
 CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(CASE WHEN is_plain
     THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
         || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
-        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT} AS program_base FROM ' || relation
+        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, ''balance_bytes'': NULL::BIGINT} '
+        || 'AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

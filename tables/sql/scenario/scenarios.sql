@@ -159,6 +159,7 @@ scenario AS (
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
         has_wide_base(asked, engine, model) AS prepares_base, asked.program_base.adapter_bytes AS packed_adapter_bytes,
+        asked.program_base.balance_bytes AS balance_bytes_per_expert,
         in_training(asked, coalesce(asked.segments_asked,
             engine.expandable_segments, false)) AS expandable_segments,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,

@@ -64,26 +64,27 @@ CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
 CREATE OR REPLACE MACRO down_expert_elements(model, sums) AS least(sums.down, moe_layer_expert_elements(model) / 2);
 
 CREATE OR REPLACE MACRO merged_factor_bytes(model, scenario) AS
-    iif(adapter_bytes_each(scenario) = scenario.compute_bytes OR NOT scenario.has_adapted_experts, 0,
-        scenario.compute_bytes * scenario.lora_rank * iif(adapts_routed(scenario), model.lora_routed_elements,
-            model.lora_expert_elements));
+    iif(adapter_bytes_each(scenario) = expert_compute_bytes(model, scenario) OR NOT scenario.has_adapted_experts, 0,
+        expert_compute_bytes(model, scenario) * scenario.lora_rank
+            * iif(adapts_routed(scenario), model.lora_routed_elements, model.lora_expert_elements));
 
 CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
     iif(has_made_experts(scenario), CASE scenario.checkpointing
-        WHEN 'none' THEN merged_factor_bytes(model, scenario) + scenario.compute_bytes * (model.expert_elements
-            - iif(is_first_untrained(scenario), moe_layer_expert_elements(model) - down_expert_elements(model, sums),
-                0))
+        WHEN 'none' THEN merged_factor_bytes(model, scenario) + expert_compute_bytes(model, scenario)
+            * (model.expert_elements - iif(is_first_untrained(scenario),
+                moe_layer_expert_elements(model) - down_expert_elements(model, sums), 0))
         WHEN 'selective' THEN adapter_bytes_each(scenario) * model.expert_elements
         ELSE 0
     END, 0);
 
--- While a layer is differentiated: what is kept, the layer's own where it is recomputed, and the gradient of its matrix
--- down where that has an adapter. (That of gate and up comes when the matrix down and its gradient are gone.)
+-- While a layer is differentiated: what is kept, and the layer's own where it is recomputed; with the gradient of its
+-- matrix down where that has an adapter. (That of gate and up comes when the matrix down and its gradient are gone.)
 CREATE OR REPLACE MACRO merged_experts_work(model, scenario, sums) AS
     iif(has_made_experts(scenario), merged_experts_kept(model, scenario, sums)
-        + iif(scenario.checkpointing = 'full', scenario.compute_bytes * moe_layer_expert_elements(model)
-            + merged_factor_bytes(model, scenario) / greatest(model.moe_layer_count, 1), 0)
-        + iif(scenario.has_adapted_experts, scenario.compute_bytes * down_expert_elements(model, sums), 0), 0);
+        + iif(scenario.checkpointing = 'full', expert_compute_bytes(model, scenario) * moe_layer_expert_elements(model)
+            + merged_factor_bytes(model, scenario) / greatest(model.moe_layer_count, 1), 0), 0);
+CREATE OR REPLACE MACRO merged_gradient_bytes(model, scenario, sums) AS iif(scenario.has_adapted_experts,
+    expert_compute_bytes(model, scenario) * down_expert_elements(model, sums), 0);
 
 -- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out,
 -- its scaled copy, the fp32 weight and their sum.

@@ -8,17 +8,17 @@
 
 -- Tensors of the width of a plain block between its projections, in units of the compute precision: a kernel keeps its
 -- input and the result feeds the next projection; formulas in Python keep their steps (activation.csv).
-CREATE OR REPLACE MACRO activation_tensors(block, scenario) AS CASE
+CREATE OR REPLACE MACRO activation_tensors(block, scenario, is_cast) AS CASE
     -- (an engine with model code of its own runs kernels of PyTorch)
     WHEN scenario.joins_projections THEN least(block.kept_tensors, 2)
-    WHEN scenario.precision = 'amp' THEN block.kept_tensors_amp
+    WHEN is_cast THEN block.kept_tensors_amp
     WHEN scenario.is_adapter THEN block.kept_tensors_adapter
     ELSE block.kept_tensors
 END;
 
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
-CREATE OR REPLACE MACRO block_tensors(block, model, scenario) AS
-    activation_tensors(block, scenario) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
+CREATE OR REPLACE MACRO block_tensors(block, model, scenario, is_cast) AS
+    activation_tensors(block, scenario, is_cast) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
     -- (a fused kernel works the activation out again from its input)
     - iif(scenario.has_fused_kernels AND block.is_gated, 1, 0)
     - iif(scenario.is_adapter AND (block.is_gated OR block.activation <> 'relu')
@@ -27,6 +27,20 @@ CREATE OR REPLACE MACRO block_tensors(block, model, scenario) AS
 -- copies of a token that experts run: those of the router, or all
 CREATE OR REPLACE MACRO routed_copies(block, model) AS
     iif(model.runs_all_experts, block.expert_count, block.experts_per_token);
+
+-- Bytes of an element inside experts that run in groups: autocast knows none of their products, so over weights in fp32
+-- all of it is in fp32 (the router's products and a shared expert's are known).
+CREATE OR REPLACE MACRO has_fp32_experts(model, scenario) AS
+    (is_autocast(scenario) OR is_cast_base(scenario)) AND NOT model.runs_all_experts;
+CREATE OR REPLACE MACRO expert_compute_bytes(model, scenario) AS
+    iif(has_fp32_experts(model, scenario), 4, scenario.compute_bytes);
+
+-- Copies of the hidden state that a router which is trained keeps (in fp32, or autocast's), and those that autocast
+-- makes for each product of a shared expert; of one with a gate its output too.
+CREATE OR REPLACE MACRO kept_beside_experts(block, model, scenario) AS model.hidden_size * iif(scenario.is_adapter, 0,
+    iif(is_autocast(scenario), 2 + iif(block.width > 0, 4 + iif(model.has_shared_expert_gate, 2, 0), 0),
+        model.router_input_bytes)
+    + iif(model.has_shared_expert_gate, scenario.compute_bytes, 0));
 
 -- elements of weights that autocast copies: those of products that it knows (experts in groups are none)
 CREATE OR REPLACE MACRO cast_elements(model) AS
@@ -40,35 +54,70 @@ CREATE OR REPLACE MACRO cast_base_elements(model, scenario) AS CASE
 END;
 
 -- One layer. Each routed copy of a token keeps the block's tensors, its input and its output, and some forty bytes of
--- indices.
+-- indices. First what a tensor of the block's width takes, in the dense part of a block and in its experts.
+CREATE OR REPLACE MACRO dense_tensor_bytes(block, model, scenario) AS
+    iif(is_quantised_base(scenario), 4, scenario.compute_bytes)
+        * block_tensors(block, model, scenario, scenario.precision = 'amp')
+    -- dropout's mask, and its result where the activation keeps its own
+    + iif(model.has_block_dropout, 1 + iif(block.activation = 'relu' AND NOT scenario.is_adapter,
+        scenario.compute_bytes, 0), 0);
+CREATE OR REPLACE MACRO expert_tensor_bytes(block, model, scenario) AS iif(has_fp32_experts(model, scenario),
+    4 * block_tensors(block, model, scenario, false), dense_tensor_bytes(block, model, scenario));
 CREATE OR REPLACE MACRO kept_by_feed_forward(block, model, scenario) AS
-    (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * block_tensors(block, model, scenario)
-        -- dropout's mask, and its result where the activation keeps its own
-        + iif(model.has_block_dropout, 1 + iif(block.activation = 'relu' AND NOT scenario.is_adapter,
-            scenario.compute_bytes, 0), 0)) * (block.width + routed_copies(block, model) * block.expert_width)
+    dense_tensor_bytes(block, model, scenario) * block.width
+    + expert_tensor_bytes(block, model, scenario) * routed_copies(block, model) * block.expert_width
     + iif(block.expert_count > 0,
-        (scenario.compute_bytes * iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 1, 2)
+        (expert_compute_bytes(model, scenario)
+            * iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 1, 2)
             -- (all experts' copies are weighed before they are cast for the product)
             + iif(model.runs_all_experts, scenario.residual_bytes - scenario.compute_bytes, 0))
                 * routed_copies(block, model) * model.hidden_size
-        + 40 * routed_copies(block, model) + 4 * block.expert_count + model.router_input_bytes * model.hidden_size, 0);
+        + 40 * routed_copies(block, model) + 4 * block.expert_count
+        + kept_beside_experts(block, model, scenario), 0);
 
 -- Per token, backward inside the feed-forward block: the gradients of two tensors of its width, and of routed inputs
 -- and outputs; and of the input copy of an adapter in fp32.
 CREATE OR REPLACE MACRO feed_forward_gradients(block, model, scenario) AS
-    scenario.compute_bytes * CASE
+    CASE
         -- the gated product's gradient with those of both its factors (its own copy is gone where it was kept), or with
         -- that of the output
-        WHEN block.expert_count > 0 AND model.runs_all_experts THEN block.expert_count
+        WHEN block.expert_count > 0 AND model.runs_all_experts THEN scenario.compute_bytes * block.expert_count
             * greatest(iif(scenario.is_adapter, 3, 2) * block.expert_width, block.expert_width + model.hidden_size)
-        ELSE 2 * (block.width + block.experts_per_token
-            * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0))) END
+        ELSE 2 * (scenario.compute_bytes * block.width + expert_compute_bytes(model, scenario)
+            * block.experts_per_token * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0))) END
     + iif(scenario.is_adapter AND adapts_all_linear(scenario) AND NOT scenario.has_adapted_experts
         AND adapter_compute_bytes(scenario) > scenario.compute_bytes,
         adapter_compute_bytes(scenario) * block.width, 0);
 
+-- The same of experts that run in groups, beside all that the block keeps: `start`, the gradient of their sum, spread
+-- over the copies and put in their order; `down`, while the way down is differentiated, or the gated product; `end`,
+-- while gate and up are, when only their input and its gradient are left of the block, and all gradients of weights are
+-- there. `plain`: of what is no group.
+CREATE OR REPLACE MACRO has_groups(block, model) AS block.expert_count > 0 AND NOT model.runs_all_experts;
+CREATE OR REPLACE MACRO block_moments(block, model, scenario, gradients) AS {
+    'plain': (gradients - iif(has_groups(block, model), 2 * expert_compute_bytes(model, scenario)
+        * block.experts_per_token * (block.expert_width + model.hidden_size), 0))::DOUBLE,
+    'start': iif(has_groups(block, model), 3.0 * greatest(expert_compute_bytes(model, scenario), model.routing_bytes)
+        * block.experts_per_token * model.hidden_size
+        -- (what the block read and gives are there, which frozen weights do not keep)
+        + iif(scenario.is_adapter, 2 * scenario.compute_bytes * model.hidden_size, 0), NULL),
+    'down': iif(has_groups(block, model), expert_compute_bytes(model, scenario) * block.experts_per_token * greatest(
+        block.expert_width, iif(block.is_gated, 3, 2) * block.expert_width - model.hidden_size
+            - iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 0, block.expert_width))::DOUBLE, NULL),
+    'end': iif(has_groups(block, model), block.experts_per_token * block.expert_width
+        * (iif(block.is_gated, 2, 1) * expert_compute_bytes(model, scenario)
+            - expert_tensor_bytes(block, model, scenario))::DOUBLE, NULL)};
+
 -- What the first block with experts does not keep where they alone are adapted: a shared expert, and outputs for the
 -- gradients of the router's weights.
 CREATE OR REPLACE MACRO beside_experts(block, model, scenario) AS iif(block.expert_count > 0,
-    scenario.compute_bytes * ((block_tensors(block, model, scenario) - 1) * block.width + routed_copies(block, model)
-        * model.hidden_size), 1e30);
+    scenario.compute_bytes * ((block_tensors(block, model, scenario, scenario.precision = 'amp') - 1) * block.width
+        + routed_copies(block, model) * model.hidden_size), 1e30);
+
+-- What a load-balancing loss keeps of so many tokens until its own backward pass: for each layer's experts the logits
+-- of the router and their probabilities, `bytes_each` together. Transformers before 5.16 put those of all layers
+-- together and made a tensor of every choice, which was not counted.
+CREATE OR REPLACE MACRO balance_bytes(model, tokens, bytes_each) AS coalesce(bytes_each * tokens * list_sum(
+    list_transform(coalesce(model.blocks, []), lambda block: block.layer_count * block.expert_count)), 0);
+CREATE OR REPLACE MACRO balance_words(model, bytes_each) AS
+    iif(bytes_each IS NOT NULL AND model.expert_elements > 0, ', Transformers 5.16 or later', '');

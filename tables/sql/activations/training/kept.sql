@@ -53,10 +53,25 @@ CREATE OR REPLACE MACRO kept_parts(model, scenario, mixers) AS {
         'kept': (layer.token_ratio * kept_by_attention(layer, model, scenario))::DOUBLE,
         'gradients': (layer.token_ratio * score_gradients(layer, model, scenario))::DOUBLE})),
     'blocks': list_transform(coalesce(model.blocks, []), lambda block: {
-        'layer_count': block.layer_count,
+        'layer_count': block.layer_count, 'is_encoder': block.is_encoder,
         'kept': iif(block.is_encoder, scenario.encoder_ratio, 1) * kept_by_feed_forward(block, model, scenario),
         'gradients': iif(block.is_encoder, scenario.encoder_ratio, 1) * feed_forward_gradients(block, model, scenario),
+        'moments': block_moments(block, model, scenario, feed_forward_gradients(block, model, scenario)),
         'beside_experts': beside_experts(block, model, scenario)})
+};
+
+-- The moments of blocks (feed_forward.sql) that take most, and the elements of what is no group's way down.
+CREATE OR REPLACE MACRO block_sums(model, scenario, parts) AS {
+    'plain_down': model.hidden_size * coalesce(list_max(list_transform(coalesce(model.blocks, []),
+        lambda block: block.width + iif(has_groups(block, model), 0, block.expert_count * block.expert_width))), 0),
+    'plain': coalesce(list_max(list_transform(parts.blocks,
+        lambda block: iif(block.is_encoder, scenario.encoder_ratio, 1) * block.moments.plain)), 0)
+            / scenario.tensor_parallel,
+    'start': list_max(list_transform(parts.blocks, lambda block: block.moments.start))
+        / scenario.tensor_parallel,
+    'down': list_max(list_transform(parts.blocks, lambda block: block.moments.down))
+        / scenario.tensor_parallel,
+    'end': list_max(list_transform(parts.blocks, lambda block: block.moments."end")) / scenario.tensor_parallel
 };
 
 CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
@@ -99,7 +114,8 @@ CREATE OR REPLACE MACRO kept_sums(model, scenario, parts) AS {
     'down': model.hidden_size * coalesce(list_max(list_transform(coalesce(model.blocks, []),
         lambda block: block.width + block.expert_count * block.expert_width)), 0),
     'block_gradients': coalesce(list_max(list_transform(parts.blocks, lambda block: block.gradients)), 0)
-        / scenario.tensor_parallel
+        / scenario.tensor_parallel,
+    'moments': block_sums(model, scenario, parts)
 };
 
 -- Inputs of layers that are recomputed, where they wait in the host's memory: small ones stay, of others those of a few
@@ -160,4 +176,5 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
         scenario.compute_bytes * model.biased_head_sum * stage.share * scenario.context_tokens
             * scenario.context_tokens / scenario.tensor_parallel, 0)
     + step_tokens(scenario) * (kept_packed_inputs(model, scenario) + kept_by_embedding_norm(model, scenario))
-    + merged_experts_kept(model, scenario, sums);
+    + merged_experts_kept(model, scenario, sums)
+    + balance_bytes(model, step_tokens(scenario), scenario.balance_bytes_per_expert);

@@ -158,7 +158,7 @@ CREATE OR REPLACE MACRO tiled_loss_work(model, scenario) AS greatest(reference_p
 -- packed base, whose products are handed on in fp32).
 CREATE OR REPLACE MACRO tiled_layer_work(model, scenario, sums) AS
     iif(is_tiled(scenario) AND scenario.is_adapter AND NOT has_adapter_copies(model, scenario), step_tokens(scenario)
-        * (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * sums.down / model.hidden_size
+        * (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * sums.moments.plain_down / model.hidden_size
             + CASE
                 WHEN is_quantised_base(scenario) THEN 8 * model.hidden_size
                 WHEN scenario.residual_bytes = 4 THEN 6 * model.hidden_size

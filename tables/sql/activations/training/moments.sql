@@ -99,11 +99,23 @@ END;
 
 -- `made`: bytes that an element of a layer's own gradient takes before it is reduced, where it is: then none of it is
 -- in the shards yet.
--- The last layer is differentiated while only the gradients of the head exist: its feed-forward block, or its
--- attention.
+-- The last layer is differentiated while only the gradients of the head exist: its feed-forward block (`gradients` per
+-- token, while so many `elements` of the block's weights have theirs), or its attention.
+CREATE OR REPLACE MACRO last_block_moment(model, scenario, stage, sums, made, gradients, elements) AS
+    step_tokens(scenario) * gradients + made * elements
+    + gradients_first(iif(made > 0, 0, elements), model, scenario, stage, sums);
 CREATE OR REPLACE MACRO last_block_work(model, scenario, stage, sums, made) AS
-    step_tokens(scenario) * (sums.block_work + sums.block_gradients) + made * sums.down
-    + gathered_next(model, scenario) + gradients_first(0, model, scenario, stage, sums);
+    step_tokens(scenario) * sums.block_work + gathered_next(model, scenario)
+    + greatest(
+        step_tokens(scenario) * sums.moments.plain + made * sums.moments.plain_down
+            + gradients_first(0, model, scenario, stage, sums),
+        coalesce(greatest(
+            last_block_moment(model, scenario, stage, sums, made, sums.moments.start, 0),
+            last_block_moment(model, scenario, stage, sums, made, sums.moments.down, down_expert_elements(model, sums))
+                + merged_gradient_bytes(model, scenario, sums),
+            last_block_moment(model, scenario, stage, sums, made, sums.moments."end", moe_layer_expert_elements(model))
+                + merged_gradient_bytes(model, scenario, sums)),
+            0));
 -- (A layer that is recomputed stands beside its input, but where the norm keeps that input itself.)
 CREATE OR REPLACE MACRO last_mixer_work(model, scenario, stage, sums, made) AS
     step_tokens(scenario) * (sums.score_gradients - sums.freed
@@ -114,11 +126,21 @@ CREATE OR REPLACE MACRO last_mixer_work(model, scenario, stage, sums, made) AS
         - 2 * model.hidden_size * (model.query_max + model.key_max)), model, scenario, stage, sums);
 
 -- The first layer, while the gradients of all later ones exist: its feed-forward block, or its attention.
+CREATE OR REPLACE MACRO first_block_moment(model, scenario, stage, sums, made, gradients, elements) AS
+    step_tokens(scenario) * gradients + made * elements
+    + gradients_before(model.largest_layer_elements - iif(made > 0, 0, elements), model, scenario, stage, sums);
 CREATE OR REPLACE MACRO first_block_work(model, scenario, stage, sums, made) AS
-    step_tokens(scenario) * (packed_inputs(model, scenario) + scenario.work + sums.block_work + sums.block_gradients
+    step_tokens(scenario) * (packed_inputs(model, scenario) + scenario.work + sums.block_work
         + iif(scenario.checkpointing = 'none', 0, sums.mask))
-    + made * sums.down
-    + gradients_before(model.largest_layer_elements - iif(made > 0, 0, sums.down), model, scenario, stage, sums);
+    + greatest(
+        first_block_moment(model, scenario, stage, sums, made, sums.moments.plain, sums.moments.plain_down),
+        coalesce(greatest(
+            first_block_moment(model, scenario, stage, sums, made, sums.moments.start, 0),
+            first_block_moment(model, scenario, stage, sums, made, sums.moments.down, down_expert_elements(model, sums))
+                + merged_gradient_bytes(model, scenario, sums),
+            first_block_moment(model, scenario, stage, sums, made, sums.moments."end", moe_layer_expert_elements(model))
+                + merged_gradient_bytes(model, scenario, sums)),
+            0));
 CREATE OR REPLACE MACRO first_mixer_work(model, scenario, stage, sums, made) AS
     step_tokens(scenario) * (packed_inputs(model, scenario) + scenario.work + sums.mixer_work - sums.freed
         + iif(scenario.checkpointing = 'none', 0, sums.mask))
@@ -159,7 +181,8 @@ CREATE OR REPLACE MACRO backward_moment(model, scenario, stage, sums, made) AS
         first_mixer_work(model, scenario, stage, sums, made) + gathered_second(model, scenario, sums))
     + CASE
         WHEN scenario.is_autocast OR is_cast_base(scenario) AND scenario.checkpointing <> 'none'
-            THEN 2 * model.largest_layer_elements
+            THEN 2 * iif(model.expert_elements > 0 AND NOT model.runs_all_experts,
+                cast_elements(model) // greatest(model.layer_count, 1), model.largest_layer_elements)
         WHEN scenario.checkpointing <> 'none'
             THEN 2.0 * cast_base_elements(model, scenario) / greatest(model.layer_count, 1)
         ELSE 0
