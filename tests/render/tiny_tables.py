@@ -36,6 +36,7 @@ SQL, RULES = (
             "plans/serving.sql",
             "ask/speculative_of.sql",
             "scenario/versions.sql",
+            "activations/training/balance.sql",
             "ask/objective.sql",
             "plans/drafts.sql",
             "pipelines/pipelines.sql",

@@ -113,11 +113,3 @@ CREATE OR REPLACE MACRO block_moments(block, model, scenario, gradients) AS {
 CREATE OR REPLACE MACRO beside_experts(block, model, scenario) AS iif(block.expert_count > 0,
     scenario.compute_bytes * ((block_tensors(block, model, scenario, scenario.precision = 'amp') - 1) * block.width
         + routed_copies(block, model) * model.hidden_size), 1e30);
-
--- What a load-balancing loss keeps of so many tokens until its own backward pass: for each layer's experts the logits
--- of the router and their probabilities, `bytes_each` together. Transformers before 5.16 put those of all layers
--- together and made a tensor of every choice, which was not counted.
-CREATE OR REPLACE MACRO balance_bytes(model, tokens, bytes_each) AS coalesce(bytes_each * tokens * list_sum(
-    list_transform(coalesce(model.blocks, []), lambda block: block.layer_count * block.expert_count)), 0);
-CREATE OR REPLACE MACRO balance_words(model, bytes_each) AS
-    iif(bytes_each IS NOT NULL AND model.expert_elements > 0, ', Transformers 5.16 or later', '');
