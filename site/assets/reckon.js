@@ -29,7 +29,7 @@ function preferred(own, objective_id, wanted) {
   if (row == null) return row;
   const oldest = [...its].sort((x, y) => macros.version_number(x.max_version) - macros.version_number(y.max_version));
   const known = { ids: [...new Set(objectives.map((each) => each.objective_id))].sort().join(", "), versions: oldest.map(macros.counted_range).filter((range) => range != null).join(", ") || null };
-  const unknown_reason = macros.preference_reason(rule, objective_id, known, wanted, own.shape?.[0], row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", shown: { program_version: rule?.max_version }, // (its releases are named by the last)
+  const unknown_reason = macros.preference_reason(rule, objective_id, known, wanted, own.shape?.[0], row), of = { objective_id, generates: rule?.generates, unit: rule?.rows_each > 1 ? "pair" : "answer", program_version: rule ? macros.version_told(wanted, rule, row) : row.program_version, shown: { program_version: rule?.max_version }, // (its releases are named by the last)
      sequences: Math.floor(row.sequences / (rule?.rows_each ?? 1)) };
   if (unknown_reason != null) return { ...row, ...of, ...Object.fromEntries(Object.keys(row).filter((key) => key.endsWith("_bytes")).map((key) => [key, null])), error_band: null, holds_for: null, unknown_reason };
   const { reference_bytes, logits_bytes, unused_bytes } = macros.objective_bytes(rule, own.shape?.[0], row);

@@ -96,6 +96,7 @@ SCALARS = (
     "objective_rank",
     "counted_range",
     "version_number",
+    "version_told",
 )
 # which rules of these ask beside what the formulas do
 ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format", "objective")

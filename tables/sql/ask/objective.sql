@@ -118,6 +118,9 @@ CREATE OR REPLACE MACRO objective_bytes(rule, model, footprint) AS {
         reference_copies_bytes(rule, model, footprint), generation_beyond_bytes(rule, model, footprint))
         + balance_bytes(model, footprint.sequences * footprint.context_tokens::DOUBLE, rule.balance_bytes_per_expert))
 };
+-- the release that is answered for; whose line of the table program the footprint is, the row says
+CREATE OR REPLACE MACRO version_told(said, rule, footprint) AS iif(takes_rows_version(said, rule),
+    coalesce(said.program_version::VARCHAR, rule.max_version), footprint.program_version);
 -- (with another generator the words of that take the place of generation_words)
 CREATE OR REPLACE MACRO generation_words(rule) AS iif(rule.generates, ', generating with Transformers', '');
 CREATE OR REPLACE MACRO objective_holds_for(rule, model) AS rule.holds_for

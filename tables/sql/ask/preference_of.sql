@@ -30,9 +30,7 @@ worked AS (
     SELECT footprint.*, wished.objective_asked, rule.rows_each, objective_holds_for(rule, model) AS rule_holds_for,
         preference_reason(rule, wished.objective_asked, named.known, said, model, footprint) AS reason,
         objective_bytes(rule, model, footprint) AS beside,
-        -- (whose footprint it is, is a release that the row names)
-        iif(takes_rows_version(said, rule), coalesce(said.program_version::VARCHAR, rule.max_version),
-            footprint.program_version) AS version_told
+        version_told(said, rule, footprint) AS version_told
     FROM wished CROSS JOIN named CROSS JOIN chosen CROSS JOIN preference_said AS said
     LEFT JOIN footprints_in('preference_asked', phase_id) AS footprint ON true
     LEFT JOIN shape AS model ON model.model_id = footprint.model_id
