@@ -30,9 +30,10 @@ CREATE OR REPLACE MACRO kept_selectively(model, scenario, mixers) AS
     + list_sum(list_transform(mixers, lambda layer: layer.layer_count * (scenario.compute_bytes * layer.context_width
         + iif(layer.kernel = 'eager', scenario.compute_bytes * layer.head_count * scenario.context_tokens,
             4 * layer.head_count))))
-    + coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count * scenario.compute_bytes
-        * (block.expert_count + routed_copies(block, model) * (iif(block.is_gated, 2, 1) * block.expert_width
-            + iif(block.expert_count > 0, model.hidden_size, 0))))), 0)
+    + coalesce(list_sum(list_transform(model.blocks, lambda block: block.layer_count
+        * (scenario.compute_bytes * block.expert_count + expert_compute_bytes(model, scenario)
+            * routed_copies(block, model) * (iif(block.is_gated, 2, 1) * block.expert_width
+                + iif(block.expert_count > 0, model.hidden_size, 0))))), 0)
     + iif(scenario.is_adapter, adapter_compute_bytes(scenario) * (adapted_elements(model, scenario)
         - adapted_inputs(model, scenario) + scenario.lora_rank * adapted_modules(model, scenario)), 0);
 
