@@ -20,7 +20,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,9 +228,14 @@ def said(config: Config) -> str:
         anatomy = read_config(config)
         parts = components(Fields(dict(config)), anatomy)
         sums = (anatomy.parameter_count, anatomy.loaded_element_count, anatomy.active_parameter_count)
-        return json.dumps([asdict(anatomy), sums, [asdict(part) for part in parts]], default=str, sort_keys=True)
+        return json.dumps([anatomy, sums, parts], default=_plain, sort_keys=True)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return f"{type(reason).__name__}: {reason}"
+
+
+def _plain(held: Any) -> Any:
+    # (dataclasses.asdict copies every row: twice the time of reading them)
+    return vars(held) if is_dataclass(held) else str(held)
 
 
 def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
