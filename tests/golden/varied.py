@@ -2,7 +2,7 @@
 
     python -m tests.golden.varied                # after a change of a reader: names the models whose digest changed and writes the file anew
     python -m tests.golden.varied --of owner/name    # every variation of that model's config, and what is read of it: to compare with another revision
-    python -m tests.golden.varied --check        # ends with 1 at the first digest that is not the file's (code_mutants.py asks so)
+    python -m tests.golden.varied --check NAME ...    # ends with 1 at the first of them, or of all, whose digest is not the file's (code_mutants.py asks so)
 
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
 larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
@@ -282,8 +282,8 @@ def main(arguments: list[str]) -> int:
             print(name, said(varied), sep="\t")
         return 0
     if arguments[:1] == ["--check"]:
-        held = read()
-        return 0 if all(held.get(name) == digest_of(kind) for name, kind in all_kinds().items()) else 1
+        held, there = read(), all_kinds()
+        return 0 if all(held.get(name) == digest_of(there[name]) for name in arguments[1:] or there) else 1
     now = digests()
     if PATH.exists():
         before = read()
