@@ -192,23 +192,6 @@ def got_ocr(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
     return part
 
 
-def aria(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    """Queries that attend to patches through torch's MultiheadAttention, then a feed-forward to the text width."""
-    part, hidden = projector(), tower[0].hidden
-    queries = fields.count("max_value_projector_patch_to_query_dict", default=256)
-    inner = (fields.inner("text_config") or fields).count("hidden_size", default=4096)
-    part.parameter(queries * hidden, "queries")
-    part.linear("attention", hidden, hidden, bias=False, count=3)
-    part.add("attention_qkv", "parameter", 3 * hidden, hidden)
-    part.vector(3 * hidden, "bias")
-    part.linear("attention_o", hidden, hidden, operator="linear-subclass")
-    part.linear("projector_merge", hidden, hidden)
-    part.norm(hidden, count=3)
-    part.linear("projector_up", hidden, inner, bias=False)
-    part.linear("projector_down", inner, text, bias=False)
-    return part
-
-
 def minimax(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """Each patch to the language model's width, then merge² of them into one."""
     part, inner = projector(), fields.count("projector_hidden_size", default=text)
