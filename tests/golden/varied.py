@@ -239,8 +239,9 @@ def _with_all(config: Config, changes: Mapping[Place, Any]) -> Config:
 
 
 def _changed_once(values: list) -> list[list]:
-    """One number of them is twice as large, or one flag switched, each of the first in turn."""
-    return [
+    """One number of them is none, one or twice as large, or one flag switched."""
+    few = [[one, *values[1:]] for one in (0, 1)] if type(values[0]) is int else []
+    return few + [
         [*values[:at], not one if isinstance(one, bool) else one * 2, *values[at + 1 :]]
         for at, one in enumerate(values[:_ENTRIES])
         if isinstance(one, int | float)

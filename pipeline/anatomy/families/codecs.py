@@ -258,7 +258,7 @@ def vocoder(part: Part, fields: Fields, flow: int, voice: int) -> None:
     kernels = ratios(fields, "upsample_kernel_sizes")
     halved(fields, width, len(kernels))
     blocks = ratios(fields, "resblock_kernel_sizes")
-    dilations = fields.items("resblock_dilation_sizes") or [[1, 3, 5]] * len(blocks)
+    dilations = fields.items("resblock_dilation_sizes") or fields.by_class("resblock_dilation_sizes")
     if len(dilations) != len(blocks) or not all(isinstance(d, list) and len(d) <= MOST_REPEATS for d in dilations):
         raise ContradictoryConfig(f"{fields.where}.resblock_dilation_sizes does not fit resblock_kernel_sizes")
     part.conv(width, flow, 7)

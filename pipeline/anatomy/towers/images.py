@@ -106,7 +106,7 @@ def pairs(class_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:
     return read
 
 
-def per_patch(anatomy: Anatomy, merged: int, copies: int = 1) -> int:
+def per_patch(anatomy: Anatomy, merged: int, copies: int) -> int:
     """Elements of the language model's width for each token of the tower."""
     return -(-copies * anatomy.hidden_size // max(merged, 1))
 

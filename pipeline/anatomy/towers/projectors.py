@@ -76,9 +76,8 @@ def idefics3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
 def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
     inner = nested(fields, "perceiver_config", required=False).filled()
-    language = fields.inner("text_config")
     part, layers = projector(), inner.repeats("resampler_depth")
-    width = language.size("intermediate_size") if language else 14336
+    width = nested(fields, "text_config", required=False).size("intermediate_size")
     part.linear("projector_up", tower[0].hidden, width, bias=False, count=2)
     part.linear("projector_down", width, text, bias=False)
     part.parameter(inner.count("resampler_n_latents") * text, "latents")
