@@ -130,8 +130,8 @@ def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def spectrogram(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """CLAP: the spectrogram of one clip as a picture, whose first stage has the most patches; fused, its parts beside the whole."""
     inner = nested(fields, "audio_config")
-    side, patch = inner.size("spec_size"), inner.size("patch_size")
-    hidden = inner.size("patch_embeds_hidden_size")
+    side, patch = inner.size("spec_size", otherwise=256), inner.size("patch_size", otherwise=4)
+    hidden = inner.size("patch_embeds_hidden_size", otherwise=96)
     tokens = (side // patch) ** 2
     if not tokens:
         raise ContradictoryConfig(f"{inner.where}.spec_size is {side}, less than one patch of {patch}")
