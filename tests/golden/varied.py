@@ -6,8 +6,8 @@
 
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
 larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
-the type has it, in the config and in what is nested in it; a field that its reader asks for and the config leaves to its class, other than the class
-has it; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
+the type has it, in the config and in what is nested in it; what belongs together at once (lists of one length, equal numbers, sizes of two sides beside
+a flag); a field that its reader asks for and the config leaves to its class, or asks for only beside another change, other than it is; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
 most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
 itself, and varied from the first that is counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
 a reader did not mean to change, heads and tiles that no total feels among it.
