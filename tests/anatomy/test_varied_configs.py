@@ -65,3 +65,28 @@ def test_fields_are_varied_where_they_are_nested_too():
     assert told["text_config.kinds turned round"]["text_config"]["kinds"] == ["y", "x"]
     assert told["width 5"]["width"] == 5 and told["text_config.rank 8"]["text_config"]["rank"] == 8
     assert config["text_config"] == {"is_tied": True, "kinds": ["x", "y"]}
+
+
+def test_what_belongs_together_is_varied_at_once():
+    config = {"model_type": "a", "widths": [4, 8], "depths": [2, 3], "heads": 6, "inner": {"heads": 6}}
+    told = dict(varied.variations(config, []))
+    assert [told["widths and depths of 3"][name] for name in ("widths", "depths")] == [[4, 8, 4], [2, 3, 2]]
+    assert "widths" not in told["widths and depths of None"] and "depths" not in told["widths and depths of None"]
+    assert told["heads and inner.heads 12"] == config | {"heads": 12, "inner": {"heads": 12}}
+
+
+def test_sizes_have_two_sides_beside_each_flag(kinds):
+    config = next(kind.config for kind in kinds.values() if kind.config.get("model_type") == "beit")
+    side = config["image_size"]
+    told = dict(varied.variations({**config, "use_relative_position_bias": False}, []))
+    both = told[f"use_relative_position_bias True, image_size {[side, 2 * side]}"]
+    assert (both["use_relative_position_bias"], both["image_size"]) == (True, [side, 2 * side])
+
+
+def test_what_is_asked_for_only_beside_another_change_is_varied_there(kinds, monkeypatch):
+    monkeypatch.setattr(
+        varied, "said", lambda c: str(varied.Fields(c).raw("depth") if varied.Fields(c).raw("is_deep") else 0)
+    )
+    kind = varied.Kind({"is_deep": False, "depth": 3}, [], [])
+    told = dict(varied.answers(kind))
+    assert told["is_deep True"] == "3" and told["is_deep True, depth 4"] == "4" and told["depth 4"] == "0"

@@ -1,11 +1,13 @@
 """What a source leaves out of a config is filled in only where the published total then equals the count, and is said."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from pipeline.anatomy import read_config
-from pipeline.confirm.filling import fillings, without
+from pipeline.confirm.candidates import FILLED, candidates
+from pipeline.confirm.filling import _sliding_heads, fillings, without
 from pipeline.confirm.grade import grade
 from pipeline.hub.record import Record
 
@@ -113,3 +115,20 @@ def test_a_few_tokens_more_than_its_base_are_rows_of_the_vocabulary():
     assert graded(llama, count + 400 * 2 * 96, "sibling").grade == "unknown", "scales may be as many"
     named = Record("org/model-FP8", config=llama, config_kind="sibling", stored_parameter_count=count + 5 * 2 * 96)
     assert grade(replace(named, parameters_kind="exact_safetensors"), read_config(llama)).grade == "unknown"
+
+
+def test_what_is_filled_in_is_not_said_by_the_config_alone_and_what_is_left_out_of_it_is():
+    told = {what: alone for what, _, alone in candidates(Record("org/model", config=BERT), read_config(BERT))}
+    assert told["The checkpoint leaves out the pooler"] is True
+    assert len({what.startswith(FILLED) for what in told}) == 2
+    assert all(alone is not what.startswith(FILLED) for what, alone in told.items())
+
+
+@pytest.mark.parametrize(
+    ("heads", "shared", "counts"),
+    [(4, 2, [2, 4, 6, 8]), (1023, 1023, [1023, 2046]), (1024, 1024, []), (4, 0, []), (4, 8, []), (4, True, [])],
+)
+def test_layers_that_slide_have_heads_that_share_keys_evenly(heads, shared, counts):
+    config = {"model_type": "laguna", "num_attention_heads": heads, "num_key_value_heads": shared}
+    found = _sliding_heads(Record("org/model", config=config), SimpleNamespace(layer_count=5))
+    assert [each["num_attention_heads_per_layer"] for _, each in found] == [[heads, n, n, n, heads] for n in counts]

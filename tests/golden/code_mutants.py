@@ -4,7 +4,7 @@
     python -m tests.golden.code_mutants pipeline/hub/gguf.py tests/hub/test_gguf_config.py 20     # so many, drawn at random
     python -m tests.golden.code_mutants pipeline/anatomy anatomy 60 autumn                         # of all files of a folder, another draw
 
-`anatomy` is golden anatomy (anatomy.py, then varied.py), which asks each reader in seconds; tests that are named after it (anatomy,tests/…) are asked where it feels nothing.
+`anatomy` is golden anatomy (varied.py, then anatomy.py), which asks each reader in seconds; tests that are named after it (anatomy,tests/…) are asked where it feels nothing.
 
 A whole number becomes the next one, a comparison loses or gains its end, sums become differences, `and` becomes `or`, and a `not` is left out.
 A mutant is killed by a test that fails or takes ten times as long. Prints the survivors and the share that was killed; ends with 1 below 95 %.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import itertools
 import json
 import os
 import random
@@ -24,11 +25,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
-from tests.golden import anatomy
+from tests.golden import anatomy, varied
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED, LINKED = (
@@ -38,6 +40,8 @@ COPIED, LINKED = (
 LEAST = 0.95
 EQUAL = Path(__file__).with_name("equal_code_mutants.csv")
 ANATOMY = "anatomy"
+Function = tuple[str, int]
+TRACED = 8  # one of so many variations is asked what it runs, which takes three times as long; who runs a place only in others is asked last
 OTHERS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+", ast.Mult: "+",
     ast.FloorDiv: "*", ast.Div: "*", ast.LShift: ">>", ast.RShift: "<<", ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
@@ -127,11 +131,11 @@ def passes(folder: Path, tests: str, most: float | None = None) -> bool:
 
 
 class Digests:
-    """Golden anatomy in the place of tests: what the readers make of one model of each kind, a second for each question; and where that
-    is kept, what they make of varied configs, as varied.csv has it, which takes a minute where nothing differs."""
+    """Golden anatomy in the place of tests: what the readers make of varied configs, as varied.csv has it, those of the types that run a place
+    first; and where that is kept, what they make of one model of each kind."""
 
     def __init__(self, folder: Path) -> None:
-        self.hub, named = folder / "hub", anatomy.read().keys()
+        self.folder, self.hub, named = folder, folder / "hub", anatomy.read().keys()
         (self.hub / "model").mkdir(parents=True)
         shutil.copy(ROOT / "tables" / "hub" / "snapshot.json", self.hub)
         chosen: dict[str, str] = {}
@@ -143,17 +147,68 @@ class Digests:
                 if record["model_id"] in named:
                     chosen.setdefault(kind, line)
         (self.hub / "model" / "a.jsonl").write_text("\n".join(chosen.values()), encoding="utf-8")
-        self.truth = self._said(folder)
-        self.is_as_the_file_has_it = self._said_of_varied(folder) is not None
+        began = time.monotonic()
+        self.truth = self._said()
+        self.types, self.is_as_the_file_has_it = varied_types()
+        self.most = 10 * (time.monotonic() - began) + 60
 
-    def _said(self, folder: Path, most: float | None = None) -> bytes | None:
-        return _run(folder, [sys.executable, "-m", "tests.golden.anatomy", "--of", str(self.hub)], most)
+    def _said(self, most: float | None = None) -> bytes | None:
+        return _run(self.folder, [sys.executable, "-m", "tests.golden.anatomy", "--of", str(self.hub)], most)
 
-    def _said_of_varied(self, folder: Path, most: float | None = None) -> bytes | None:
-        return _run(folder, [sys.executable, "-m", "tests.golden.varied", "--check"], most)
+    def _are_as_the_file_has_them(self, names: Sequence[str], most: float) -> bool:
+        command = [sys.executable, "-m", "tests.golden.varied", "--check", *names]
+        return _run(self.folder, command, most) is not None
 
-    def are_kept(self, folder: Path, most: float) -> bool:
-        return self._said(folder, most) == self.truth and self._said_of_varied(folder, most) is not None
+    def are_kept(self, file: Path, one: Mutant) -> bool:
+        runs = runs_in(file, one)
+        first = sorted((type_ for type_ in self.types if runs & type_.functions), key=lambda type_: type_.seconds)
+        names, most = [type_.name for type_ in first], 10 * sum(type_.seconds for type_ in first) + 60
+        return (
+            (not names or self._are_as_the_file_has_them(names, most))
+            and self._said(self.most) == self.truth
+            and self._are_as_the_file_has_them(
+                [type_.name for type_ in self.types if type_.name not in names], self.most
+            )
+        )
+
+
+class Varied(NamedTuple):
+    """A type of varied.py: the functions that its configs run, each with its file and line, and how long they take."""
+
+    name: str
+    functions: frozenset[Function]
+    seconds: float
+
+
+def varied_types() -> tuple[list[Varied], bool]:
+    """All, and whether what is read of them is as the file has it."""
+    held, found, are_kept = varied.read(), [], True
+    for name, kind in varied.all_kinds().items():
+        run: set[Function] = set()
+
+        def noted(frame: FrameType, _event: str, _held: object, run: set[Function] = run) -> None:
+            run.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+        sys.settrace(noted)
+        for _words, config in itertools.islice(varied.asked(kind), 0, None, TRACED):
+            varied.said(config)
+        sys.settrace(None)
+        began = time.monotonic()
+        are_kept &= varied.digest_of(kind) == held.get(name)
+        found.append(Varied(name, frozenset(run), time.monotonic() - began))
+    return found, are_kept
+
+
+def runs_in(file: Path, one: Mutant) -> set[Function]:
+    """The function that a place is in, or all of its file: what is outside of them is run before."""
+    spans = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            body = node.body if isinstance(node, ast.Lambda) else node.body[0]
+            first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+            spans.append((body.lineno, node.end_lineno, first))
+    around = [span for span in spans if span[0] <= one.line <= span[1]]
+    return {(str(file), first) for _begin, _end, first in ([max(around)] if around else spans)}
 
 
 def _run(folder: Path, command: list[str], most: float | None) -> bytes | None:
@@ -203,7 +258,7 @@ def main(path: str, tests: str, sample: str = "", seed: str = "") -> int:
         for file, one, text in chosen:
             place, source = folder / file.relative_to(ROOT), file.read_text(encoding="utf-8")
             place.write_text(text, encoding="utf-8")
-            if (digests is None or digests.are_kept(folder, most)) and (not others or passes(folder, others, most)):
+            if (digests is None or digests.are_kept(file, one)) and (not others or passes(folder, others, most)):
                 survivors += 1
                 was = source.encode()[one.start : one.stop].decode().strip()
                 line = source.splitlines()[one.line - 1].strip()

@@ -2,12 +2,12 @@
 
     python -m tests.golden.varied                # after a change of a reader: names the models whose digest changed and writes the file anew
     python -m tests.golden.varied --of owner/name    # every variation of that model's config, and what is read of it: to compare with another revision
-    python -m tests.golden.varied --check        # ends with 1 at the first digest that is not the file's (code_mutants.py asks so)
+    python -m tests.golden.varied --check NAME ...    # ends with 1 at the first of them, or of all, whose digest is not the file's (code_mutants.py asks so)
 
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
 larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
-the type has it, in the config and in what is nested in it; a field that its reader asks for and the config leaves to its class, other than the class
-has it; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
+the type has it, in the config and in what is nested in it; what belongs together at once (lists of one length, equal numbers, sizes of two sides beside
+a flag); a field that its reader asks for and the config leaves to its class, or asks for only beside another change, other than it is; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
 most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
 itself, and varied from the first that is counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
 a reader did not mean to change, heads and tiles that no total feels among it.
@@ -20,7 +20,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,8 @@ _OTHERS = 2  # values of other configs of the type, for each field
 # longer than what is told of a name
 _UNKNOWN = "ANameThatNobodyHasGivenToAnythingAndThatIsLongerThanWhatAReasonTellsOfItForNothing"
 _HUGE = 10**7  # more than any model repeats
+_WORDS = 60  # of a value, in the words for a variation
+_ENTRIES = 4  # of a list that are changed one at a time
 _LENGTHS = (0, 20, 21, 100, 101, 1000, 1001)  # about which readers end
 _ABSENT = object()
 
@@ -143,6 +145,8 @@ def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Conf
         if isinstance(value, list) and place[-1].endswith(_KINDS):
             without = _with(config, place, _ABSENT)
             yield from ((f"{'.'.join(place)} absent, {name}", changed) for name, changed in _of_each(without))
+    yield from _together(config, own)
+    yield from _of_pairs(config, own)
     elsewhere: dict[Place, dict[str, Any]] = {}
     for other in others:
         for place, value in places(other):
@@ -155,51 +159,126 @@ def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Conf
     for place, values in sorted(elsewhere.items()):
         for text, value in values.items():
             if (changed := _with(config, place, value)) is not None:
-                yield f"{'.'.join(place)} {text[:60]}", changed
+                yield f"{'.'.join(place)} {text[:_WORDS]}", changed
 
 
 def _of_each(config: Config) -> Iterator[tuple[str, Config]]:
     """Each field that it has, and each that it leaves to its class, in turn."""
     for place, value in places(config):
-        yield f"{'.'.join(place)} absent", _with(config, place, _ABSENT)
-        if isinstance(value, bool):
-            yield f"{'.'.join(place)} {not value}", _with(config, place, not value)
-        elif isinstance(value, int | float):
-            for other in dict.fromkeys((0, 1, value + 1, value * 2, _HUGE)):
-                yield f"{'.'.join(place)} {other}", _with(config, place, other)
-        elif isinstance(value, str):
-            yield f"{'.'.join(place)} unknown", _with(config, place, _UNKNOWN)
-        elif isinstance(value, list) and value:
-            yield f"{'.'.join(place)} shorter", _with(config, place, value[:-1])
-            yield f"{'.'.join(place)} longer", _with(config, place, [*value, value[-1]])
-            for length in _LENGTHS:
-                yield f"{'.'.join(place)} of {length}", _with(config, place, (value * length)[:length])
-            if value[::-1] != value:
-                yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
-            if isinstance(value[0], str):
-                yield f"{'.'.join(place)} unknown", _with(config, place, [_UNKNOWN, *value[1:]])
+        yield from _of_one(config, place, value)
     for place, value in left_out(config).items():
-        for other in _others_than(value):
-            if (changed := _with(config, place, other)) is not None:
-                yield f"{'.'.join(place)} said {other}", changed
+        yield from _of_left_out(config, place, value)
+
+
+def _of_one(config: Config, place: Place, value: Any) -> Iterator[tuple[str, Config]]:
+    yield f"{'.'.join(place)} absent", _with(config, place, _ABSENT)
+    if isinstance(value, bool):
+        yield f"{'.'.join(place)} {not value}", _with(config, place, not value)
+    elif isinstance(value, int | float):
+        for other in dict.fromkeys((0, 1, 2, value + 1, value * 2, _HUGE)):
+            yield f"{'.'.join(place)} {other}", _with(config, place, other)
+        yield f"{'.'.join(place)} of two sides", _with(config, place, [value, value * 2])
+    elif isinstance(value, str):
+        yield f"{'.'.join(place)} unknown", _with(config, place, _UNKNOWN)
+    elif isinstance(value, list) and value:
+        yield f"{'.'.join(place)} shorter", _with(config, place, value[:-1])
+        yield f"{'.'.join(place)} longer", _with(config, place, [*value, value[-1]])
+        for length in _LENGTHS:
+            yield f"{'.'.join(place)} of {length}", _with(config, place, (value * length)[:length])
+        if value[::-1] != value:
+            yield f"{'.'.join(place)} turned round", _with(config, place, value[::-1])
+        for changed in _changed_once(value):
+            yield f"{'.'.join(place)} {changed[:_ENTRIES]}", _with(config, place, changed)
+        if isinstance(value[0], str):
+            yield f"{'.'.join(place)} unknown", _with(config, place, [_UNKNOWN, *value[1:]])
+
+
+def _together(config: Config, own: Mapping[Place, Any]) -> Iterator[tuple[str, Config]]:
+    """Lists that are as long as one another, which readers hold to each other, and numbers that are the same, are changed all at once."""
+    alike: dict[Any, list[Place]] = {}
+    for place, value in own.items():
+        if isinstance(value, list) and value and not place[-1].endswith(_KINDS):
+            alike.setdefault((place[:-1], len(value)), []).append(place)
+        elif isinstance(value, int) and value > 1:
+            alike.setdefault(value, []).append(place)
+    for those in alike.values():
+        if len(those) < 2:
+            continue
+        names = " and ".join(".".join(place) for place in those)[:_WORDS]
+        if isinstance(own[those[0]], list):
+            for length in (None, *_LENGTHS, len(own[those[0]]) - 1, len(own[those[0]]) + 1):
+                changed = {p: _ABSENT if length is None else (own[p] * (length + 1))[:length] for p in those}
+                yield f"{names} of {length}", _with_all(config, changed)
+        else:
+            for other in (1, 2, own[those[0]] + 1, own[those[0]] * 2):
+                yield f"{names} {other}", _with_all(config, dict.fromkeys(those, other))
+
+
+def _of_pairs(config: Config, own: Mapping[Place, Any]) -> Iterator[tuple[str, Config]]:
+    """Beside each flag that is switched, sizes that may have two sides have them."""
+    sides = {}
+    for place, value in own.items():
+        if type(value) is int or (isinstance(value, list) and len(value) == 2 and value[0] == value[1]):
+            two = [value, value * 2] if type(value) is int else [value[0], value[1] * 2]
+            if type(value) is not int or not _is_refused(said(_with(config, place, two))):
+                sides[place] = two
+    if not sides:
+        return
+    flags = {place: value for place, value in own.items() if isinstance(value, bool)}
+    flags |= {place: value for place, value in left_out(config).items() if value in (True, False, None)}
+    for flag, value in flags.items():
+        if type(value) is not int and (switched := _with(config, flag, not value)) is not None:
+            for place, two in sides.items():
+                yield f"{'.'.join(flag)} {not value}, {'.'.join(place)} {two}", _with(switched, place, two)
+
+
+def _with_all(config: Config, changes: Mapping[Place, Any]) -> Config:
+    for place, value in changes.items():
+        config = _with(config, place, value)
+    return config
+
+
+def _changed_once(values: list) -> list[list]:
+    """One number of them is none, one or twice as large, or one flag switched."""
+    few = [[one, *values[1:]] for one in (0, 1)] if type(values[0]) is int else []
+    return few + [
+        [*values[:at], not one if isinstance(one, bool) else one * 2, *values[at + 1 :]]
+        for at, one in enumerate(values[:_ENTRIES])
+        if isinstance(one, int | float)
+    ]
+
+
+def _of_left_out(config: Config, place: Place, value: Any) -> Iterator[tuple[str, Config]]:
+    for other in _others_than(value):
+        if (changed := _with(config, place, other)) is not None:
+            yield f"{'.'.join(place)} said {str(other)[:_WORDS]}", changed
 
 
 def left_out(config: Config) -> dict[Place, Any]:
     """What its reader asks for and does not find there, with what the class takes instead."""
-    found: dict[Place, Any] = {}
+    found = asked_for(config)[1]
+    return {place: value for place, (is_there, value) in found.items() if not is_there}
+
+
+def asked_for(config: Config) -> tuple[str, dict[Place, tuple[bool, Any]]]:
+    """What is said of a config, and what its reader asks for: whether that is there, and what it or its class says."""
+    found: dict[Place, tuple[bool, Any]] = {}
     raw = Fields.raw
 
     def noted(fields: Fields, *names: str, default: Any = None) -> Any:
-        if (value := raw(fields, *names)) is None and names[0] not in _PASSED_OVER:
-            found.setdefault((*fields.where.split(".")[1:], names[0]), fields.by_class(*names))
+        value, name = raw(fields, *names), names[0]
+        if value is not None:
+            name = next(name for name in names if fields.config.get(name) is not None)
+        if name not in _PASSED_OVER:
+            there = (value is not None, fields.by_class(*names) if value is None else value)
+            found.setdefault((*fields.where.split(".")[1:], name), there)
         return default if value is None else value
 
     Fields.raw = noted
     try:
-        said(config)
+        return said(config), found
     finally:
         Fields.raw = raw
-    return found
 
 
 def _others_than(value: Any) -> tuple[Any, ...]:
@@ -209,7 +288,9 @@ def _others_than(value: Any) -> tuple[Any, ...]:
         return (0, value + 1)
     if isinstance(value, str):
         return (_UNKNOWN,)
-    return () if value else (True, 2)
+    if isinstance(value, list) and value:
+        return (value[:-1], [*value, value[-1]], *_changed_once(value))
+    return () if value else (True, 2, [1, 2])
 
 
 def _with(config: Config, place: Place, value: Any) -> dict[str, Any] | None:
@@ -228,9 +309,14 @@ def said(config: Config) -> str:
         anatomy = read_config(config)
         parts = components(Fields(dict(config)), anatomy)
         sums = (anatomy.parameter_count, anatomy.loaded_element_count, anatomy.active_parameter_count)
-        return json.dumps([asdict(anatomy), sums, [asdict(part) for part in parts]], default=str, sort_keys=True)
+        return json.dumps([anatomy, sums, parts], default=_plain, sort_keys=True)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         return f"{type(reason).__name__}: {reason}"
+
+
+def _plain(held: Any) -> Any:
+    # (dataclasses.asdict copies every row: twice the time of reading them)
+    return vars(held) if is_dataclass(held) else str(held)
 
 
 def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
@@ -254,11 +340,28 @@ def _form(config: Config) -> tuple[str, frozenset[str]]:
     return repr(config.get("architectures")), frozenset(config)
 
 
+def answers(kind: Kind) -> Iterator[tuple[str, str]]:
+    """All that is asked of a type, in words, and what is read. A field that is asked for only where something else is changed is varied
+    beside that change."""
+    known: set[Place] = set(asked_for(kind.config)[1])
+    for name, config in asked(kind):
+        told, found = asked_for(config)
+        yield name, told
+        if not _is_refused(told):
+            for place, (is_there, value) in found.items():
+                if place not in known:
+                    known.add(place)
+                    beside = (_of_one if is_there else _of_left_out)(config, place, value)
+                    yield from (
+                        (f"{name}, {further}", said(changed)) for further, changed in beside if changed is not None
+                    )
+
+
 def digest_of(kind: Kind) -> str:
     """Eight digits of all that is read of it."""
     digest = hashlib.sha256()
-    for name, varied in asked(kind):
-        digest.update(f"{name}\0{said(varied)}\0".encode())
+    for name, told in answers(kind):
+        digest.update(f"{name}\0{told}\0".encode())
     return digest.hexdigest()[:8]
 
 
@@ -273,12 +376,12 @@ def read() -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--of"]:
-        for name, varied in asked(all_kinds()[arguments[1]]):
-            print(name, said(varied), sep="\t")
+        for name, told in answers(all_kinds()[arguments[1]]):
+            print(name, told, sep="\t")
         return 0
     if arguments[:1] == ["--check"]:
-        held = read()
-        return 0 if all(held.get(name) == digest_of(kind) for name, kind in all_kinds().items()) else 1
+        held, there = read(), all_kinds()
+        return 0 if all(held.get(name) == digest_of(there[name]) for name in arguments[1:] or there) else 1
     now = digests()
     if PATH.exists():
         before = read()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.base.bounds import MOST_TENSOR_ROWS
 from pipeline.hub.record import read_record
 from pipeline.hub.summary import MOST_ROWS, layer_numbers, problem_of, summarise
 from tests.fake_hub.models import LLAMA_COUNT, config, gguf, plain, raw_safetensors, row, safetensors
@@ -273,6 +274,17 @@ def test_layers_are_read_as_they_were_written(ranges):
     numbers = layer_numbers(ranges)
     names = [(f"layers.{i}.w", "F32", [1]) for i in numbers] or [("w", "F32", [1])]
     assert summarise("gguf", "f", 1, names)["tensors"][0][4] == ranges
+
+
+def test_a_summary_has_no_more_layers_than_models_have_rows():
+    def of(*ranges):
+        rows = [[f"a{i}", "F32", [1], 1, said] for i, said in enumerate(ranges)]
+        return problem_of({"format": "gguf", "file": "f", "file_count": 1, "tensors": rows})
+
+    half = MOST_TENSOR_ROWS // 2
+    assert of(f"1-{half},{half + 2}-{MOST_TENSOR_ROWS}", f"{MOST_TENSOR_ROWS}") is None
+    assert "more than" in of(f"1-{half},{half + 2}-{MOST_TENSOR_ROWS}", f"{half}-{half + 1}")
+    assert "more than" in of(f"1-{MOST_TENSOR_ROWS + 1}")
 
 
 @pytest.mark.parametrize(

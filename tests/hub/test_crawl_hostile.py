@@ -29,6 +29,7 @@ def conf(body):
 
 
 HOSTILE = {
+    "a config larger than records keep": (*conf(b'{"a": "' + b"x" * (2**18 - 8) + b'"}'), "config of 262,145 bytes"),
     "HTML instead of JSON": (*conf(b"<!DOCTYPE html><p>Sorry"), "config.json: HTML instead of JSON"),
     "truncated JSON": (*conf(config()[:-9]), "config.json: not JSON"),
     "not UTF-8": (*conf(b'{"a": "\xff"}'), "config.json: not UTF-8"),

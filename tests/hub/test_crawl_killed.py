@@ -145,6 +145,16 @@ def test_a_journal_that_was_cut_off_is_read_up_to_there(tmp_path):
             pass
 
 
+def test_a_list_of_an_interrupted_crawl_is_used_again_for_a_day(tmp_path):
+    day = 24 * 60 * 60
+    with Journal(tmp_path).opened() as journal:
+        journal.keep_list("a list", [{"id": "org/a"}])
+        (path,) = (tmp_path / "listing").iterdir()
+        for age, rows in ((day - 10, [{"id": "org/a"}]), (day + 10, None)):
+            os.utime(path, (time.time() - age,) * 2)
+            assert journal.list_rows("a list") == rows
+
+
 def test_the_command_crawls_and_says_what_it_did(case):
     """`python -m pipeline crawl`, with the lists of the book and the endpoint of the environment."""
     case.add("org/a", "org/b")

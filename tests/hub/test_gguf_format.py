@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import struct
+from pathlib import Path
 
 import pytest
 
 from pipeline.base.bounds import LARGEST_TOTAL, MOST_REPEATS
 from pipeline.hub import gguf
 from pipeline.hub.careful import Malformed
+from pipeline.hub.gguf_types import TYPES
 
 # gguf_metadata_value_type: the number of a type, how many bytes it takes, how struct writes it, and a value of it
 SCALARS = [
@@ -212,3 +215,13 @@ def test_elements_are_counted_by_type_up_to_a_bound():
     }
     with pytest.raises(Malformed, match="elements"):
         gguf.elements_by_type([("a", "F32", [LARGEST_TOTAL]), ("b", "F32", [1])])
+
+
+def test_types_have_the_numbers_and_blocks_of_the_gguf_package():
+    with (Path(__file__).parents[1] / "oracle" / "ggml_types.csv").open(encoding="utf-8", newline="") as file:
+        rows = {int(row["number"]): row for row in csv.DictReader(file)}
+    said = {n: (row["gguf_type"], int(row["block_elements"]), int(row["block_bytes"])) for n, row in rows.items()}
+    # block_q8_1 of ggml-common.h begins with two halves, for which the package counts four bytes each; no file holds it
+    assert said.pop(9) == ("Q8_1", 32, 40)
+    assert {number: row for number, row in TYPES.items() if number != 9} == said
+    assert TYPES[9] == ("Q8_1", 32, 2 * 2 + 32)

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from pipeline.book.schema import NOW_NAMED
+from pipeline.hub.client import LEAST_PAGE_ROWS
 from pipeline.hub.traffic import Unavailable
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, plain
@@ -78,10 +79,25 @@ def test_a_list_that_is_cut_short_is_a_partial_crawl_that_says_so(case, monkeypa
     assert case.hub.tokens == {"Bearer hf_secret_of_a_test"}  # and nobody else was asked
 
 
+def test_a_list_of_small_pages_is_followed_for_ten_pages_beyond_the_fewest_rows_that_pages_have(case):
+    linked(case, *CUT_SHORT["a model a page"][:2])
+    done = case.crawl(trending_share=0, model_count=1000)
+    pages = 10 + 1000 // LEAST_PAGE_ROWS
+    assert len(lists(case)) == pages
+    assert f"more than {pages} pages" in done.problems[0]
+
+
 def test_a_list_that_has_all_that_is_wanted_need_not_go_on(case):
     case.add(*(f"org/m{i}" for i in range(5)))
     linked(case, lambda handler, number: "http://127.0.0.2:9/api/models?cursor=2")
     assert not case.crawl(trending_share=0, model_count=5).is_partial
+
+
+def test_the_third_list_that_fails_in_a_row_is_the_last_that_is_asked_for(case):
+    by_tags(case)
+    case.hub.faults.append(lambda handler: len(lists(case)) > 1 and not handler.reply(502, b""))
+    case.crawl(trending_share=0, threads=1)
+    assert len(lists(case)) == 1 + 3 * 3  # at three tries each
 
 
 def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case):

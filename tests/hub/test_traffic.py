@@ -6,12 +6,14 @@ import datetime
 import email.utils
 import threading
 import time
+from types import SimpleNamespace
 
 import httpx2
 import pytest
 
-from pipeline.hub.traffic import LONGEST_PAUSE, BudgetSpent, Stopped, Traffic
-from pipeline.hub.transport import told_to_wait
+from pipeline.hub.reading import Reading
+from pipeline.hub.traffic import LONGEST_PAUSE, SHARE, BudgetSpent, Stopped, Traffic, Unavailable
+from pipeline.hub.transport import Patience, Transport, told_to_wait
 
 
 def in_seconds(seconds):
@@ -83,6 +85,17 @@ def test_the_limit_that_the_hub_states_goes_before_ours():
     assert traffic.seconds_for("api", 1000) < 20
 
 
+def test_how_long_requests_wait_for_windows_that_the_hub_states():
+    traffic = Traffic({"api": 500})
+    traffic.learn("api", {"ratelimit": '"api";r=1000;t=100', "ratelimit-policy": '"fixed window";"api";q=1000;w=300'})
+    left, window = int(SHARE * 1000), 300
+    assert traffic.seconds_until("api", left) == 0.0
+    first, last, next_first = (traffic.seconds_until("api", count) for count in (left + 1, 2 * left, 2 * left + 1))
+    assert 99 < first < 110 and abs(first - last) < 1
+    assert abs(next_first - first - window) < 1
+    assert traffic.seconds_until("elsewhere", 10**6) == 0.0
+
+
 def test_the_budget_is_never_passed():
     traffic = Traffic({"api": 1e9}, budget=50)
     spent = []
@@ -100,6 +113,32 @@ def test_the_budget_is_never_passed():
     for thread in threads:
         thread.join()
     assert (traffic.request_count, len(spent) >= 3) == (50, True)
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+def test_between_tries_it_waits_and_not_after_the_last(tries):
+    class Refusing(httpx2.BaseTransport):
+        def handle_request(self, request):
+            return httpx2.Response(502)
+
+    traffic, waits = Traffic({}), []
+    traffic.sleep = lambda seconds: waits.append(seconds) if seconds else None
+    transport = Transport(Refusing(), traffic, Patience(tries=tries), "hub")
+    with pytest.raises(Unavailable, match=f"at each of {tries} tries"):
+        transport.handle_request(httpx2.Request("GET", "https://hub/a/resolve/main/b"))
+    assert len(waits) == tries - 1
+
+
+def test_a_crawl_tells_the_minutes_that_are_left_at_the_limit():
+    traffic = Traffic({"file": 500})
+    traffic.asked["file"] = 120
+    traffic.seconds_until = lambda kind, count: 60.0 * count
+    reading = SimpleNamespace(hub=SimpleNamespace(traffic=traffic), count=20, total=70, asked_before=20)
+    assert (
+        Reading.told(reading) == "120 requests, about 250 min left at the Hub's limit"
+    )  # five for each of fifty models
+    reading.count = 19
+    assert Reading.told(reading) == "120 requests"
 
 
 def test_what_waits_is_woken_when_the_crawl_stops():

@@ -237,11 +237,11 @@ def read_florence(fields: Fields) -> Anatomy:
     text, vision = read_bart(Fields(bart, inner.where)), nested(fields, "vision_config", required=False)
     # the names that these have in the code beside Microsoft's checkpoints, or in Transformers
     named = "dim_embed" if vision.raw("dim_embed") is not None else "embed_dim"
-    widths, depths = sizes(vision, named, (128, 256, 512, 1024), least=1), sizes(vision, "depths", (1, 1, 9, 1))
+    widths, depths = sizes(vision, named, least=1), sizes(vision, "depths")
     places, times_seen = vision.inner("image_pos_embed") or vision, vision.inner("visual_temporal_embedding") or vision
-    kernels = sizes(vision, "patch_size", (7, 3, 3, 3), least=1)
+    kernels = sizes(vision, "patch_size", least=1)
     prenorm = vision.items("patch_prenorm") or [False, True, True, True]
-    heads = sizes(vision, "num_heads", (4, 8, 16, 32), least=1)
+    heads = sizes(vision, "num_heads", least=1)
     if (
         not len(widths) == len(depths) == len(kernels) == len(prenorm) == len(heads) <= 100
         or sum(depths) > MOST_REPEATS

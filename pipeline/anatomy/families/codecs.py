@@ -32,8 +32,8 @@ def buffers(elements: Mapping[str, int]) -> dict[str, Any]:
     )
 
 
-def ratios(fields: Fields, name: str, default: tuple[int, ...]) -> list[int]:
-    values = sizes(fields, name, default, least=1)
+def ratios(fields: Fields, name: str) -> list[int]:
+    values = sizes(fields, name, least=1)
     if not 0 < len(values) <= 20:
         raise ContradictoryConfig(f"{fields.where}.{name} has {len(values)} entries")
     return values
@@ -103,7 +103,7 @@ def seanet(
 @family("encodec")
 def read_encodec(fields: Fields) -> Anatomy:
     part, hidden = codec(), fields.count("hidden_size")
-    scales = ratios(fields, "upsampling_ratios", (8, 5, 4, 2))
+    scales = ratios(fields, "upsampling_ratios")
     seanet(
         fields,
         part,
@@ -141,7 +141,7 @@ def read_mimi(fields: Fields) -> Anatomy:
         "plain",
         hidden=hidden,
         filters=fields.size("num_filters"),
-        scales=ratios(fields, "upsampling_ratios", (8, 6, 5, 4)),
+        scales=ratios(fields, "upsampling_ratios"),
         last=fields.size("last_kernel_size"),
         lstm=0,
         shortcut=fields.flag("use_conv_shortcut"),
@@ -176,7 +176,7 @@ def read_dac(fields: Fields) -> Anatomy:
     """Residual units with a learned periodic activation; each codebook projects down to a few numbers and back."""
     part, width = codec(), fields.size("encoder_hidden_size")
     fields.count("n_codebooks", "codebook_size", "hidden_size")
-    down, up = ratios(fields, "downsampling_ratios", (2, 4, 8, 8)), ratios(fields, "upsampling_ratios", (8, 8, 4, 2))
+    down, up = ratios(fields, "downsampling_ratios"), ratios(fields, "upsampling_ratios")
 
     def unit(channels: int) -> None:
         part.vector(channels, count=6)
@@ -255,10 +255,10 @@ def wavenet(part: Part, fields: Fields, hidden: int, layers: int, voice: int, co
 
 def vocoder(part: Part, fields: Fields, flow: int, voice: int) -> None:
     width = fields.size("upsample_initial_channel")
-    kernels = ratios(fields, "upsample_kernel_sizes", (16, 16, 4, 4))
+    kernels = ratios(fields, "upsample_kernel_sizes")
     halved(fields, width, len(kernels))
-    blocks = ratios(fields, "resblock_kernel_sizes", (3, 7, 11))
-    dilations = fields.items("resblock_dilation_sizes") or [[1, 3, 5]] * len(blocks)
+    blocks = ratios(fields, "resblock_kernel_sizes")
+    dilations = fields.items("resblock_dilation_sizes") or fields.by_class("resblock_dilation_sizes")
     if len(dilations) != len(blocks) or not all(isinstance(d, list) and len(d) <= MOST_REPEATS for d in dilations):
         raise ContradictoryConfig(f"{fields.where}.resblock_dilation_sizes does not fit resblock_kernel_sizes")
     part.conv(width, flow, 7)

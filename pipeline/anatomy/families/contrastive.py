@@ -128,7 +128,7 @@ def _checker(fields: Fields, vision: Fields) -> Anatomy:
         vision_tower(vision.read_as("clip_vision_model"), "clip_vision_model"),
         Part("projector", "projector"),
     )
-    projection = fields.count("projection_dim", default=512)
+    projection = fields.count("projection_dim")
     joint.linear("projector", parts[0].hidden, projection, bias=False)
     for compared in (CONCEPTS, SPECIAL_CARE):
         joint.parameter(compared * projection)
@@ -144,7 +144,7 @@ def read_text_encoder(fields: Fields) -> Anatomy:
     fields = fields.filled()
     part = text_encoder(fields, style)
     if (architecture_of(fields) or "").endswith("WithProjection"):
-        part.linear("projector", part.hidden, fields.count("projection_dim", default=512), bias=False)
+        part.linear("projector", part.hidden, fields.count("projection_dim"), bias=False)
     return assemble(
         fields,
         [part],

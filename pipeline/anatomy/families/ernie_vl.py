@@ -34,7 +34,7 @@ def language_model(fields: Fields) -> Anatomy:
     routed = sum(after_dense("first_k_dense_replace", 1)(fields, layers))
     if routed < layers:
         decoder.mlp(layers - routed, fields.count("intermediate_size"), bias=bias)
-    widths = sizes(fields, "moe_intermediate_size", (1536, 512), least=1)
+    widths = sizes(fields, "moe_intermediate_size", least=1)
     if not widths:
         raise ContradictoryConfig(f"{fields.where}.moe_intermediate_size is an empty list")
     experts, chosen = fields.count("moe_num_experts", default=64), fields.count("moe_k", default=6)

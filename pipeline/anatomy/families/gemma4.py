@@ -16,15 +16,15 @@ from pipeline.anatomy.rows import Anatomy, ContradictoryConfig
 
 @family("gemma4_text")
 def gemma4_text(fields: Fields) -> Anatomy:
-    return read(fields, window=512, per_layer=256)
+    return read(fields, feeds_layers=True)
 
 
 @family("gemma4_unified_text")
 def gemma4_unified_text(fields: Fields) -> Anatomy:
-    return read(fields, window=1024, per_layer=0)
+    return read(fields, feeds_layers=False)
 
 
-def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
+def read(fields: Fields, *, feeds_layers: bool) -> Anatomy:
     decoder = Decoder(fields)
     layers, hidden = decoder.layers, decoder.hidden
     decoder.embed()
@@ -42,7 +42,7 @@ def read(fields: Fields, *, window: int, per_layer: int) -> Anatomy:
     decoder.norm(layers, each=4)
     if fields.flag("enable_moe_block"):
         moe(decoder, fields)
-    inputs = fields.count("hidden_size_per_layer_input", default=per_layer, least=0) if per_layer else 0
+    inputs = fields.size("hidden_size_per_layer_input", least=0) if feeds_layers else 0
     if inputs:
         rows = fields.size("vocab_size_per_layer_input")
         decoder.add("embedding", "per_layer_embedding", "embedding", 1, rows, layers * inputs)

@@ -59,7 +59,7 @@ def shape(fields: Fields) -> dict:
 def tower(fields: Fields) -> Part:
     part, hidden = Part("vision", "vision-tower"), fields.count("hidden_size")
     layers, patch = fields.repeats("num_hidden_layers"), fields.count("patch_size")
-    high, wide = pair(fields, "image_size", 378)
+    high, wide = pair(fields, "image_size")
     rows = fields.count("num_position_embeddings", default=(high // patch) * (wide // patch))
     part.parameter(rows * hidden, "position_embedding")
     part.linear("patch_embedding", patch * patch * fields.count("num_channels"), hidden)
@@ -71,7 +71,7 @@ def tower(fields: Fields) -> Part:
 
 def adapter(fields: Fields) -> Part:
     part, hidden = Part("projector", "projector"), fields.count("hidden_size")
-    joined = hidden * len(sizes(fields, "vision_feature_layer", (24, 18)))
+    joined = hidden * len(sizes(fields, "vision_feature_layer"))
     own = shape(fields)
     wide, narrow = fields.count("num_attention_heads") * own["head_dim"], own["kv_heads"] * own["head_dim"]
     part.linear("attention_q", joined, wide, bias=own["bias"])

@@ -97,14 +97,14 @@ def wave(fields: Fields) -> Part:
     part.norm(hidden, layers=layers, count=2, bias=False)
     part.vector(hidden, "scale", layers=layers, count=2)
     part.norm(hidden, bias=False)
-    for factor in ratios(fields, "upsampling_ratios", (2, 2)):
+    for factor in ratios(fields, "upsampling_ratios"):
         part.conv(hidden, hidden, factor)
         part.conv(hidden, 1, 7)
         part.norm(hidden)
         part.linear("ffn_up", hidden, 4 * hidden)
         part.linear("ffn_down", 4 * hidden, hidden)
         part.vector(hidden, "scale")
-    width, rates = fields.count("decoder_dim"), ratios(fields, "upsample_rates", (8, 5, 4, 3))
+    width, rates = fields.count("decoder_dim"), ratios(fields, "upsample_rates")
     halved(fields, width, len(rates))
     part.conv(width, hidden, 7)
     for rate in rates:

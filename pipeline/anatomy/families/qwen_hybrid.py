@@ -61,13 +61,15 @@ def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chose
     )
 
 
-def prediction_layer(decoder: Decoder, fields: Fields, heads: Heads, *, experts: int, chosen: int) -> None:
+def prediction_layer(
+    decoder: Decoder, fields: Fields, heads: Heads, *, experts: int | None = None, chosen: int | None = None
+) -> None:
     """One layer of attention after a projection of two streams [h, 2h], and three norms more; the ends are shared."""
     if fields.count("mtp_num_hidden_layers", default=1, least=0) != 1:
         return
     one = decoder.ahead()
     mix(one, fields, 1, 0, heads, fused=False)
-    if experts:
+    if experts is not None:
         sparse(one, fields, 1, experts=experts, chosen=chosen)
     else:
         one.mlp(1, fields.count("intermediate_size"))
@@ -101,7 +103,7 @@ def qwen3_5_text(fields: Fields) -> Anatomy:
     attending = attention_layers(fields, decoder.layers)
     mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
     decoder.mlp(decoder.layers, fields.count("intermediate_size"))
-    prediction_layer(decoder, fields, heads, experts=0, chosen=0)
+    prediction_layer(decoder, fields, heads)
     return decoder.finish()
 
 

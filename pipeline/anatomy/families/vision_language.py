@@ -111,7 +111,6 @@ PLANS = {
     "aya_vision": Plan("siglip_vision_model", "cohere2", p.aya, ties=True),
     "cohere2_vision": Plan("siglip_vision_model", "cohere2", p.cohere2, ties=True),
     "got_ocr2": Plan("got_ocr2_vision", "qwen2", p.got_ocr, ties=True),
-    "aria": Plan("idefics3_vision", "aria_text", p.aria),
     "glm_ocr": Plan("glm_ocr_vision", "glm_ocr_text", text_ties=True),
     "glm5_next": Plan("glm5_next_vision", "glm5_next_text"),
     "exaone4_5": Plan("exaone4_5_vision", "exaone4"),

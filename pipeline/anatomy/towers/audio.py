@@ -133,7 +133,7 @@ def gemma4_audio(fields: Fields) -> list[Part]:
         fields.count("num_attention_heads"),
     )
     part, outputs = Part("audio", "audio-tower"), fields.count("output_proj_dims")
-    first, second = [*sizes(fields, "subsampling_conv_channels", (128, 32), least=1), 1, 1][:2]
+    first, second = [*sizes(fields, "subsampling_conv_channels", least=1), 1, 1][:2]
     part.conv(first, 1, 3, 3, bias=False)
     part.conv(second, first, 3, 3, bias=False)
     part.norm(first, bias=False)
@@ -151,8 +151,8 @@ def wav2vec(fields: Fields) -> list[Part]:
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
     heads, width = fields.count("num_attention_heads"), fields.count("intermediate_size")
     channels, kernels = sizes(fields, "conv_dim", least=1), sizes(fields, "conv_kernel", least=1)
-    if len(channels) != len(kernels) or not channels:
-        raise ContradictoryConfig(f"{fields.where}: conv_dim and conv_kernel do not agree")
+    if not len(channels) == len(kernels) == len(sizes(fields, "conv_stride", least=1)) or not channels:
+        raise ContradictoryConfig(f"{fields.where}: conv_dim, conv_kernel and conv_stride do not agree")
     part = Part("audio", "audio-tower")
     if fields.flag("add_adapter"):
         raise UnknownAnatomy(f"{fields.where}: adapters over the encoder are not described yet")

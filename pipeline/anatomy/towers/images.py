@@ -65,7 +65,7 @@ def alone(tokens_before: int = 1, *, stretches: bool = False) -> Callable[[Field
         registers = inner.count("num_register_tokens", default=0, least=0)
         area = patch[0] * patch[1]
         facts = {"grid": "dynamic", "pixels_each": area, "default_pixels": tokens * area} if stretches else {}
-        channels = inner.count("num_channels", default=3)
+        channels = inner.count("num_channels")
         return [
             plain(
                 anatomy,
@@ -88,7 +88,7 @@ def read_by_decoder(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     area, hidden = patch[0] * patch[1], shape_of(anatomy, "vision").hidden
     before = 2 if inner.text("model_type") == "deit" else 1
     facts = {"tokens_each": tokens, "class_tokens": before, "output_elements": hidden}
-    elements = inner.count("num_channels", default=3) * area
+    elements = inner.count("num_channels") * area
     return [plain(anatomy, "vision", activation(inner), reader="cross-attention", input_elements=elements, **facts)]
 
 
@@ -106,7 +106,7 @@ def pairs(class_tokens: int) -> Callable[[Fields, Anatomy], list[Tower]]:
     return read
 
 
-def per_patch(anatomy: Anatomy, merged: int, copies: int = 1) -> int:
+def per_patch(anatomy: Anatomy, merged: int, copies: int) -> int:
     """Elements of the language model's width for each token of the tower."""
     return -(-copies * anatomy.hidden_size // max(merged, 1))
 

@@ -115,14 +115,13 @@ def chunks(fields: Fields, anatomy: Anatomy) -> list[Tower]:
 def waveform(fields: Fields, anatomy: Anatomy) -> list[Tower]:
     """wav2vec 2.0 and HuBERT: convolutions over samples, the longest first; a token is 20 milliseconds. While the second one runs, what it
     reads and what it writes lie there twice (cuDNN)."""
-    channels = sizes(fields, "conv_dim", least=1) or [512]
-    strides = sizes(fields, "conv_stride", least=1) or [1]
+    channels, strides = sizes(fields, "conv_dim", least=1), sizes(fields, "conv_stride", least=1)
     samples = prod(strides)
     if samples > LARGEST_SIZE:
         raise ContradictoryConfig(f"{fields.where}.conv_stride makes one token of {samples} samples")
     first = channels[0] * samples // strides[0]
     copies = 3 if fields.text("feat_extract_norm") == "layer" else 2
-    second = channels[1] * samples // (strides[0] * strides[1]) if min(len(channels), len(strides)) > 1 else 0
+    second = channels[1] * samples // (strides[0] * strides[1]) if len(channels) > 1 else 0
     stem = max(copies * first, 2 * (first + second))
     facts = {"grid": "context", "stem_elements": stem, "input_elements": samples}
     return [plain(anatomy, "audio", fields.text("hidden_act"), reader="none", **facts)]

@@ -76,9 +76,8 @@ def idefics3(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Pa
 def idefics2(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
     """A gated matrix with the language model's width, then latents that attend to patches and to themselves."""
     inner = nested(fields, "perceiver_config", required=False).filled()
-    language = fields.inner("text_config")
     part, layers = projector(), inner.repeats("resampler_depth")
-    width = language.size("intermediate_size") if language else 14336
+    width = nested(fields, "text_config", required=False).size("intermediate_size")
     part.linear("projector_up", tower[0].hidden, width, bias=False, count=2)
     part.linear("projector_down", width, text, bias=False)
     part.parameter(inner.count("resampler_n_latents") * text, "latents")
@@ -189,23 +188,6 @@ def got_ocr(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Par
     part.conv(2 * channels, channels, 3, 3, bias=False)
     part.conv(4 * channels, 2 * channels, 3, 3, bias=False)
     part.linear("projector", 4 * channels, text)
-    return part
-
-
-def aria(fields: Fields, vision: Fields, tower: list[Part], text: int) -> Part:
-    """Queries that attend to patches through torch's MultiheadAttention, then a feed-forward to the text width."""
-    part, hidden = projector(), tower[0].hidden
-    queries = fields.count("max_value_projector_patch_to_query_dict", default=256)
-    inner = (fields.inner("text_config") or fields).count("hidden_size", default=4096)
-    part.parameter(queries * hidden, "queries")
-    part.linear("attention", hidden, hidden, bias=False, count=3)
-    part.add("attention_qkv", "parameter", 3 * hidden, hidden)
-    part.vector(3 * hidden, "bias")
-    part.linear("attention_o", hidden, hidden, operator="linear-subclass")
-    part.linear("projector_merge", hidden, hidden)
-    part.norm(hidden, count=3)
-    part.linear("projector_up", hidden, inner, bias=False)
-    part.linear("projector_down", inner, text, bias=False)
     return part
 
 

@@ -16,7 +16,7 @@ MOST_STAGES = 100
 def swin(fields: Fields) -> list[Part]:
     """Stages of doubling width with attention over windows; Swin v2 computes its position bias from a small network."""
     fields, second = fields.filled(), fields.text("model_type") == "swinv2"
-    depths, heads = sizes(fields, "depths", (2, 2, 6, 2)), sizes(fields, "num_heads", (3, 6, 12, 24), least=1)
+    depths, heads = sizes(fields, "depths"), sizes(fields, "num_heads", least=1)
     stages(fields, depths, heads)
     part, width = Part("vision", "vision-tower"), fields.count("embed_dim")
     (high, wide), times = pair(fields, "patch_size"), ratio(fields, "mlp_ratio")
@@ -52,7 +52,7 @@ def swin(fields: Fields) -> list[Part]:
 def convnext(fields: Fields) -> list[Part]:
     """Depthwise convolutions and two matrices a layer, in stages; v2 normalises responses where v1 scales them."""
     second = fields.text("model_type") == "convnextv2"
-    widths, depths = sizes(fields, "hidden_sizes", (96, 192, 384, 768), least=1), sizes(fields, "depths", (3, 3, 9, 3))
+    widths, depths = sizes(fields, "hidden_sizes", least=1), sizes(fields, "depths")
     stages(fields, depths, widths)
     part = Part("vision", "vision-tower")
     patch = fields.count("patch_size", default=4)
@@ -76,8 +76,8 @@ def convnext(fields: Fields) -> list[Part]:
 def resnet(fields: Fields) -> list[Part]:
     """Convolutions and batch norms; a stage's first layer has a shortcut where width or resolution changes."""
     widths, depths = (
-        sizes(fields, "hidden_sizes", (256, 512, 1024, 2048), least=1),
-        sizes(fields, "depths", (3, 4, 6, 3)),
+        sizes(fields, "hidden_sizes", least=1),
+        sizes(fields, "depths"),
     )
     stages(fields, depths, widths)
     kind = fields.text("layer_type")

@@ -24,12 +24,12 @@ class QwenVit:
     has_positions: bool = True  # a learned table, and patches with a bias
     is_fused: bool = True
     is_grouped: bool = False  # heads share keys and values
-    deepstack: tuple[int, ...] = ()  # layers whose output has a merger of its own, where the config names none
+    deepstack: int = 0  # so many layers have a merger of their own for what they make, where the config names none
 
 
 QWEN_2 = QwenVit(width="embed_dim", outputs="hidden_size", has_ratio=True, has_positions=False)
 QWEN_2_5 = QwenVit(is_rms=True, has_positions=False)
-QWEN_3 = QwenVit(deepstack=(8, 16, 24))
+QWEN_3 = QwenVit(deepstack=3)
 QWEN = {
     "qwen2_vl_vision": QWEN_2,
     "qwen2_5_vl_vision": QWEN_2_5,
@@ -59,7 +59,7 @@ def qwen_vision(fields: Fields) -> list[Part]:
     merger = Part("projector", "projector")
     joined = hidden * fields.count("spatial_merge_size") ** 2
     named = fields.items("deepstack_visual_indexes") if plan.deepstack else None
-    deep = len(plan.deepstack if named is None else named)
+    deep = plan.deepstack if named is None else len(named)
     merger.norm(hidden, bias=not plan.is_rms)
     merger.norm(joined, count=deep)
     merger.linear("projector_up", joined, joined, count=1 + deep)

@@ -57,7 +57,7 @@ def videomae(fields: Fields) -> list[Part]:
 def vivit(fields: Fields) -> list[Part]:
     fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
-    frames, high, wide = [*sizes(fields, "tubelet_size", (2, 16, 16), least=1), 1, 1, 1][:3]
+    frames, high, wide = [*sizes(fields, "tubelet_size", least=1), 1, 1, 1][:3]
     image = pair(fields, "image_size")
     part = Part("vision", "vision-tower")
     part.conv(hidden, fields.count("num_channels"), frames, high, wide)
