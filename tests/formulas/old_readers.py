@@ -57,7 +57,7 @@ QUERIES = {
     "speculative_of": f"SELECT total_bytes > 0 FROM speculative_of('{TEXT}', '{TEXT}', dtype_id := 'gguf-q4_k_m')",
     "speculative_fits_on": f"SELECT verdict = 'fits' FROM speculative_fits_on('rtx-4090', '{TEXT}', '{TEXT}', dtype_id := 'gguf-q4_k_m')",
     "preference_of": f"SELECT total_bytes > 0 FROM preference_of('dpo', '{TEXT}', phase_id := 'lora')",
-    "preference_fits_on": f"SELECT verdict IN ('no', 'tight') AND unknown_reason IS NULL FROM preference_fits_on('h100-sxm', 'grpo', '{TEXT}', phase_id := 'lora', generator := 'vllm-colocate')",
+    "preference_fits_on": f"SELECT verdict IS NOT NULL AND unknown_reason IS NULL FROM preference_fits_on('h100-sxm', 'grpo', '{TEXT}', phase_id := 'lora', generator := 'vllm-colocate')",
     "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
     "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",
     "pictures": "SELECT count(*) = 1 FROM internal.pictures('one_picture')",

@@ -90,7 +90,11 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
         (LLAMA, {"phase_id": "qlora", "adapter": "lora2"}, "adapter is lora, rslora or dora"),
         (LLAMA, {"phase_id": "pretrain", "adapter": "dora"}, "adapter belongs to the phases lora and qlora"),
         ("mistralai/Mixtral-8x7B-v0.1", {"phase_id": "lora", "adapter": "dora"}, "no DoRA of routed experts"),
-        (LLAMA, {"phase_id": "pretrain", "loss": "half"}, "loss is full, chunked, fused or score"),
+        (
+            LLAMA,
+            {"phase_id": "pretrain", "loss": "half"},
+            "loss is full, chunked, fused, logged, logged-blocks, logged-copy, one-pass, recomputed, recomputed-fp32, tiled",
+        ),
         (LLAMA, {"phase_id": "pretrain", "gradient_accumulation": 0}, "gradient_accumulation starts at 1"),
         (
             LLAMA,

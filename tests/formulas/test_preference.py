@@ -127,7 +127,9 @@ def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
     asked = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
     dpo, orpo, kto = (preference_of(name, **asked) for name in ("dpo", "orpo", "kto"))
     assert orpo["reference_bytes"] == 0 and kto["reference_bytes"] == dpo["reference_bytes"] > 0
-    assert dpo["total_bytes"] - orpo["total_bytes"] == dpo["reference_bytes"]
+    assert dpo["weights_bytes"] - orpo["weights_bytes"] == dpo["reference_bytes"]
+    # (it takes its losses in four bytes of each logit less)
+    assert dpo["activations_bytes"] - orpo["activations_bytes"] == 4 * 4 * 1024 * 151_936
     grpo = preference_of("grpo", **asked)
     assert grpo["reference_bytes"] == 0 and grpo["holds_for"].endswith("generating with Transformers")
     assert preference_of("grpo", phase_id="lora")["lora_dropout"] == 0.05
