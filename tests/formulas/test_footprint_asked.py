@@ -85,6 +85,7 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
         (LLAMA, {"phase_id": "lora", "trains_embeddings": "some"}, "trains_embeddings"),
         (LLAMA, {"phase_id": "lora", "trains_embeddings": True, "gpu_count": 2}, "is counted on one GPU alone"),
         (LLAMA, {"phase_id": "lora", "lora_dropout": 0.1, "adapter": "dora"}, "what DoRA keeps with lora_dropout"),
+        (LLAMA, {"phase_id": "lora", "checkpointing": "selective", "adapter": "dora"}, "what DoRA keeps under"),
         (LLAMA, {"phase_id": "lora", "adapter": "prefix"}, "adapter is lora, rslora or dora"),
         (LLAMA, {"phase_id": "lora", "adapter": "x"}, "adapter is lora, rslora or dora"),
         (LLAMA, {"phase_id": "qlora", "adapter": "lora2"}, "adapter is lora, rslora or dora"),

@@ -257,9 +257,12 @@ CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
         THEN
         'checkpointing := selective with adapters of routed experts alone is not established yet'
     WHEN scenario.checkpointing = 'selective' AND model.cross_layer_count > 0
-        AND (model.tower.grid = 'fixed' OR scenario.is_adapter AND scenario.precision = 'amp') THEN
+        AND (model.tower.grid = 'fixed'
+            OR scenario.is_adapter AND (scenario.precision = 'amp' OR NOT adapts_all_linear(scenario))) THEN
         'checkpointing := selective of an encoder with a window of its own, or of adapters of an encoder-decoder '
-        || 'under autocast, is not established yet'
+        || 'under autocast or of attention alone, is not established yet'
+    WHEN scenario.checkpointing = 'selective' AND scenario.adapter = 'dora'
+        THEN 'what DoRA keeps under checkpointing := selective is not established yet'
     WHEN has_unknown_recurrence(model) AND scenario.phase_id <> 'inference' THEN
         'what this kind of recurrent layer keeps for training is not established yet'
     WHEN has_unknown_recurrence(model) AND scenario.reads_prompt = 'whole' THEN

@@ -168,7 +168,8 @@ CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     + iif(scenario.is_autocast, 2 * (iif(scenario.checkpointing <> 'none', 0, cast_elements(model) * stage.share)
         + copied_head_elements(model, scenario)) / scenario.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
-    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * copied_head_elements(model, scenario), 0)
+    + iif(is_prepared(scenario) AND scenario.precision = 'amp', 2 * copied_head_elements(model, scenario)
+        * head_products(scenario), 0)
     -- (and of each product with a frozen base in fp32, which the backward pass reads)
     + iif(scenario.checkpointing = 'none', 2 * cast_base_elements(model, scenario) * stage.share
         / scenario.tensor_parallel, 0)

@@ -117,6 +117,12 @@ CREATE OR REPLACE MACRO is_tiled(scenario) AS
 -- autocast casts its columns anew for each tile
 CREATE OR REPLACE MACRO copied_head_elements(model, scenario) AS
     iif(is_tiled(scenario), 0, head_matrix_elements(model, scenario));
+-- and that of a head that is not trained for each product, which keeps its copy: as many as there are chunks
+CREATE OR REPLACE MACRO head_products(scenario) AS CASE
+    WHEN scenario.loss <> 'chunked' OR scenario.chunks_logits THEN 1
+    WHEN scenario.loss_chunk_tokens IS NOT NULL THEN ceil(scenario.context_tokens / scenario.loss_chunk_tokens)
+    ELSE scenario.loss_chunks
+END;
 CREATE OR REPLACE MACRO kept_by_tiled_loss(model, scenario) AS
     iif(is_tiled(scenario), scenario.residual_bytes * model.hidden_size * step_tokens(scenario), 0);
 
