@@ -13,7 +13,8 @@ SELECT
         'expert_count': expert_count, 'experts_per_token': experts_per_token,
         'expert_width': iif(expert_count > 0, expert_width, 0), 'activation': feed_forward_layer.activation,
         'kept_tensors': coalesce(kept_tensors, 2), 'kept_tensors_adapter': coalesce(kept_tensors_adapter, 2),
-        'kept_tensors_amp': coalesce(kept_tensors_amp, 2), 'is_encoder': component = 'encoder'
+        'kept_tensors_amp': coalesce(kept_tensors_amp, 2), 'gradient_tensors': coalesce(gradient_tensors, 2),
+        'gradient_tensors_amp': coalesce(gradient_tensors_amp, 2), 'is_encoder': component = 'encoder'
     } ORDER BY kind) AS blocks
 FROM feed_forward_layer LEFT JOIN activation AS form ON form.function_name = feed_forward_layer.activation
 WHERE component IN ('text', 'encoder', 'decoder')

@@ -16,6 +16,16 @@ CREATE OR REPLACE MACRO activation_tensors(block, scenario, is_cast) AS CASE
     ELSE block.kept_tensors
 END;
 
+-- What is worked with while an activation is differentiated, in the same units: two gradients, or what a formula in
+-- Python makes of its steps.
+CREATE OR REPLACE MACRO gradient_tensors(block, scenario) AS CASE
+    WHEN scenario.joins_projections THEN 2
+    -- (a prepared base hands the function fp32: its gradient is not cast)
+    WHEN is_quantised_base(scenario) THEN greatest(2, block.gradient_tensors_amp - 1)
+    WHEN scenario.precision = 'amp' THEN block.gradient_tensors_amp
+    ELSE block.gradient_tensors
+END;
+
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(block, model, scenario, is_cast) AS
     activation_tensors(block, scenario, is_cast) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
@@ -83,8 +93,9 @@ CREATE OR REPLACE MACRO feed_forward_gradients(block, model, scenario) AS
         -- that of the output
         WHEN block.expert_count > 0 AND model.runs_all_experts THEN scenario.compute_bytes * block.expert_count
             * greatest(iif(scenario.is_adapter, 3, 2) * block.expert_width, block.expert_width + model.hidden_size)
-        ELSE 2 * (scenario.compute_bytes * block.width + expert_compute_bytes(model, scenario)
-            * block.experts_per_token * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0))) END
+        ELSE scenario.compute_bytes * gradient_tensors(block, scenario) * block.width
+            + 2 * expert_compute_bytes(model, scenario) * block.experts_per_token
+                * (block.expert_width + iif(block.expert_count > 0, model.hidden_size, 0)) END
     + iif(scenario.is_adapter AND adapts_all_linear(scenario) AND NOT scenario.has_adapted_experts
         AND adapter_compute_bytes(scenario) > scenario.compute_bytes,
         adapter_compute_bytes(scenario) * block.width, 0);

@@ -161,15 +161,22 @@ CREATE OR REPLACE MACRO tiled_loss_work(model, scenario) AS greatest(reference_p
 
 -- A layer that is recomputed while no logits are left: the product of a gated block beside the gradients of both its
 -- factors where nothing behind it keeps it, and three 16-bit copies of the hidden state where that is fp32 (four of a
--- packed base, whose products are handed on in fp32).
+-- packed base, whose products are handed on in fp32). Adapters of all layers over a base in fp32 make the same of it
+-- beside whatever loss, and dropout under autocast the input of the way down's adapter once more.
+CREATE OR REPLACE MACRO has_layer_copies(model, scenario) AS is_tiled(scenario) OR is_cast_base(scenario)
+    AND adapts_all_linear(scenario) AND scenario.checkpointing = 'full' AND model.expert_elements = 0;
 CREATE OR REPLACE MACRO tiled_layer_work(model, scenario, sums) AS
-    iif(is_tiled(scenario) AND scenario.is_adapter AND NOT has_adapter_copies(model, scenario), step_tokens(scenario)
-        * (iif(is_quantised_base(scenario), 4, scenario.compute_bytes) * sums.moments.plain_down / model.hidden_size
+    iif(scenario.is_adapter AND NOT has_adapter_copies(model, scenario), step_tokens(scenario)
+        * (iif(has_layer_copies(model, scenario), iif(is_quantised_base(scenario), 4, scenario.compute_bytes)
+            * sums.moments.plain_down / model.hidden_size
             + CASE
                 WHEN is_quantised_base(scenario) THEN 8 * model.hidden_size
                 WHEN scenario.residual_bytes = 4 THEN 6 * model.hidden_size
                 ELSE 0
-            END), 0);
+            END, 0)
+        + iif(scenario.has_adapter_dropout AND scenario.precision = 'amp' AND scenario.checkpointing = 'full'
+            AND adapts_all_linear(scenario), adapter_bytes_each(scenario) * sums.moments.plain_down
+                / model.hidden_size, 0)), 0);
 
 CREATE OR REPLACE MACRO logged_bytes(model, scenario) AS 4 * logit_width(model, scenario) * CASE scenario.loss
     WHEN 'logged' THEN step_tokens(scenario)

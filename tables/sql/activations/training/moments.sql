@@ -159,7 +159,9 @@ CREATE OR REPLACE MACRO has_adapter_copies(model, scenario) AS scenario.is_adapt
     AND NOT scenario.offloads_checkpoints AND model.expert_elements = 0
     AND adapter_bytes_each(scenario) > scenario.compute_bytes;
 CREATE OR REPLACE MACRO recomputed_work(model, scenario, sums) AS iif(has_adapter_copies(model, scenario),
-    step_tokens(scenario) * (sums.layer + sums.block_work + iif(is_quantised_base(scenario),
+    step_tokens(scenario) * (sums.layer + sums.block_work
+        -- (and what dropout gives of that copy)
+        + iif(scenario.has_adapter_dropout, sums.block_gradients, 0) + iif(is_quantised_base(scenario),
         5 * sums.block_gradients / 2 + model.hidden_size,
         3 * sums.block_gradients / 2 + 5 * scenario.compute_bytes * model.hidden_size))
     + iif(is_quantised_base(scenario), -scenario.dequantised,
