@@ -20,7 +20,8 @@ END;
 -- Python makes of its steps.
 CREATE OR REPLACE MACRO gradient_tensors(block, scenario) AS CASE
     WHEN scenario.joins_projections THEN 2
-    -- (a prepared base hands the function fp32: its gradient is not cast)
+    -- (a prepared base hands the function fp32: its gradient is not cast; reasoned, not counted, and above what a card
+    -- held of such a step)
     WHEN is_quantised_base(scenario) THEN greatest(2, block.gradient_tensors_amp - 1)
     WHEN scenario.precision = 'amp' THEN block.gradient_tensors_amp
     ELSE block.gradient_tensors
