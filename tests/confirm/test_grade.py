@@ -159,6 +159,17 @@ def test_a_name_that_speaks_of_another_format_casts_doubt_on_the_dtype():
 # The whole bundled snapshot.
 
 
+@pytest.mark.parametrize(("model_id", "is_quantised", "is_said"), [
+    ("org/model", True, True), ("org/model", False, False), ("org/model-w4a16", True, True),
+])  # fmt: skip
+def test_why_nothing_is_said_of_what_is_packed_is_told_of_what_is_quantised_alone(model_id, is_quantised, is_said):
+    """A quantiser that takes modules of an unknown class leaves its parts undecided; a config without one has none to tell of."""
+    quantiser = {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"group_0": {
+        "targets": ["Nobody"], "weights": {"num_bits": 4, "type": "int", "group_size": 128}}}}}  # fmt: skip
+    found = graded(model_id=model_id, config={**LLAMA, **(quantiser if is_quantised else {})})
+    assert (found.stored_unknown_reason is not None) is is_said
+
+
 def graded_alone(record):
     """Without what a sibling or a header could add."""
     try:

@@ -48,6 +48,8 @@ def test_packed_formats_stand_for_the_same_elements_and_their_bytes_are_counted(
     plain = sum(2 * math.prod(r[2]) * r[3] for r in row["header"]["tensors"] if r not in taken)
     assert census.stored_bytes == plain + sum(size(*r[2]) * r[3] for r in taken)
     assert {name.split()[0]} <= {h.storage for h in census.held}
+    # scales are rows of the files and none of the model
+    assert sum(t.element_count for t in census.tensors()) == census.parameter_count == row["parameter_count"]
 
 
 @pytest.mark.parametrize("row", packed_by_libraries(), ids=lambda row: f"{row['library']} {row['format']}")

@@ -67,6 +67,12 @@ def test_a_head_beside_a_siblings_tie_is_counted_as_its_own():
     assert (found.grade, found.anatomy.parameter_count) == ("matched", QWEN["parameter_count"] + 32_000)
 
 
+def test_a_siblings_tied_head_that_is_not_stored_stays_tied():
+    found = graded(record(QWEN, config_kind="sibling"))
+    assert (found.grade, found.anatomy.parameter_count) == ("matched", QWEN["parameter_count"])
+    assert found.anatomy.is_head_tied and "exact" == graded(record(QWEN)).grade
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -89,6 +95,13 @@ def test_router_biases_that_a_config_counts_as_parameters_are_taken_in():
     row = written()["Lfm2MoeForCausalLM"]
     assert graded(record(row)).grade == "exact"
     assert "router bias buffers" in graded(record(DEEPSEEK)).stored_note
+
+
+@pytest.mark.parametrize("total", [None, COUNT, COUNT + 5])
+def test_a_published_total_that_is_not_what_the_files_hold_is_said(total):
+    note = graded(record(stored_parameter_count=total, parameters_kind=total and "exact_safetensors")).stored_note
+    assert note.startswith(f"The files hold {COUNT:,} elements: {COUNT:,} parameters")
+    assert ("in its own way" in note) is (total == COUNT + 5)
 
 
 @pytest.mark.parametrize("name", FORMATS)
