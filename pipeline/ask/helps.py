@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pipeline.book import commands as pasted
@@ -11,6 +12,8 @@ from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 
 SIBLINGS = 4
+# how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
+_CACHE = re.compile(r"(?:--kv-cache-dtype |-ctk |OLLAMA_KV_CACHE_TYPE=)(\S+)(?: -ctv \S+)?")
 
 
 def helps_of(
@@ -104,12 +107,16 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
             (r for r in told if verdict_of(r) == "fits" and r["engine_id"] == engine and r["dtype_id"] in formats), None
         )
         # a server takes its share of the whole card, which something else holds a part of; and flags beyond the share are vLLM's own
-        if line["engine"] in found or row is None or not row["share_is_free"] or row["sequences"] > 1:
+        users = row["sequences"] if row else 1
+        if line["engine"] in found or row is None or not row["share_is_free"] or (users > 1 and engine == "transformers"):
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
-        share, flags = _settings(row["engine_setting"])
+        share, cache, flags = _settings(row["engine_setting"])
+        if cache and not line["cache"]:
+            continue  # nothing that is pasted there makes its cache so small
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
+        asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
         asked |= pasted.TEXT_ALONE if model.is_text_alone else {}
         if count > 1:
             asked |= {
@@ -117,10 +124,6 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
                 "tp": f" --tp {count}",
                 "devices": "'auto'",
             }
-        if row["kv_dtype_id"] == SMALL_CACHE and engine == "llama.cpp":
-            if line["engine"] != engine:
-                continue  # Ollama is told by its environment, in words of its own
-            flags = f"{flags} -ctk {SMALL_CACHE} -ctv {SMALL_CACHE}"
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
         found[line["engine"]] = {
             "engine": line["name"],
@@ -131,17 +134,17 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
     return list(found.values())
 
 
-def _settings(told: str | None) -> tuple[str, str]:
-    """The share of a card that a server has to be given, and the flags besides."""
-    words = (told or "").split(" ")
-    share, rest = pasted.SHARE, []
-    while words and words[0]:
+def _settings(told: str | None) -> tuple[str, str | None, str]:
+    """The share of a card that a server has to be given, the format of a cache in few bits, and the flags besides."""
+    words = _CACHE.sub("", told or "").split()
+    share, rest, cache = pasted.SHARE, [], _CACHE.search(told or "")
+    while words:
         word = words.pop(0)
         if word == "--gpu-memory-utilization":
             share = words.pop(0)
         else:
             rest.append(word)
-    return share, "".join(f" {word}" for word in rest)
+    return share, cache and cache[1], "".join(f" {word}" for word in rest)
 
 
 def has_stages(almanac: Almanac, model: Model) -> bool:

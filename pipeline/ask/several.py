@@ -45,10 +45,11 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
     commands = []
     if verdict == "fits":
         told = [
-            rows[0] | {"share_is_free": True, "engine_setting": None, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}
+            rows[0] | {"share_is_free": True, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}
         ]
+        split = " ".join(rows[0]["engine_setting"].split()[:2])  # of the cache the command tells by itself
         commands = [
-            each | {"command": f"{each['command']} {rows[0]['engine_setting']}"}
+            each | {"command": f"{each['command']} {split}"}
             for each in commands_of(almanac, model, cards[0], told, 1)
             if each["engine"] == "llama.cpp"
         ]

@@ -1,7 +1,8 @@
 """The commands to paste: one table (site/commands.csv) for pages and for the terminal, and how its gaps are filled.
 
 A row is an engine's command: the `formats` that it runs, the best first, and in which of them a repository has to be `held`; a row that
-needs none stands after the one that does.
+needs none stands after the one that does. `cache` is what it is told of a cache in fewer bits, `slots` of several users where the command does
+not say them by itself: without these words it takes more than the figures beside it, or serves one after the other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of
 SHARE = "0.90"  # of a card, which vLLM takes by default
 # what is loaded, or left out, where the figures are of the text alone and a repository of GGUF may hold what the model sees with
 TEXT_ALONE = {"sight": " --no-mmproj", "beside": " It loads what the model sees with (mmproj) too, which comes on top."}
+MLX_PROMPTS = 8  # that MLX reads at a time, whatever it is allowed (constant mlx_prefill_sequences)
 _MLX = re.compile(r"(?i)mlx.*?(?<!\d)([468])-?bit")
 
 
@@ -63,6 +65,17 @@ def formats_of(row: Mapping[str, str], held: Mapping[str, str], stored_format: s
     return [native] if native and formats[0].startswith("gguf-") else formats
 
 
+def told_besides(row: Mapping[str, str], kv: str | None, context: int, users: int) -> dict[str, str]:
+    """The gaps of a row's command for a cache in the format `kv` (None: the engine's own), and for several users at once."""
+    return {
+        "users": str(users),
+        "prompts": str(min(users, MLX_PROMPTS)),
+        "all_tokens": str(context * users),  # llama-server deals them out among its slots
+        "cache": row["cache"].replace("{kv}", kv) if kv else "",
+        "slots": row["slots"].replace("{users}", str(users)) if users > 1 else "",
+    }
+
+
 def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str, str]) -> str:
     """A command with its gaps filled, for one card where `asked` says nothing else: as run.js fills them."""
     given = {
@@ -73,6 +86,11 @@ def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str,
         "tensor_parallel_size": "",
         "tp": "",
         "devices": "0",
+        "users": "1",
+        "prompts": "1",
+        "all_tokens": asked["context"],
+        "cache": "",
+        "slots": "",
         **dict.fromkeys(TEXT_ALONE, ""),
     } | dict(asked)
     return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

@@ -70,6 +70,33 @@ def test_the_answer_is_the_first_sentence_and_the_command_the_last(ask):
     assert "\x1b" not in out
 
 
+@pytest.mark.parametrize(
+    ("program", "asked", "words"),
+    [
+        ("vllm", ("--kv", "fp8"), ("vllm serve Qwen/Qwen3-8B ", " --kv-cache-dtype fp8_e4m3")),
+        ("vllm", ("--users", 4), ("vllm serve Qwen/Qwen3-8B --max-model-len 8192 ",)),
+        ("llama.cpp", ("--kv", "q4_0"), (" -c 8192 ", " -fa on -ctk q4_0 -ctv q4_0 --parallel 1")),
+        ("llama.cpp", ("--kv", "q8_0", "--users", 3), (" -c 24576 ", " -ctk q8_0 -ctv q8_0 --parallel 3")),
+        ("ollama", ("--kv", "q8_0", "--users", 2), (
+            "OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=q8_0 OLLAMA_NUM_PARALLEL=2 ollama serve",
+        )),
+    ],
+)  # fmt: skip
+def test_what_is_pasted_takes_no_more_than_was_told(ask, program, asked, words):
+    """A cache in fewer bits is told to whoever is started: by itself it would take one in 16. Where it was left out, a Yes ran out of memory."""
+    status, out, _ = ask("fits", TEXT, "--gpu", "rtx-4090", "--program", program, "--context", 8192, *asked)
+    assert status == 0
+    for word in words:
+        assert word in out, out
+    assert ("cache" in "".join(words).lower() or "-ctk" in out) == ("--kv" in asked)
+
+
+def test_no_command_leaves_out_the_format_of_the_cache(ask_json):
+    told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", 8192, "--kv", "fp8")
+    assert len(told["commands"]) >= 2  # vLLM, and SGLang, which has words of its own for it
+    assert all(" --kv-cache-dtype fp8_e4m3" in each["command"] for each in told["commands"])
+
+
 def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):
     told = ask_json("fits", LARGE, "--gpu", "rtx-3060-12gb")
     helps = {help_["help"]: help_ for help_ in told["helps"]}

@@ -1,7 +1,7 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
 -- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks,
--- llama-cpp-slots, mlx-lm-server.
+-- llama-cpp-slots, mlx-lm-server; kv_dtype.
 -- Not covered: settings of other engines.
 
 -- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
@@ -133,8 +133,16 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
 
+-- A cache in fewer bits than a server's default: untold it takes the default, which is more. (Ollama has words of its
+-- own for it; other programs that run an engine within have switches.)
+CREATE OR REPLACE MACRO cache_needed(footprint) AS CASE
+    WHEN footprint.kv_setting IS NULL THEN NULL
+    WHEN footprint.program = 'ollama' THEN 'OLLAMA_KV_CACHE_TYPE=' || footprint.kv_dtype_id
+    WHEN starts_with(footprint.engine_id, coalesce(footprint.program, '')) THEN footprint.kv_setting
+END;
+
 -- All of these: footprint with has_windows, sees and vocab_size of its model beside, data_setting, expert_setting and
--- context_setting of its engine (data_parallel_rule), card as card_row has it.
+-- context_setting of its engine (data_parallel_rule), kv_setting of its cache (kv_dtype), card as card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,
@@ -145,4 +153,5 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
         static_share_needed(footprint, footprint.weights_bytes + footprint.kv_cache_bytes
             + footprint.kv_padding_bytes + footprint.state_bytes, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
-        slots_needed(footprint), prompts_needed(footprint, constants), inputs_needed(footprint)), ''));
+        cache_needed(footprint), slots_needed(footprint), prompts_needed(footprint, constants),
+        inputs_needed(footprint)), ''));

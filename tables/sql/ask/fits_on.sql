@@ -13,19 +13,19 @@ scenario_asked AS (SELECT {arguments}),
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
     LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = told.engine_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = told.kv_dtype_id
 ),
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)
 judged AS (
     SELECT footprint, card, card_asked.gpu_id AS card_name,
-        coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability)) AS not_there
+        coalesce(card_reason(running), kv_reason(footprint.kv, card.vendor, card.compute_capability)) AS not_there
     FROM card_asked
     JOIN (SELECT answered AS footprint FROM answered) ON true
     LEFT JOIN card_row ON card_row.gpu_id = lower(card_asked.gpu_id)
-    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
     LEFT JOIN runs_on AS running
         ON running.engine_id = footprint.engine_id AND running.dtype_id = footprint.running_format
             AND running.phase_id = footprint.phase_id

@@ -62,11 +62,12 @@ placed AS MATERIALIZED (
 ),
 sized AS (
     SELECT placed.*, whole.model_id, whole.dtype_id, whole.engine_id, whole.context_tokens, whole.sequences,
-        whole.error_band,
+        whole.error_band, kv.setting AS kv_setting,
         held_together(shape, weight, held, whole, placed.caches, placed.slots, cards.card_count) AS gpu_bytes
     FROM placed CROSS JOIN whole CROSS JOIN held CROSS JOIN cards
     LEFT JOIN shape ON shape.model_id = whole.model_id
     LEFT JOIN weight ON weight.model_id = whole.model_id AND weight.dtype_id = whole.dtype_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = whole.kv_dtype_id
 )
 SELECT
     coalesce(sized.gpu_id, sized.asked_id) AS gpu_id, sized.card_place, sized.model_id, sized.dtype_id,
@@ -75,7 +76,9 @@ SELECT
     CASE WHEN sized.reason IS NULL THEN sized.gpu_bytes END AS gpu_bytes, sized.capacity_bytes, sized.error_band,
     CASE WHEN sized.reason IS NULL
         THEN card_verdict(sized.gpu_bytes, sized.error_band, sized.capacity_bytes, 1) END AS verdict,
-    CASE WHEN sized.reason IS NULL THEN '--tensor-split ' || array_to_string(cards.shares, ',') END AS engine_setting,
+    CASE WHEN sized.reason IS NULL
+        THEN concat_ws(' ', '--tensor-split ' || array_to_string(cards.shares, ','), sized.kv_setting)
+    END AS engine_setting,
     sized.reason AS unknown_reason
 FROM sized CROSS JOIN cards
 ORDER BY sized.card_place;

@@ -266,7 +266,7 @@ judged AS (
     SELECT pair.*, gpu.gpu_id AS card_id, card_asked.gpu_id AS card_asked, gpu.capacity_bytes,
         coalesce(card_reason(running), card_reason(drafting), kv_reason(kv, gpu.vendor, gpu.compute_capability))
             AS not_there,
-        constants
+        kv.setting AS kv_setting, constants
     FROM card_asked
     CROSS JOIN speculative_of(model_id, draft_model_id, dtype_id := dtype_id, draft_dtype_id := draft_dtype_id,
         engine_id := engine_id, context_tokens := context_tokens, sequences := sequences, kv_dtype_id := kv_dtype_id,
@@ -290,7 +290,7 @@ SELECT
     judged.total_bytes, capacity_bytes, capacity_bytes - judged.total_bytes AS headroom_bytes,
     CASE WHEN not_there IS NULL
         THEN card_verdict(judged.total_bytes, judged.error_band, capacity_bytes, judged.gpu_count) END AS verdict,
-    iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting,
+    iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting, judged.kv_setting,
         share_needed(judged.engine_id, judged.total_bytes, capacity_bytes,
             {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
     judged.holds_for,

@@ -11,9 +11,10 @@ WITH said AS (
 ),
 told AS (
     SELECT told.*, model.vocab_size, true AS has_windows, told.model_id = 'google/gemma-4-12B-it' AS sees,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv.setting AS kv_setting
     FROM footprints_in('said', 'inference') AS told JOIN model ON model.model_id = told.model_id
     LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = told.engine_id
+    LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = told.kv_dtype_id
         WHERE told.total_bytes IS NOT NULL
 )
 SELECT footprint.model_id, footprint.engine_id, footprint.context_tokens, footprint.sequences, footprint.gpu_count,
