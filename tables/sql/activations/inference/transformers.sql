@@ -57,7 +57,8 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
     ELSE greatest(
         model.experts_per_token_max * model.hidden_size
             * (2 * scenario.compute_bytes + 2 * iif(model.shared_max > 0 AND NOT model.has_shared_expert_gate
-                OR model.has_router_scale OR model.routing_bytes = 4, 4, scenario.compute_bytes)),
+                OR model.has_router_scale OR model.routing_bytes = 4 AND scenario.reads_prompt = 'whole',
+                4, scenario.compute_bytes)),
         scenario.compute_bytes * (model.experts_per_token_max * model.hidden_size
             + (iif(model.is_gated, 4, 2) + iif(scenario.reads_prompt = 'whole',
                 model.feed_forward_extra, 0)) * model.routed_max)
@@ -65,7 +66,8 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
         -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
         + iif(model.has_router_scale, 2 * scenario.compute_bytes * model.hidden_size, 0)
         -- (a shared expert with a gate goes first, and its output waits)
-        + iif(model.has_shared_expert_gate, scenario.compute_bytes * model.hidden_size, 0)
+        + iif(model.has_shared_expert_gate AND scenario.reads_prompt = 'whole',
+            scenario.compute_bytes * model.hidden_size, 0)
 END;
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(model, scenario) AS
