@@ -78,6 +78,8 @@ def inputs(model, row: dict[str, str]) -> dict:
     kind = config.model_type
     pixels = lambda *shape: torch.ones(*shape, dtype=dtype)  # noqa: E731
     text = {"input_ids": torch.zeros(batch, tokens, dtype=torch.long)}
+    if kind in ("deberta", "deberta-v2"):  # the tokenizer's mask, which they square
+        return text | {"attention_mask": torch.ones_like(text["input_ids"])}
     if kind in ("wav2vec2", "hubert"):
         return {"input_values": pixels(batch, int(float(row["audio_seconds"]) * 16000))}
     if kind == "whisper":

@@ -56,6 +56,8 @@ SELECT
     -- (of the text, where there is one: a tower's positions do not limit it)
     coalesce(bool_or(role = 'position_embedding' AND component NOT IN ('vision', 'audio'))
         OR bool_or(role = 'position_embedding') AND NOT bool_or(component = 'text'), false) AS has_learned_positions,
+    -- absolute or relative
+    coalesce(max(out_features) FILTER (role = 'position_embedding' AND component = 'text'), 0)::BIGINT AS position_rows,
     coalesce(sum(layer_count * per_layer_count * in_features) FILTER (role IN ('attention_q', 'attention_k',
         'attention_v', 'attention_qkv', 'mla_q_a', 'mla_kv_a', 'ffn_gate', 'ffn_up', 'ffn_gate_up', 'mamba_in',
         'delta_qkvz', 'delta_ba', 'delta_qkv', 'delta_z', 'delta_b', 'delta_a', 'delta_q', 'delta_k', 'delta_v',

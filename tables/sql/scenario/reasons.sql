@@ -263,6 +263,10 @@ CREATE OR REPLACE MACRO unestablished_reason(model, scenario) AS CASE
         || 'under autocast or of attention alone, is not established yet'
     WHEN scenario.checkpointing = 'selective' AND scenario.adapter = 'dora'
         THEN 'what DoRA keeps under checkpointing := selective is not established yet'
+    WHEN model.attention_form = 'chunked' AND (scenario.phase_id <> 'inference' OR scenario.reads_prompt = 'whole') THEN
+        'what attention in overlapping chunks holds is not established yet'
+    WHEN model.attention_form = 'disentangled' AND scenario.phase_id <> 'inference' THEN
+        'what attention keeps of relative positions for training is not established yet'
     WHEN has_unknown_recurrence(model) AND scenario.phase_id <> 'inference' THEN
         'what this kind of recurrent layer keeps for training is not established yet'
     WHEN has_unknown_recurrence(model) AND scenario.reads_prompt = 'whole' THEN

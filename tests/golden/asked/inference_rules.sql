@@ -6,7 +6,8 @@ SELECT softmax_form AS said, compute_bytes AS bytes, mechanism,
         'has_learned_positions': softmax_form = 'named', 'tower': NULL::INTEGER, 'embedding_elements': 7000,
         'vocab_size': 100, 'hidden_size': 10, 'norm_kind': iif(compute_bytes = 4, 'rms', 'layer'),
         'is_gated': softmax_form IN ('kept', 'sinks'), 'is_block_parallel': softmax_form = 'sinks',
-        'activation': iif(softmax_form = 'clamped', 'silu', 'gelu_new')})::DOUBLE AS tensors,
+        'activation': iif(softmax_form = 'clamped', 'silu', 'gelu_new'), 'layer_count': 12,
+        'attention_form': iif(softmax_form = 'kept-scores', 'disentangled', 'grouped')})::DOUBLE AS tensors,
     NULL AS words
 FROM (VALUES ('compute'), ('sinks'), ('named'), ('kept'), ('kept-scores'), ('clamped'), ('fp32')) AS forms(softmax_form)
 CROSS JOIN (VALUES (2), (4)) AS widths(compute_bytes)

@@ -36,6 +36,8 @@ CREATE OR REPLACE MACRO is_post_norm(model) AS
 -- that names its intermediate results keeps more of them alive. Encoders with norms behind their blocks hold the
 -- embeddings, the block's input and its output.
 CREATE OR REPLACE MACRO hidden_tensors(model) AS CASE
+    -- (DeBERTa keeps what every layer put out, asked or not)
+    WHEN model.attention_form = 'disentangled' THEN 1 + model.layer_count
     WHEN is_post_norm(model) THEN 2 + model.embedding_elements // greatest(model.vocab_size, 1) / model.hidden_size
     WHEN is_encoder(model) THEN iif(model.rotary_form = 'fp32', 6, 4)
     WHEN model.norm_kind = 'layer' AND model.is_gated AND NOT model.is_block_parallel THEN 6
@@ -55,13 +57,17 @@ CREATE OR REPLACE MACRO routed_bytes_per_token(model, scenario) AS CASE
     ELSE greatest(
         model.experts_per_token_max * model.hidden_size
             * (2 * scenario.compute_bytes + 2 * iif(model.shared_max > 0 AND NOT model.has_shared_expert_gate
-                OR model.has_router_scale, 4, scenario.compute_bytes)),
+                OR model.has_router_scale OR model.routing_bytes = 4 AND scenario.reads_prompt = 'whole',
+                4, scenario.compute_bytes)),
         scenario.compute_bytes * (model.experts_per_token_max * model.hidden_size
             + (iif(model.is_gated, 4, 2) + iif(scenario.reads_prompt = 'whole',
                 model.feed_forward_extra, 0)) * model.routed_max)
     ) + 4 * model.expert_count_max + 8 * model.experts_per_token_max
         -- a dense block beside the experts (routers with scales): its output, and the experts' own norm
         + iif(model.has_router_scale, 2 * scenario.compute_bytes * model.hidden_size, 0)
+        -- (a shared expert with a gate goes first, and its output waits)
+        + iif(model.has_shared_expert_gate AND scenario.reads_prompt = 'whole',
+            scenario.compute_bytes * model.hidden_size, 0)
 END;
 
 CREATE OR REPLACE MACRO feed_forward_bytes_per_token(model, scenario) AS
@@ -89,6 +95,20 @@ END;
 
 CREATE OR REPLACE MACRO keeps_softmax(model) AS model.softmax_form IN ('named', 'kept', 'kept-scores');
 
+-- Of latent attention: the product that keys and values are expanded to, of which the values are a view, what is
+-- rotated of the queries, and the latent.
+CREATE OR REPLACE MACRO expanded_latent_elements(model) AS coalesce(list_max(list_transform(model.mixers,
+        lambda layer: iif(layer.mechanism = 'mla', layer.head_count * (layer.expanded_key_width
+            + layer.expanded_value_width), 0)))
+    + list_max(list_transform(model.caches, lambda layer: iif(layer.mechanism = 'mla', layer.elements_per_token, 0))),
+    0);
+
+-- and beside it, where its output is projected: the queries and their product, the keys, and what was attended to
+CREATE OR REPLACE MACRO latent_attention_bytes(model, scenario) AS iif(expanded_latent_elements(model) = 0, 0,
+    step_tokens(scenario) * scenario.compute_bytes * (hidden_tensors(model) * model.hidden_size + 3 * model.query_max
+        + expanded_latent_elements(model)
+        + list_max(list_transform(model.mixers, lambda layer: layer.context_width))));
+
 -- (eager attention has a mask for the whole context and one for each window, whatever the length)
 CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(scenario) * (
     score_bytes_eager(model, scenario) * model.head_max * scenario.context_tokens
@@ -99,6 +119,7 @@ CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(sc
                 model.query_max + 2 * model.key_max, 0)
             -- (AutoAWQ's fused modules name that product too, and the keys as the cache takes them)
             + iif(scenario.ways.joins_while_loading, model.query_max + 3 * model.key_max, 0)
+            + expanded_latent_elements(model)
             + iif(scenario.compute_bytes = 4, model.eager_hidden_32, model.eager_hidden_16) * model.hidden_size)
     + iif(is_encoder(model), 0, model.mask_count * scenario.compute_bytes * scenario.context_tokens));
 
@@ -115,15 +136,37 @@ CREATE OR REPLACE MACRO math_attention_bytes(model, scenario) AS step_tokens(sce
     -- (products of several sequences need their heads in rows: queries and keys are copied)
     + CASE WHEN has_broadcast_heads(model) THEN 3 WHEN scenario.sequences > 1 THEN 6 ELSE 5 END * 4 * model.query_max);
 
+-- DeBERTa's: beside the scores those of content to positions, of positions to content, and their sum, each gathered
+-- from the scores of all positions that are told apart. The second version repeats what its positions were projected to
+-- for every sequence; the first tells no more of them apart than the context has, and multiplies copies. Positions of
+-- pairs are integers of 8 bytes, once for all sequences, and their mask for each.
+CREATE OR REPLACE MACRO told_positions(model, scenario) AS iif(model.has_fused_qkv,
+    2 * least(scenario.context_tokens, model.position_rows / 2), model.position_rows);
+
+CREATE OR REPLACE MACRO disentangled_attention_bytes(model, scenario) AS scenario.compute_bytes * (
+    step_tokens(scenario) * model.layer_count * model.hidden_size
+    + 2 * told_positions(model, scenario) * model.hidden_size
+    + iif(model.has_fused_qkv,
+        step_tokens(scenario) * (5 * model.hidden_size + told_positions(model, scenario) * model.head_max)
+            + greatest(4 * step_tokens(scenario) * scenario.context_tokens * model.head_max,
+                3 * step_tokens(scenario) * scenario.context_tokens * model.head_max + model.hidden_size
+                    * (step_tokens(scenario) + scenario.sequences * told_positions(model, scenario))),
+        step_tokens(scenario) * (3 * model.hidden_size + model.head_max * (4 * scenario.context_tokens
+                + greatest(scenario.context_tokens, told_positions(model, scenario))))
+            + 2 * scenario.sequences * told_positions(model, scenario) * model.hidden_size)
+) + 8 * scenario.context_tokens * (step_tokens(scenario) + 3 * scenario.context_tokens);
+
 CREATE OR REPLACE MACRO is_eager(model, scenario) AS
     NOT has_broadcast_heads(model)
         AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention);
 
 CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
     WHEN has_broadcast_heads(model) THEN math_attention_bytes(model, scenario)
+    WHEN model.attention_form = 'disentangled' THEN disentangled_attention_bytes(model, scenario)
     WHEN is_eager(model, scenario) THEN eager_attention_bytes(model, scenario)
-    WHEN model.has_grouped_heads AND scenario.compute_bytes = 4 THEN math_attention_bytes(model, scenario)
-    ELSE 0
+    WHEN model.has_grouped_heads AND scenario.compute_bytes = 4 AND expanded_latent_elements(model) = 0
+        THEN math_attention_bytes(model, scenario)
+    ELSE latent_attention_bytes(model, scenario)
 END;
 
 -- Queries and keys that are rotated in fp32: a mask of one layer's window, and beside the layer's input and its norm
