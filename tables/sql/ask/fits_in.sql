@@ -88,11 +88,14 @@ fit_judged AS (
         card.free_bytes, card.card,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
-                coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability)))) AS reason
+                coalesce(card_reason(running),
+                    kv_reason(kv, older.least_capability, card.vendor, card.compute_capability)))) AS reason
     FROM fit_line AS line
     CROSS JOIN fit_card AS card
     LEFT JOIN model ON model.model_id = line.model_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = line.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = line.kv_dtype_id AND older.engine_id = line.engine_id
+        AND older.model_id = line.model_id AND is_from(line.program_version, older.min_version)
     LEFT JOIN runs_on AS running
         ON running.engine_id = line.engine_id AND running.dtype_id = running_format(model, line.dtype_id)
             AND running.phase_id = line.phase_id
