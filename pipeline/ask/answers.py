@@ -24,6 +24,7 @@ from .scenarios import (
     VERDICTS,
     answered,
     best_of,
+    beyond_of,
     card_told,
     counted_pass,
     formats_of,
@@ -68,7 +69,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         ]
     scenarios += [scenario_of(model, use, d, e, n) for d, e in usual for n in more]
     scenarios += [scenario_of(replace(model, model_id=other), use, d, e, 1) for other in smaller for d, e in usual]
-    rows = answered(almanac, scenarios, card, use)
+    rows = answered(almanac, scenarios, card, use, **beyond_of(model, use))
     own = [row for row in rows if row["model_id"] == model.model_id]
     kv = use.kv_dtype_id or (own[0]["kv_dtype_id"] if use.is_training else None)
     plain = [row for row in own if (kv is None and row["kv_dtype_id"] != SMALL_CACHE) or row["kv_dtype_id"] == kv]

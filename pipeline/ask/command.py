@@ -108,6 +108,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
             question.check_use(model, use)
+            if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
+                question.check_file(model, use)
         if asked.command == "plan":
             cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [
                 question.machine_card(almanac, is_empty=True)

@@ -42,7 +42,10 @@ def helps_of(
     dtype = use.dtype_id or next(
         (r["dtype_id"] for r in told if r["dtype_id"] in USUAL and r["dtype_id"].startswith("gguf-")), None
     )
-    if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-"):
+    is_counted_whole = (
+        not model.beyond_bytes
+    )  # (layers are shared by what the format holds, and not by what its file does)
+    if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-") and is_counted_whole:
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
         asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
         (row,) = almanac.rows(
@@ -125,6 +128,10 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
                 "devices": "'auto'",
             }
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
+        if model.tag:
+            if line["engine"] != "ollama":
+                continue  # other programs load other files
+            command = re.sub(r"hf\.co/\S+", model.tag, command)
         found[line["engine"]] = {
             "engine": line["name"],
             "dtype_id": row["dtype_id"],

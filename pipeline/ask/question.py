@@ -110,6 +110,8 @@ class Model:
     is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
+    beyond_bytes: int = 0  # what its file holds beyond the format that it is counted in, at most
+    tag: str = ""  # of Ollama, where its file is none of our formats
     is_text_alone: bool = (
         False  # whether the figures leave out what it sees or hears with, which its repository may hold
     )
@@ -160,17 +162,31 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     by = "name"
     if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
+    beyond = named.get("beyond_bytes")  # (a file from before there was such a column)
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
+        beyond_bytes=beyond or 0, tag="" if beyond is None else _tag(asked),
     )  # fmt: skip
+
+
+def _tag(asked: str) -> str:
+    """The tag of Ollama that was asked for, as its command takes it, or nothing."""
+    name = re.sub(r"(?i)^(ollama (run|pull|show) +|(https?://)?(www\.)?ollama\.com/(library/)?)", "", asked.strip())
+    return name if re.fullmatch(r"[a-z0-9][a-z0-9.-]*(:[a-zA-Z0-9._-]+)?", name) and not name.endswith(".gguf") else ""
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
     """What a name was taken for, where it is not the model's own."""
     parts = [] if model_id.lower() == asked.strip().lower() else [f"{visible(asked)} is taken as {visible(model_id)}"]
     if named["dtype_id"]:
-        parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {named['dtype_id']}")
+        beyond, shown = named.get("beyond_bytes"), named["dtype_named"] or ""
+        is_own = beyond is not None and shown.startswith("the mix of")
+        parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {shown if is_own else named['dtype_id']}")
+        if is_own or beyond:
+            parts.append(
+                f"its file holds up to {(beyond or 0) / 2**30:.1f} GiB more than {named['dtype_id']}, which these figures have on top: an upper bound"
+            )
     elif named["dtype_named"]:
         parts.append(f"{visible(named['dtype_named'])}, which its name speaks of, is no format of this almanac")
     return "; ".join(parts) + "." if parts else ""
@@ -318,4 +334,13 @@ def check_use(model: Model, use: Use) -> None:
     if use.context_tokens is not None and most is not None and use.context_tokens > most:
         raise Wrong(
             f"{model.shown} reads {most:,} tokens at most; --context {use.context_tokens} is beyond that (--context {most} is all of it)"
+        )
+
+
+def check_file(model: Model, use: Use) -> None:
+    """Raises Unknown for a file that holds more than its format, where that is counted of one model on like cards alone."""
+    if model.beyond_bytes and not use.is_training and use.dtype_id == model.dtype_id:
+        raise Unknown(
+            f"Not known: the file of that name holds up to {model.beyond_bytes / 2**30:.1f} GiB more than {use.dtype_id}, which is not counted "
+            f"here. In that format it is: vram-almanac with {model.shown} --format {use.dtype_id}"
         )

@@ -29,6 +29,12 @@ def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how
     return rows if use.dtype_id else _once(rows)
 
 
+def beyond_of(model: Model, use: Use) -> dict[str, int]:
+    """What files hold beyond the format that they are counted in, where they are what is asked about."""
+    is_its_file = model.beyond_bytes and not use.is_training and use.dtype_id == model.dtype_id
+    return {"beyond_bytes": model.beyond_bytes} if is_its_file else {}
+
+
 def _once(rows: list[Row]) -> list[Row]:
     """Without fp16 where bf16 says the same: it is told of cards alone that do not run bf16, and then bf16 is not, if it runs."""
     key = lambda row: tuple(row[name] for name in ("model_id", "engine_id", "gpu_count", "kv_dtype_id", "sequences"))  # noqa: E731

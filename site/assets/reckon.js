@@ -50,12 +50,13 @@ export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row
 // The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
 export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
 
-// Whether a card is known to run it, or why not: the engine, and the format of the cache.
-export function refusal(world, row, held, gpu) {
+// Whether a card is known to run it, or why not: the engine, and the format of the cache, which some engines read of this model on older cards too.
+export function refusal(world, row, held, gpu, own = {}) {
   const no = a.refusal(world, { engine: row.engine_id, dtypeId: row.dtype_id, phase: row.phase_id, attention: row.attention }, held, gpu);
   if (no) return no;
   const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
-  return cache ? { verdict: "unknown", text: "unknown", certain: false, why: cache } : null;
+  const isRead = own.kv_older?.some((older) => older.kv_dtype_id === row.kv_dtype_id && older.engine_id === row.engine_id) && shared.older_cache?.[row.kv_dtype_id]?.includes(gpu.id);
+  return cache && !isRead ? { verdict: "unknown", text: "unknown", certain: false, why: cache } : null;
 }
 
 // ---- backwards

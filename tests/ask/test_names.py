@@ -64,17 +64,48 @@ def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]
 
 
-def test_a_tag_of_ollama_that_no_format_of_ours_comes_near_is_its_model_alone(macro):
-    """gpt-oss:20b is a file of 14 GB: what it keeps in 16 bits makes it larger than the mix of llama.cpp."""
-    said = macro("SELECT model_id, dtype_id, dtype_named FROM repository_of('gpt-oss:20b')")
-    assert said == [(EXPERTS, None, "the mix of Ollama's file of 14.0 GB")]
+def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(macro, ask_json):
+    """gpt-oss:20b is a file of 13.8 GB, and llama.cpp's own of 12.1: told as the latter, it fitted where it did not."""
+    (said,) = macro("SELECT model_id, dtype_id, beyond_bytes FROM repository_of('gpt-oss:20b')")
+    (published,) = macro("SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'mxfp4'", EXPERTS)
+    (held,) = macro("SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'gguf-mxfp4'", EXPERTS)
+    assert said == (EXPERTS, "gguf-mxfp4", published[0] - held[0]) and 13.7e9 < published[0] < 13.8e9
+    tagged, plain = (
+        ask_json("fits", name, "--gpu", "rtx-4060-ti-16gb", "--context", "131072", "--program", "ollama", *more)
+        for name, more in (("gpt-oss:20b", ()), (EXPERTS, ("--format", "gguf-mxfp4")))
+    )
+    assert tagged["best"]["total_bytes"] - plain["best"]["total_bytes"] == said[2]
+    assert (tagged["verdict"], plain["verdict"]) == ("no", "fits")
+    assert "holds up to 1.6 GiB more than gguf-mxfp4" in tagged["taken"]
+
+
+def test_a_file_of_ollama_larger_than_its_format_is_told_with_what_it_holds_more(macro, ask_json):
+    """qwen3:8b is listed with 5.2 GB, which is 5.25 at most; Q4_K_M of llama.cpp holds 5.02."""
+    (said,) = macro("SELECT dtype_id, beyond_bytes FROM repository_of('qwen3:8b')")
+    (held,) = macro("SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'gguf-q4_k_m'", TEXT)
+    assert said == ("gguf-q4_k_m", 5_250_000_000 - held[0])
+    assert macro("SELECT beyond_bytes FROM repository_of('Qwen3-8B-Q4_K_M.gguf')") == [(None,)]
+    told = ask_json("fits", "qwen3:8b", "--gpu", "rtx-4090")
+    assert (
+        told["best"]["total_bytes"] - said[1]
+        == ask_json("fits", TEXT, "--gpu", "rtx-4090", "--format", "q4_k_m")["best"]["total_bytes"]
+    )
+    # what is pasted takes that file, and not the one of another maker
+    assert [line["command"].rpartition(" ")[2] for line in told["commands"]] == ["qwen3:8b"]
+
+
+def test_where_files_are_not_counted_a_larger_one_has_a_reason(ask):
+    for more in (("--gpu", "rtx-3090 + rtx-3060-12gb"), ("--gpu", "rtx-4090", "--draft", TEXT)):
+        status, out, err = ask("fits", "gpt-oss:20b", *more)
+        assert status == 3 and not out and "1.6 GiB more than gguf-mxfp4" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(
     ("said", "dtype"),
     [
         ("gpt-oss-20b-Q4_K_M.gguf", "gguf-mxfp4"), ("bartowski/openai_gpt-oss-20b-GGUF:Q6_K", "gguf-mxfp4"),
-        ("gpt-oss-20b-F16.gguf", None), ("unsloth/gpt-oss-20b-GGUF:F16", None), ("gpt-oss-20b-UD-Q4_K_XL.gguf", None),
+        ("gpt-oss-20b-F16.gguf", "gguf-mxfp4"), ("unsloth/gpt-oss-20b-GGUF:F16", "gguf-mxfp4"),
+        ("gpt-oss-20b-UD-Q4_K_XL.gguf", "gguf-mxfp4"), ("gpt-oss-20b-F32.gguf", None),
         ("mlx-community/gpt-oss-20b-MXFP4-Q4", None),
     ],
 )  # fmt: skip

@@ -21,6 +21,24 @@ def test_the_file_of_a_tag_is_as_large_as_the_weights_in_its_format(book):
     assert not [(tag, error) for tag, error in rows if abs(error) > 0.03 + HALF_A_DIGIT]
 
 
+def test_no_tag_is_told_with_less_than_its_file_is_listed_with(book):
+    """Whatever mix Ollama chose: the weights of the format that it is counted in, and what the file holds beyond, are at least what is listed."""
+    tags = book.execute(
+        "SELECT ollama_name, ollama_size, file_bytes, listed_error_bytes(file_bytes) FROM ollama_tag"
+    ).fetchall()
+    short, counted = [], 0
+    for name, size, listed, error in tags:
+        (row,) = book.execute(
+            "SELECT weights_bytes + coalesce(beyond_bytes, 0) FROM repository_of($1) AS said "
+            "LEFT JOIN weight ON weight.model_id = said.model_id AND weight.dtype_id = said.dtype_id",
+            [f"ollama run {name}:{size}"],
+        ).fetchall()
+        counted += row[0] is not None
+        if row[0] is not None and row[0] < listed - error:
+            short.append((name, size, row[0], listed))
+    assert counted > 160 and not short
+
+
 def test_a_name_has_one_tag_that_it_takes_alone(book):
     rows = book.execute(
         "SELECT ollama_name FROM ollama_tag GROUP BY 1 HAVING count(*) FILTER (is_latest) > 1"

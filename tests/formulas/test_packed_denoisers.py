@@ -95,6 +95,35 @@ def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(book):
     assert compared > 100 and other == 0
 
 
+def test_what_bitsandbytes_packs_lies_on_the_card_together_before_offload_begins(book):
+    """from_pretrained puts it there unless a device_map says otherwise, and enable_model_cpu_offload moves it away only then."""
+    asked = "$1, denoiser_dtype_id := $2, text_dtype_id := $3"
+    for packed in ("int8", "nf4"):
+        stages = book.execute(
+            f"SELECT loaded_bytes, weights_bytes FROM pipeline_stages({asked})", [FLUX, packed, packed]
+        )
+        loaded = [(held, weights) for held, weights in stages.fetchall() if held]
+        assert len(loaded) == 2 and all(held == weights for held, weights in loaded)
+        rows = book.execute(
+            f"SELECT placement, total_bytes, weights_bytes, peak_part FROM pipeline_of({asked})", [FLUX, packed, packed]
+        ).fetchall()
+        least = sum(weights for _, weights in loaded)
+        assert all(total > least for _, total, *_ in rows)
+        assert [(where, weights) for where, _, weights, part in rows if part == "loading"] == [
+            (where, least) for where in ("model", "group", "sequential")
+        ]
+    # a file of GGUF, and 8-bit floats, are loaded on the CPU
+    for packed in ("gguf-q4_k_s", "fp8"):
+        query = f"SELECT sum(loaded_bytes) FROM pipeline_stages({asked})"
+        assert book.execute(query, [FLUX, packed, None]).fetchall() == [(0,)]
+
+
+def test_eight_bits_are_told_for_the_releases_that_move_them(book):
+    """Before, enable_model_cpu_offload leaves a part of bitsandbytes' 8 bits on the card for good."""
+    query = "SELECT DISTINCT holds_for FROM pipeline_of($1, denoiser_dtype_id := 'int8')"
+    assert book.execute(query, [FLUX]).fetchall() == [("bitsandbytes 0.48 and later with Transformers 5",)]
+
+
 def test_a_class_or_a_format_that_nobody_described_has_a_reason(book):
     query = "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($1, denoiser_dtype_id := $2)"
     for model, dtype, said in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -199,8 +200,8 @@ def test_the_band_reaches_where_any_part_ends(pipelines):
     """The part of the largest total is not always the one that may take most: activations spread wider than weights."""
     (constants,) = pipelines.execute("SELECT constants FROM constants_row").fetchone()
     ends_elsewhere = 0
-    for side in (1024, 1408):
-        given = {"width": side, "height": side, "denoiser_dtype_id": "nf4", "text_dtype_id": "nf4"}
+    for side, denoiser, text in product((1024, 1408), ("nf4", "gguf-q4_k_s"), ("nf4", "fp8")):
+        given = {"width": side, "height": side, "denoiser_dtype_id": denoiser, "text_dtype_id": text}
         parts = asked(pipelines, "pipeline_stages", FLUX, **given)
         for told in asked(pipelines, "pipeline_of", FLUX, **given):
             ends = {}
@@ -217,6 +218,13 @@ def test_the_band_reaches_where_any_part_ends(pipelines):
                 ends[part["pipeline_part"]] = (
                     total * (1 + constants["error_band_pipeline"]) + constants["unused_blocks_spread"] * activations
                 )
+            if told["placement"] != "resident":  # (what is packed lies there together while it is loaded)
+                module = max((part["leaf_bytes"] for part in parts if part["loaded_bytes"]), default=0)
+                total = sum(part["loaded_bytes"] for part in parts) + module * (
+                    1 + constants["unused_blocks_inference"]
+                )
+                ends["loading"] = (total + fixed) * (1 + constants["error_band_pipeline"])
+                ends["loading"] += constants["unused_blocks_spread"] * module
             assert told["total_bytes"] * (1 + told["error_band"]) == pytest.approx(max(ends.values()), abs=8)
             ends_elsewhere += max(ends, key=ends.get) != told["peak_part"]
     assert ends_elsewhere

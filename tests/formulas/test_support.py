@@ -102,12 +102,13 @@ def test_every_verdict_is_of_a_pair_that_runs(book):
         ("rtx-4090", True),
         pytest.param("h100-sxm", True, marks=pytest.mark.full),
         pytest.param("mi300x", True, marks=pytest.mark.full),
-        ("rtx-3090", False),
+        ("rtx-3090", True),
+        ("t4", False),
         pytest.param("mi210", False, marks=pytest.mark.full),
     ],
 )
 def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(book, card, held):
-    """Triton has no such type below compute capability 8.9; other kernels there are not settled."""
+    """Triton has no such type below compute capability 8.9; there vLLM takes FlashInfer, from 8.0 on."""
 
     def ask(column, kv_dtype_id="fp8", macro="fits_on"):
         query = (
@@ -122,6 +123,35 @@ def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_rea
     assert ask("verdict", "bf16") == "fits"
     assert (ask("max_context_tokens", macro="limits_on") is not None) == held
     assert (ask("verdict", macro="on_several_gpus") is not None) == held
+
+
+def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(book):
+    """Two RTX 3090 run Qwen3.6-27B with --kv-cache-dtype fp8; models whose layers only Triton runs there are refused."""
+    read = "SELECT unknown_reason FROM fits_on('rtx-3090', $1, engine_id := $2, kv_dtype_id := 'fp8', context_tokens := 2048, dtype_id := 'bf16')"
+    for model, engine, is_read in (
+        ("Qwen/Qwen3.6-27B", "vllm", True),  # states, and attention of 256-wide heads
+        ("openai/gpt-oss-20b", "vllm", False),  # sinks
+        ("google/gemma-3-4b-it", "vllm", False),  # pictures that look both ways
+        ("google/gemma-4-31B-it", "vllm", False),  # heads of 512
+        ("deepseek-ai/DeepSeek-V2-Lite", "vllm", False),  # a latent
+        (SMALL, "sglang", False),  # of which no source was read
+    ):
+        ((reason,),) = book.execute(read, [model, engine]).fetchall()
+        assert (reason is None) == is_read, (model, reason)
+    asked = f"FROM fits_on('a100-sxm-80gb', '{SMALL}', program := 'vllm', program_version := $1, kv_dtype_id := 'fp8')"
+    told = [book.execute(f"SELECT verdict {asked}", [version]).fetchall() for version in ("0.11", "0.28")]
+    assert told == [[(None,)], [("fits",)]]
+
+
+def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of, book):
+    """394 MiB for each group of layers, taken when the cache is there already."""
+    workspace = book.execute("SELECT constants.vllm_flashinfer_workspace_bytes FROM constants_row").fetchone()[0]
+    for engine, model, groups in (("vllm", SMALL, 1), ("vllm", "google/gemma-2-2b-it", 2), ("sglang", SMALL, 0)):
+        small, large = (
+            footprint_of(model, dtype_id="bf16", engine_id=engine, kv_dtype_id=held)["overhead_bytes"]
+            for held in ("bf16", "fp8")
+        )
+        assert large - small == groups * workspace
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def reasons(book):
     for query in (
         "select distinct unknown_reason from footprints('reasons_asked')",
         "select distinct how from runs_on where how is not null and runs is distinct from true",
-        "select distinct kv_reason(kv, vendor, compute_capability) from kv_dtype as kv, gpu",
+        "select distinct kv_reason(kv, NULL, vendor, compute_capability) from kv_dtype as kv, gpu",
         "select distinct unknown_reason from pipeline_of('MiniMaxAI/MiniMax-Music3')",
         "select distinct told.unknown_reason from (select distinct model_id from component) as c, "
         "pipeline_of(c.model_id, denoiser_dtype_id := 'gguf-q4_k_m') as told",

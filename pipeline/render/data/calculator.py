@@ -99,7 +99,16 @@ SCALARS = (
     "version_told",
 )
 # which rules of these ask beside what the formulas do
-ASKED_BESIDE = ("engine_speed", "training_share", "technique", "plan_way", "draft_rule", "denoiser_format", "objective")
+ASKED_BESIDE = (
+    "kv_older",
+    "engine_speed",
+    "training_share",
+    "technique",
+    "plan_way",
+    "draft_rule",
+    "denoiser_format",
+    "objective",
+)
 LAYERS = "layer_weight"  # what each layer weighs, which those of the CPU are told from
 PARTS = "part_of_pipeline"  # what the formulas of pipelines read of each
 TRAINED = "pipeline_trained"  # and of a denoiser that is trained
@@ -156,17 +165,27 @@ def _arguments(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 
 
 def _without_cache(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
-    """Formats of the KV cache that a card is not known to read: format → card → reason, as `fits_on` gives it."""
+    """Formats of the KV cache that a card is not known to read: format → card → reason, as `fits_on` gives it; and the cards that read it of some models."""
     if not connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = 'kv_reason' LIMIT 1").fetchall():
         return {}
     found: dict[str, dict[str, str]] = defaultdict(dict)
     query = """
-        SELECT kv_dtype_id, gpu_id, kv_reason(kv, vendor, compute_capability) AS reason
+        SELECT kv_dtype_id, gpu_id, kv_reason(kv, NULL, vendor, compute_capability) AS reason
         FROM kv_dtype AS kv CROSS JOIN gpu WHERE reason IS NOT NULL ORDER BY ALL
     """
     for held, card, reason in connection.execute(query).fetchall():
         found[held][card] = reason
-    return {"without_cache": found}
+    # (of models that have a row of kv_older for it, more cards are known)
+    query = """
+        SELECT DISTINCT kv_dtype_id, gpu_id FROM kv_older JOIN kv_dtype AS kv USING (kv_dtype_id) CROSS JOIN gpu
+        WHERE kv_reason(kv, kv_older.least_capability, vendor, compute_capability) IS NULL ORDER BY ALL
+    """
+    older: dict[str, list[str]] = defaultdict(list)
+    if _there(connection, ["kv_older"]):
+        for held, card in connection.execute(query).fetchall():
+            if card in found[held]:
+                older[held].append(card)
+    return {"without_cache": found, "older_cache": older}
 
 
 class Calculator:

@@ -6,6 +6,7 @@
 --                                             format is then not asked
 --   fits_in('asked', 'rtx-4090', free_bytes := n)   a card of which other programs hold a part
 --   with_limits := false                      leaves the longest context out, which takes most of the time
+--   beyond_bytes := n                         what files hold beyond the format, on each GPU (repository_of says it)
 --
 -- max_context_tokens lies on lines between contexts that are worked out, four an octave, the bends of the model's
 -- caches and the context asked for: never above that of limits_on, and never on the other side of the verdict.
@@ -19,7 +20,8 @@ CREATE OR REPLACE VIEW no_scenario AS SELECT {columns}
 WHERE false;
 
 CREATE OR REPLACE MACRO fits_in(
-    relation, gpu_id, phase_id := 'inference', free_bytes := NULL, is_plain := true, with_limits := true
+    relation, gpu_id, phase_id := 'inference', free_bytes := NULL, is_plain := true, with_limits := true,
+    beyond_bytes := 0
 ) AS TABLE
 WITH fit_card AS MATERIALIZED (
     SELECT asked.*, gpu.gpu_id AS card_id, gpu.card, gpu.card.vendor, gpu.card.compute_capability,
@@ -62,7 +64,9 @@ fit_step AS (
 ),
 fit_wish AS (SELECT model_id, any_value(context_tokens) AS tokens_asked FROM fit_asked GROUP BY model_id),
 fit_footprint AS (
-    SELECT footprint.*, footprint.context_tokens IS NOT DISTINCT FROM wish.tokens_asked AS is_asked
+    SELECT footprint.* REPLACE (footprint.total_bytes + beyond_bytes::BIGINT AS total_bytes,
+            footprint.weights_bytes + beyond_bytes::BIGINT AS weights_bytes),
+        footprint.context_tokens IS NOT DISTINCT FROM wish.tokens_asked AS is_asked
     FROM footprints_in('fit_step', phase_id, is_plain := is_plain) AS footprint
     LEFT JOIN fit_wish AS wish ON wish.model_id IS NOT DISTINCT FROM footprint.model_id
 ),
@@ -84,11 +88,14 @@ fit_judged AS (
         card.free_bytes, card.card, kv.setting AS kv_setting,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
-                coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability)))) AS reason
+                coalesce(card_reason(running),
+                    kv_reason(kv, older.least_capability, card.vendor, card.compute_capability)))) AS reason
     FROM fit_line AS line
     CROSS JOIN fit_card AS card
     LEFT JOIN model ON model.model_id = line.model_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = line.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = line.kv_dtype_id AND older.engine_id = line.engine_id
+        AND older.model_id = line.model_id AND is_from(line.program_version, older.min_version)
     LEFT JOIN runs_on AS running
         ON running.engine_id = line.engine_id AND running.dtype_id = running_format(model, line.dtype_id)
             AND running.phase_id = line.phase_id

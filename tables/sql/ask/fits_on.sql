@@ -22,10 +22,13 @@ answered AS (
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)
 judged AS (
     SELECT footprint, card, card_asked.gpu_id AS card_name,
-        coalesce(card_reason(running), kv_reason(footprint.kv, card.vendor, card.compute_capability)) AS not_there
+        coalesce(card_reason(running), kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability))
+            AS not_there
     FROM card_asked
     JOIN (SELECT answered AS footprint FROM answered) ON true
     LEFT JOIN card_row ON card_row.gpu_id = lower(card_asked.gpu_id)
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
+        AND older.model_id = footprint.model_id AND is_from(footprint.program_version, older.min_version)
     LEFT JOIN runs_on AS running
         ON running.engine_id = footprint.engine_id AND running.dtype_id = footprint.running_format
             AND running.phase_id = footprint.phase_id

@@ -117,12 +117,15 @@ limit_told AS (
         most_requests(footprint.engine_id, constants) AS most_by_engine,
         no_verdict_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes, footprint.unknown_reason,
             footprint.model_id,
-            coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS reason
+            coalesce(card_reason(running),
+                kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))) AS reason
     FROM (SELECT unnest(told) FROM limit_found WHERE axis = 'context') AS footprint
     JOIN limit_card ON true
     LEFT JOIN model ON model.model_id = footprint.model_id
     LEFT JOIN gpu ON gpu.gpu_id = limit_card.card_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
+        AND older.model_id = footprint.model_id AND is_from(program_version, older.min_version)
     LEFT JOIN runs_on AS running
         ON running.engine_id = footprint.engine_id AND running.dtype_id = running_format(model, footprint.dtype_id)
             AND running.phase_id = footprint.phase_id

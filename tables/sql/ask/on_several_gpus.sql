@@ -66,12 +66,15 @@ judged AS (
     SELECT
         placed.*, coalesce(gpu.gpu_id, card_asked.gpu_id) AS asked_gpu_id, gpu.capacity_bytes,
         no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, placed.total_bytes, placed.unknown_reason, placed.model_id,
-            coalesce(card_reason(running), kv_reason(kv, gpu.vendor, gpu.compute_capability))) AS reason
+            coalesce(card_reason(running),
+                kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))) AS reason
     FROM card_asked
     JOIN placed ON true
     LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
     LEFT JOIN model ON model.model_id = placed.model_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = placed.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = placed.kv_dtype_id AND older.engine_id = placed.engine_id
+        AND older.model_id = placed.model_id
     LEFT JOIN runs_on AS running
         ON running.engine_id = placed.engine_id AND running.dtype_id = running_format(model, placed.dtype_id)
             AND running.phase_id = 'inference'

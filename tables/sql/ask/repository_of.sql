@@ -6,7 +6,8 @@
 --   -Instruct, -it, -Chat or -hf behind it, or with its organisation and a _ before it; of several the one that is
 --   known, and most downloaded. A tag of Ollama goes before; a name without a tag is one where no known model has that
 --   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b)
---   is the model that people mean by it, where nothing else has that name.
+--   is the model that people mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond
+--   the format that is told, at most (Ollama lists two digits of a size); null where the format is the file's own.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
@@ -18,6 +19,27 @@
 
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
+
+-- Half a digit of a size as Ollama lists it: whole gigabytes or megabytes from ten on, tenths below.
+CREATE OR REPLACE MACRO listed_error_bytes(file_bytes) AS
+    CASE WHEN file_bytes >= 1e10 THEN 5e8 WHEN file_bytes >= 1e9 THEN 5e7 WHEN file_bytes >= 1e7 THEN 5e5 ELSE 5e4 END;
+
+-- The format that a file is counted in where no format is its own: experts in MXFP4 and the rest in 16 bits, or a mix
+-- of Ollama's, of which only the size is known.
+CREATE OR REPLACE MACRO counted_format(said) AS
+    CASE said WHEN 'gguf-mxfp4-f16' THEN 'gguf-mxfp4' WHEN 'own-mix' THEN 'gguf-q4_k_m' ELSE said END;
+
+-- What it holds beyond that format, at most (mxfp4 is what is published with the rest in 16 bits).
+CREATE OR REPLACE MACRO beyond_format_bytes(counted_model, said, counted_dtype, file_bytes) AS (
+    SELECT CASE
+        WHEN said = 'gguf-mxfp4-f16' THEN any_value(published.weights_bytes) - any_value(held.weights_bytes)
+        WHEN said = 'own-mix' OR any_value(held.weights_bytes) < file_bytes - listed_error_bytes(file_bytes)
+            THEN greatest(0, file_bytes + listed_error_bytes(file_bytes) - any_value(held.weights_bytes))
+    END::BIGINT
+    FROM weight AS held
+    LEFT JOIN weight AS published ON published.model_id = held.model_id AND published.dtype_id = 'mxfp4'
+    WHERE held.model_id = counted_model AND held.dtype_id = counted_dtype
+);
 
 -- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its first word
 CREATE OR REPLACE TABLE plain_model AS
@@ -54,7 +76,11 @@ said AS (
 tagged AS (
     SELECT known.base_name, known.file_bytes, tag = '' AND NOT is_ollamas AS is_bare,
         tag IN ('', 'latest', said.ollama_size) AS is_plain,
-        iif(is_plain, coalesce(known.dtype_id, ''), NULL) AS dtype
+        CASE
+            WHEN NOT is_plain THEN NULL
+            WHEN known.dtype_id = 'mxfp4' THEN 'gguf-mxfp4-f16'
+            ELSE coalesce(known.dtype_id, 'own-mix')
+        END AS dtype
     FROM said JOIN ollama_tag AS known ON known.ollama_name = said.ollama_name
         AND iif(tag IN ('', 'latest'), known.is_latest, lower(known.ollama_size) = said.ollama_size)
 ),
@@ -85,16 +111,16 @@ found AS (
     ORDER BY NOT plain.is_known, base.place, ending.place LIMIT 1
 ),
 answered AS (
-    SELECT found.model_id, coalesce(found.dtype, first_match.dtype, '') AS dtype, first_match.note,
-        iif(found.dtype = '', 'the mix of Ollama''s file of ' || formatReadableDecimalSize(found.file_bytes), NULL)
-            AS own_mix
+    SELECT found.model_id, coalesce(found.dtype, first_match.dtype, '') AS said, first_match.note, found.file_bytes,
+        (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE said WHEN 'gguf-f16' THEN 'fp16'
+            WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
+            ELSE counted_format(said) END) AS dtype_id
     FROM first_match LEFT JOIN found ON true
 )
-SELECT asked::VARCHAR AS asked, answered.model_id,
-    (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE answered.dtype WHEN 'gguf-f16' THEN 'fp16'
-        WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
-        ELSE answered.dtype END) AS dtype_id,
-    coalesce(answered.own_mix, nullif(answered.dtype, '')) AS dtype_named, answered.note
+SELECT asked::VARCHAR AS asked, answered.model_id, answered.dtype_id,
+    iif(said = 'own-mix', 'the mix of Ollama''s file of ' || formatReadableDecimalSize(file_bytes), nullif(said, ''))
+        AS dtype_named,
+    answered.note, beyond_format_bytes(answered.model_id, said, answered.dtype_id, file_bytes) AS beyond_bytes
 FROM answered;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.

@@ -264,7 +264,8 @@ CREATE OR REPLACE MACRO speculative_fits_on(
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 judged AS (
     SELECT pair.*, gpu.gpu_id AS card_id, card_asked.gpu_id AS card_asked, gpu.capacity_bytes,
-        coalesce(card_reason(running), card_reason(drafting), kv_reason(kv, gpu.vendor, gpu.compute_capability))
+        coalesce(card_reason(running), card_reason(drafting),
+            kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))
             AS not_there,
         kv.setting AS kv_setting, constants
     FROM card_asked
@@ -276,6 +277,8 @@ judged AS (
     LEFT JOIN model AS drafter
         ON drafter.model_id = iif(pair.draft_model_id = 'mtp', pair.model_id, pair.draft_model_id)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = pair.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = pair.kv_dtype_id AND older.engine_id = pair.engine_id
+        AND older.model_id = pair.model_id
     LEFT JOIN runs_on AS running ON running.engine_id = pair.engine_id AND running.phase_id = 'inference'
         AND running.dtype_id = running_format(model, pair.dtype_id) AND running.attention = 'flash'
         AND running.gpu_id = gpu.gpu_id

@@ -3,7 +3,8 @@
 --   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them
 --       all
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
---   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv); the published scenarios hold theirs in 16 bits
+--   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv, kv_reader.csv); published scenarios hold theirs
+--       in 16 bits
 --
 -- A line names engines and formats by patterns (gguf-*), cards by vendor, by architecture or compute capability, or by
 -- a range of compute capabilities; what it leaves empty it does not ask for. `runs` is empty where sources do not
@@ -49,16 +50,30 @@ CREATE OR REPLACE MACRO card_reason(running) AS CASE
     ELSE coalesce(running.how, 'no source in the book says that this engine runs this format on this card')
 END;
 
+-- The models whose cache an engine reads on older cards (kv_reader.csv): all their layers are of the usual attention,
+-- with heads of the widths that its kernel has.
+CREATE OR REPLACE TABLE kv_older AS
+SELECT reader.kv_dtype_id, reader.engine_id, model.model_id, reader.least_capability, reader.min_version
+FROM kv_reader AS reader JOIN model ON NOT list_contains(string_split(reader.except_model_types, ' '), model.model_type)
+JOIN attention_layer AS layer ON layer.model_id = model.model_id AND layer.component = 'text'
+GROUP BY ALL
+HAVING bool_and(layer.mechanism = 'recurrent' OR layer.mechanism IN ('full', 'sliding')
+        AND layer.value_head_dim = layer.head_dim
+        AND list_contains(string_split(reader.head_dims, ' '), layer.head_dim::VARCHAR))
+    AND bool_or(layer.mechanism <> 'recurrent');
+
 -- Why a card holds no KV cache in a format: 8-bit floats are read from compute capability 8.9 on, and on the cards that
--- a source names. held: the format's row of kv_dtype, joined by who asks. (A subquery over the card's columns cannot be
--- bound by DuckDB before 2.0.)
-CREATE OR REPLACE MACRO kv_reason(held, vendor, compute_capability) AS CASE
+-- a source names. held: the format's row of kv_dtype, joined by who asks, and older the least capability of the
+-- model's row of kv_older. (A subquery over the card's columns cannot be bound by DuckDB before 2.0.)
+CREATE OR REPLACE MACRO kv_reason(held, older, vendor, compute_capability) AS CASE
     WHEN held.least_capability IS NULL THEN NULL
-    WHEN coalesce(iif(vendor = 'nvidia', try_cast(compute_capability AS DOUBLE) >= held.least_capability,
+    WHEN coalesce(iif(vendor = 'nvidia',
+        try_cast(compute_capability AS DOUBLE) >= least(held.least_capability, coalesce(older, held.least_capability)),
         names_one(held.targets, compute_capability)), false)
         THEN NULL
     ELSE 'no source in the book says that a cache in ' || held.kv_dtype_id || ' is read on this card'
-        || iif(vendor = 'nvidia', ': compute capability ' || held.least_capability || ' and later are known', '')
+        || iif(vendor = 'nvidia', ': compute capability ' || least(held.least_capability,
+            coalesce(older, held.least_capability)) || ' and later are known', '')
 END;
 
 -- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published

@@ -6,7 +6,7 @@
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
 --         else, its head has 1.2)
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
---       what its kernels add to the experts (weights/kernels.sql)
+--       what its kernels add to the experts (weights/kernels.sql); with a cache in fp8 what FlashInfer works in
 --     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of
 --         requests
 --
@@ -26,6 +26,12 @@ CREATE OR REPLACE MACRO non_torch_bytes(scenario, constants) AS CASE
     WHEN scenario.engine_id = 'vllm-0.8' THEN constants.vllm_08_non_torch_bytes
     ELSE constants.vllm_non_torch_bytes
 END;
+
+-- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
+CREATE OR REPLACE MACRO reader_workspace_bytes(model, scenario, constants) AS
+    iif(scenario.engine_id = 'vllm' AND scenario.kv_dtype_id = 'fp8', constants.vllm_flashinfer_workspace_bytes
+        * len(list_distinct(list_transform(list_filter(model.caches, lambda layer: layer.elements_per_token > 0
+            AND layer.mechanism <> 'mla'), lambda layer: coalesce(layer.window_tokens, 0)))), 0);
 
 -- Cached but unused blocks. Where the logits of a whole prompt are the peak (x.layer_bytes is known), they are blocks
 -- of their own, taken anew from the driver: what lies unused beside them are at most all blocks of a layer, which were
@@ -60,6 +66,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)
         WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants) + constants.vllm_cuda_graph_bytes
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
+            + reader_workspace_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN scenario.engine_id = 'mlx-lm' THEN 0

@@ -14,6 +14,8 @@
 --       the largest sum of twice a part's largest module and its activations
 --   sequential   one module at a time (enable_sequential_cpu_offload): the largest sum of a part's largest module and
 --       its activations
+--   all three begin when the parts are loaded: bitsandbytes packs them on the card, where all that it packs lies
+--       together until then, and beside that the largest module in 16 bits (peak_part: loading, where that is most)
 --
 -- images: pictures made at once; sequences_each and text_tokens: what the pipeline does unless somebody says otherwise.
 -- Units: bytes, one GPU. Source: pipeline_stage.csv and component; diffusers-step-oracle: real stages within 1.5 % of
@@ -128,6 +130,8 @@ CREATE OR REPLACE MACRO packed_format(part, asked) AS
 CREATE OR REPLACE MACRO is_packed(part, asked) AS packed_format(part, asked) IS NOT NULL;
 CREATE OR REPLACE MACRO packed_as(part, asked) AS
     list_filter(part.formats, lambda format: format.dtype_id = packed_format(part, asked))[1];
+-- bitsandbytes packs on the card whatever is loaded without a device_map; what else packs does so on the CPU
+CREATE OR REPLACE MACRO loads_on_card(dtype_id) AS coalesce(dtype_id IN ('int8', 'nf4', 'nf4-double'), false);
 CREATE OR REPLACE MACRO part_weights(part, asked, bytes_each, packed) AS iif(is_packed(part, asked),
     packed.weights_bytes, (part.parameter_count * bytes_each)::BIGINT);
 CREATE OR REPLACE MACRO packed_activations(part, asked, bytes_each, packed, tokens, text, passes, activations) AS
@@ -177,7 +181,13 @@ CREATE OR REPLACE MACRO stage_told(part, asked, bytes_each, text, passes, activa
             activations)) AS BIGINT)),
     'unknown_reason': stage_reason(part, asked, bytes_each, text, passes, activations, packed),
     -- (at the end: who reads columns by their place finds them where they were)
-    'holds_for': iif(is_packed(part, asked), packed.holds_for, NULL)
+    -- (8 bits are moved off the card from these releases on)
+    'holds_for': CASE
+        WHEN packed_format(part, asked) = 'int8' THEN 'bitsandbytes 0.48 and later with Transformers 5'
+        WHEN is_packed(part, asked) THEN packed.holds_for
+    END,
+    'loaded_bytes': iif(loads_on_card(packed_format(part, asked)) AND packed.weights_bytes < 2 * part.parameter_count,
+        packed.weights_bytes, 0)
 };
 CREATE OR REPLACE MACRO stage_of(part, asked) AS stage_told(part, asked, part_bytes(asked.dtype_id, part),
     stage_text(part, asked), stage_passes(part, asked),
@@ -217,9 +227,23 @@ CREATE OR REPLACE MACRO pipeline_peak_sum(stages, placement, peak, all_weights, 
     list_max(list_transform(stages, lambda stage:
         pipeline_end(lies_there(stage, placement, all_weights), stage.activations_bytes, constants))),
     peak.pipeline_part, constants);
-CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS
+-- (while parts are loaded nothing else lies there: what is packed together, and the module that is being packed)
+CREATE OR REPLACE MACRO pipeline_loading(loaded, module, constants) AS pipeline_sum(loaded, module,
+    pipeline_end(loaded, module, constants), 'loading', constants);
+CREATE OR REPLACE MACRO whole_end(whole) AS whole.total_bytes * (1 + whole.error_band);
+CREATE OR REPLACE MACRO whole_until(whole, ends_at) AS {
+    'weights_bytes': whole.weights_bytes, 'activations_bytes': whole.activations_bytes,
+    'overhead_bytes': whole.overhead_bytes, 'total_bytes': whole.total_bytes,
+    'error_band': ends_at / whole.total_bytes - 1, 'peak_part': whole.peak_part
+};
+CREATE OR REPLACE MACRO larger_whole(running, loading) AS iif(loading.weights_bytes = 0, running,
+    whole_until(iif(loading.total_bytes > running.total_bytes, loading, running),
+        greatest(whole_end(running), whole_end(loading))));
+CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS larger_whole(
     pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants),
-        list_sum(list_transform(stages, lambda stage: stage.weights_bytes)), constants);
+        list_sum(list_transform(stages, lambda stage: stage.weights_bytes)), constants),
+    pipeline_loading(list_sum(list_transform(stages, lambda stage: stage.loaded_bytes)),
+        list_max(list_transform(stages, lambda stage: iif(stage.loaded_bytes > 0, stage.leaf_bytes, 0))), constants));
 
 CREATE OR REPLACE MACRO pipeline_number(value, most) AS
     iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);

@@ -60,16 +60,20 @@ serving_scenario AS (
     FROM serving_way
 ),
 serving_placed AS MATERIALIZED (
-    SELECT footprint.*, running_format(known, footprint.dtype_id) AS running_id, kv
+    SELECT footprint.*, running_format(known, footprint.dtype_id) AS running_id, kv,
+        older.least_capability AS older_capability
     FROM footprints_in('serving_scenario', 'inference', is_plain := true) AS footprint
     LEFT JOIN model AS known ON known.model_id = footprint.model_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
+    LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
+        AND older.model_id = footprint.model_id
 ),
 serving_told AS (
     SELECT way.* EXCLUDE (wrong, context_tokens, engine_id), way.wrong IS NOT NULL AS is_wrong, placed,
         placed.engine_id,
         coalesce(way.wrong, no_verdict_reason(card.gpu_id, named_id, placed.total_bytes, placed.unknown_reason,
-            placed.model_id, coalesce(card_reason(running), kv_reason(kv, card.vendor, card.compute_capability))))
+            placed.model_id, coalesce(card_reason(running), kv_reason(kv, older_capability, card.vendor,
+                card.compute_capability))))
             AS reason
     FROM serving_way AS way
     JOIN serving_placed AS placed ON placed.gpu_count = way.copy_gpu_count AND placed.sequences = way.copy_users
