@@ -236,9 +236,10 @@ CREATE OR REPLACE MACRO whole_until(whole, ends_at) AS {
     'overhead_bytes': whole.overhead_bytes, 'total_bytes': whole.total_bytes,
     'error_band': ends_at / whole.total_bytes - 1, 'peak_part': whole.peak_part
 };
-CREATE OR REPLACE MACRO larger_whole(running, loading) AS iif(loading.weights_bytes = 0, running,
-    whole_until(iif(loading.total_bytes > running.total_bytes, loading, running),
-        greatest(whole_end(running), whole_end(loading))));
+CREATE OR REPLACE MACRO larger_whole(running, loading) AS iif(
+    loading.weights_bytes > 0 AND loading.total_bytes > running.total_bytes,
+    whole_until(loading, greatest(whole_end(running), whole_end(loading))),
+    whole_until(running, greatest(whole_end(running), iif(loading.weights_bytes > 0, whole_end(loading), 0))));
 CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS larger_whole(
     pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants),
         list_sum(list_transform(stages, lambda stage: stage.weights_bytes)), constants),
