@@ -173,6 +173,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if told:
                 answer["adapter"] = told
             status = answers.STATUS[answer["verdict"]]
+            if question.is_left(model, use):  # a Yes is of other files than the one that was named
+                answer["not_in"], status = model.dtype_id, answers.STATUS[None]
             if seconds is not None:
                 sound_words.fits(answer, page)
             else:

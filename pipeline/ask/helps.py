@@ -111,7 +111,12 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
         )
         # a server takes its share of the whole card, which something else holds a part of; and flags beyond the share are vLLM's own
         users = row["sequences"] if row else 1
-        if line["engine"] in found or row is None or not row["share_is_free"] or (users > 1 and engine == "transformers"):
+        if (
+            line["engine"] in found
+            or row is None
+            or not row["share_is_free"]
+            or (users > 1 and engine == "transformers")
+        ):
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, cache, flags = _settings(row["engine_setting"])

@@ -322,6 +322,11 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
     return model, replace(use, dtype_id=model.dtype_id)
 
 
+def is_left(model: Model, use: Use) -> bool:
+    """Whether a model is told in other formats than the one that its name speaks of (see `in_its_format`)."""
+    return model.dtype_id is not None and use.dtype_id is None and use.engine_id is not None and not use.is_training
+
+
 def _runs(almanac: Almanac, engine_id: str, dtype_id: str) -> bool:
     """Whether an engine is known to run a format on any card."""
     query = "SELECT bool_or(runs) FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase"

@@ -37,6 +37,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (VLLM, "context_tokens", r"max_seq_len=(?P<value>\d+)"),
     (VLLM, "gpu_count", r"tensor_parallel_size=(?P<value>\d+)"),
     (VLLM, "quantization", r"quantization=(?P<text>[\w-]+)"),
+    (VLLM, "kv_format", r"\bkv_cache_dtype(?:=|': )'?(?P<text>\w+)"),
     (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take)\s+{_SIZE}"),
     (VLLM, "activations", rf"PyTorch activation peak memory(?: takes)?\s+{_SIZE}"),
     (VLLM, "non_torch", rf"non_torch_memory(?: takes)?\s+{_SIZE}"),
@@ -53,6 +54,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (SGLANG, "model", r"ServerArgs\(model_path='(?P<text>[^']+)'"),
     (SGLANG, "gpu_count", r"[(, ]tp_size=(?P<value>\d+)"),
     (SGLANG, "context_tokens", r"context_len=(?P<value>\d+)"),
+    (SGLANG, "kv_format", r"ServerArgs\(.{0,3000}?\bkv_cache_dtype='(?P<text>\w+)"),
     (SGLANG, "weights", rf"Load weight end\..{{0,300}}?mem usage={_SIZE}"),
     (SGLANG, "cache_tokens", rf"{_POOL}(?: dtype: [\w.]+,)? #tokens: (?P<value>\d+)"),
     (SGLANG, "cache_keys", rf"{_POOL}.{{0,200}}?\bKV? size: {_SIZE}"),
@@ -83,6 +85,8 @@ _MARKS = re.compile(
     r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k"
 )
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_CACHES_OF_16_BITS = ("auto", "bfloat16", "bf16", "float16", "fp16", "f16", "half", "none")
+_CACHES = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "q8_0": "q8_0", "q4_0": "q4_0", "f32": "fp32"}
 _MIXES = {"medium": "_m", "small": "_s", "large": "_l"}
 
 
@@ -258,8 +262,14 @@ def _with_predictions(almanac: Almanac, asked: Row, ours: Row) -> Row:
 
 
 def _cache_format(receipt: Receipt) -> str | None:
-    said = receipt.words.get("kv_format", "").lower()
-    return said if said in ("q8_0", "q4_0", "q5_0", "q5_1") else None
+    """The format of the cache that a log names, None for the engine's own. Raises Unknown for one that is not described: compared with another
+    it would be a wrong row of the book."""
+    said = receipt.words.get("kv_format", "auto").lower()
+    if said in _CACHES_OF_16_BITS:
+        return None
+    if said in _CACHES:
+        return _CACHES[said]
+    raise Unknown(f"Not known: a KV cache in {visible(said)}, which the log names, is not described")
 
 
 def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:

@@ -44,9 +44,7 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
             break
     commands = []
     if verdict == "fits":
-        told = [
-            rows[0] | {"share_is_free": True, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}
-        ]
+        told = [rows[0] | {"share_is_free": True, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}]
         split = " ".join(rows[0]["engine_setting"].split()[:2])  # of the cache the command tells by itself
         commands = [
             each | {"command": f"{each['command']} {split}"}

@@ -45,7 +45,8 @@ def placed(row: dict[str, Any]) -> str:
 
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
-    page.say(_sentence(answer), "bold")
+    lead = f"Not known in {format_name(answer['not_in'])}. In what that program runs: " if answer.get("not_in") else ""
+    page.say(lead + _sentence(answer), "bold")
     if answer.get("weights_bytes"):
         page.say(f"Its weights alone take {gib_of(answer['weights_bytes'])} GiB in bf16.")
     for note in card["notes"]:
@@ -118,7 +119,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(line["note"], "dim", "  ")
     if best and verdict == "tight":
         page.gap()
-        page.say("“Barely” is without the margin for what nobody can know beforehand: it may run out of memory.", "dim")
+        page.say(
+            "“Barely”: what it needs fits, the margin for what nobody can know beforehand does not: it may run out of memory.",
+            "dim",
+        )
 
 
 def receipt(answer: dict[str, Any], page: Page) -> None:
@@ -181,7 +185,10 @@ def _sentence(answer: dict[str, Any]) -> str:
             f"Yes: {answer['model']} can {how} on {where}, best in {name} ({engine_name(best)}): {size}{each} {at}{up}."
         )
     if verdict == "tight":
-        return f"Barely: {answer['model']} may {how} on {where} in {name} ({engine_name(best)}), without a margin: {size} {at}."
+        return (
+            f"Barely: {answer['model']} may {how} on {where} in {name} ({engine_name(best)}): {size} {at}, which leaves less than its "
+            f"error margin of {100 * best['error_band']:.0f} %."
+        )
     least = min((row for row in answer["formats"] if row["total_bytes"]), key=lambda row: row["total_bytes"])
     return (
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
@@ -338,4 +345,4 @@ def footer(version: str | None, place: str, note: str, page: Page) -> None:
     page.gap()
     if note:
         page.say(note)
-    page.say(f"Figures of {version or place}, with their error margin.", "dim")
+    page.say(f"Figures of {version or place}; what fits has room for its error margin.", "dim")

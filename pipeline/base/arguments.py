@@ -9,6 +9,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 _WRONG = 2  # argparse's own status
+# what other programs call an option of ours
+ELSEWHERE = {
+    "--format": ("--quant", "--quantization", "--dtype", "--precision", "--bits", "-q"),
+    "--context": ("--ctx", "--ctx-size", "--num-ctx", "--n-ctx", "--max-model-len", "--context-length", "--seq-len", "--max-seq-length", "-c", "--tokens"),
+    "--kv": ("--kv-cache-dtype", "--cache-type-k", "--cache-type-v", "-ctk", "-ctv", "--kv-cache"),
+    "--users": ("--parallel", "--concurrency", "--max-num-seqs", "--batch-size", "-b"),
+    "--program": ("--engine", "--backend", "--framework"),
+    "--gpu": ("--card", "--device", "--vram", "--tp", "--tp-size", "--tensor-parallel-size", "--gpus", "-g"),
+    "--phase": ("--train", "--task", "--method", "--mode"),
+    "--rank": ("--lora-rank", "--lora-r", "-r"),
+}  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         strange = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
         if strange is None:
             return f"{_shown(words[0])} is one word too many (a name with spaces stands in quotation marks)"
-        return f"{_shown(strange)} is no option of {self.prog}. {_near(strange, options) or 'It has: ' + ', '.join(options)}"
+        return f"{_shown(strange)} is no option of {self.prog}. {_other_word(strange, options) or _near(strange, options) or 'It has: ' + ', '.join(options)}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -52,6 +63,12 @@ class Parser(argparse.ArgumentParser):
         if "--json" in self.given:
             print(json.dumps({"problem": message, "status": _WRONG}, ensure_ascii=False))
         super().error(message)
+
+
+def _other_word(word: str, known: Iterable[str]) -> str:
+    here = next((ours for ours in known if word.lower() in ELSEWHERE.get(ours, ())), None)
+    cards = " (of several cards: --gpu 2xrtx-3090)" if here == "--gpu" else ""
+    return f"Here it is {here}{cards}" if here else ""
 
 
 def _near(word: str, known: Iterable[str]) -> str:

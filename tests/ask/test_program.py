@@ -102,6 +102,8 @@ def test_a_name_in_a_format_of_another_program_is_asked_in_the_formats_of_the_on
 ):
     told = ask_json("fits", name, *CARD, "--program", program)
     assert told["verdict"] == "fits" and said in told["taken"]
+    # a Yes is of other files than the one that was named
+    assert told["not_in"] == ("gguf-q4_k_m" if name == "qwen3:8b" else "awq-int4") and told["status"] == 3
     assert told["formats"] and "gguf-q4_k_m" not in {row["dtype_id"] for row in told["formats"] if program == "vllm"}
 
 

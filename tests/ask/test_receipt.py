@@ -106,6 +106,26 @@ def test_the_cache_of_a_server_is_compared_by_the_token(ask_json, log):
     }
 
 
+@pytest.mark.parametrize(("said", "held_in"), [("auto", "bf16"), ("fp8", "fp8"), ("fp8_e4m3", "fp8")])
+def test_the_format_of_the_cache_is_the_one_that_the_log_names(ask_json, log, said, held_in):
+    """Compared in 16 bits a cache in 8 was "81 % too large", and the row for the measurements said bf16."""
+    vllm = log(VLLM_08.replace("kv_cache_dtype=auto", f"kv_cache_dtype={said}").replace("V0 LLM", "V1 LLM"))
+    assert ask_json("fits", TEXT, "--log", vllm, "--format", "bf16")["kv_dtype_id"] == held_in
+    args = log(f"INFO non-default args: {{'model': 'a', 'kv_cache_dtype': '{said}'}}\n" + VLLM)
+    assert {row["kv_dtype"] for row in ask_json("fits", TEXT, "--log", args, "--format", "bf16")["measured"]} == {
+        held_in
+    }
+    sglang = log(f"ServerArgs(model_path='a', kv_cache_dtype='{said}', tp_size=1)\n" + SGLANG)
+    assert ask_json("fits", TEXT, "--log", sglang, "--format", "bf16")["kv_dtype_id"] == held_in
+
+
+def test_a_cache_in_a_format_that_is_not_described_is_compared_with_nothing(ask, log):
+    status, _out, problem = ask(
+        "fits", TEXT, "--log", log(VLLM_08.replace("=auto", "=turboquant_k8v4")), "--format", "bf16"
+    )
+    assert status == 3 and "a KV cache in turboquant_k8v4" in problem
+
+
 def test_llama_cpp_is_compared_by_the_card_that_holds_most(ask_json, log):
     told = ask_json("fits", LARGE, "--log", log(LLAMA), "--format", "Q4_K_M", "--context", "32768")
     assert held(told) == {"KV cache": 2788 * MIB, "activations": round(237.51 * MIB)}
