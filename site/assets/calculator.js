@@ -64,7 +64,8 @@ async function about(model) {
 
 // What is taken where nothing was chosen, equal to what a model's page opens with (scenario_set.csv); the rest the formulas fill in.
 const opening = (phase) => shared.opening?.[phase] ?? {};
-const faultOf = (s, key) => problem(key, s[key], options[key]);
+const optionsOf = (s, key) => (FIELDS[key].isOfAsked ? FIELDS[key].choices(shared, world, s) : options[key]);
+const faultOf = (s, key) => problem(key, s[key], optionsOf(s, key));
 // what decides which fields there are
 const sound = (s, of) => ({ ...s, ...(faultOf(s, "phase_id") ? { phase_id: FIELDS.phase_id.start } : {}), sees: of?.sees ?? true, hears: of?.hears ?? true, hearsWindows: of?.hearsWindows ?? false, isOnlyHearing: of?.isOnlyHearing ?? false, isPipeline: of?.isPipeline ?? false });
 const TOGETHER = "gguf-q4_k_m"; // unlike cards are llama.cpp's
@@ -95,7 +96,7 @@ const boxes = {}, options = {}, beside = {};
 function field(key) {
   const { choices, step = "1" } = FIELDS[key];
   beside[key] = a.h("small", { class: "told-beside", role: "status", hidden: true });
-  options[key] = choices?.(shared, world);
+  options[key] = choices?.(shared, world, state);
   if (choices) {
     const box = a.select(key, label(key, state), options[key], state[key], (text) => change(key, text));
     box.append(beside[key]);
@@ -113,6 +114,8 @@ function numberField(key, name, step, told) {
 function show(row, of) {
   for (const key of ORDER) {
     const control = boxes[key].querySelector("select, input");
+    const list = FIELDS[key].isOfAsked ? optionsOf(state, key) : [];
+    if (list.length && String(list) !== String([...control.options].map((o) => [o.value, o.text]))) control.replaceChildren(...list.map(([value, text]) => a.h("option", { value }, text)));
     const taken = state[key] !== "" ? state[key] : String(row?.shown?.[key] ?? row?.[key] ?? assumed(state, key, of) ?? ofModel(key, of) ?? "");
     const isTyping = control === document.activeElement && control.type === "number";
     const emptied = isTyping && control.value === "" && state[key] === "";
@@ -178,6 +181,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
   if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
+  if (key === "program") state.program_version = ""; // which is the other one's
   state[key] = value;
   told.hidden = true;
   calculate();
@@ -465,7 +469,7 @@ function say(out, said, near = [], other = null) {
   const bySeconds = page && models.sounds?.includes(number) ? [" What it needs ", pageOf(of, s, "#sound", "by seconds of sound"), "."] : null;
   if (row && !said) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
-      .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(options[key]?.find(([id]) => id === String(row.shown?.[key] ?? row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
+      .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(optionsOf({ ...state, ...row }, key)?.find(([id]) => id === String(row.shown?.[key] ?? row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
     fine.append(page, `: ${settled.join(", ")}.`);
     if (row.reference_bytes) fine.append(` The weights are there twice: ${gib(row.reference_bytes)} GiB are the reference that answers are compared with.`);
     if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: read so, it takes no more however many seconds there are.");

@@ -15,15 +15,21 @@ const named = (table, id) => (shared) => shared[table].map((row) => [row[id], ro
 // programs as people call them, and what is known of each by version
 const by = (list) => [...new Map(list)].sort((a, b) => a[1].localeCompare(b[1], "en"));
 const programs = (shared) => [["", "none in particular"], ...by((shared.program_row ?? []).map((row) => [row.program_id, row.name]))];
-// (a training on preferences is counted of more of them)
-const versions = (shared) => [["", "the newest that is known"], ...by([...(shared.objective ?? []), ...(shared.program_row ?? [])].filter((row) => row.max_version && row.holds_for).map((row) => [row.max_version, row.holds_for]))];
+// Of the program that is asked, for what is asked of it (a training on preferences is counted in releases of its own); and one between, as a link has it: whether it is known the formulas say.
+const versions = (shared, _world, s) => {
+  const rows = s.objective_id && trains(s) ? (shared.objective ?? []).filter((row) => row.objective_id === s.objective_id) : (shared.program_row ?? []).filter((row) => row.phase_id === (s.phase_id || "inference"));
+  const known = [...new Map(rows.filter((row) => row.program_id === s.program && row.max_version && row.holds_for).map((row) => [row.max_version, row.holds_for]))].sort((a, b) => b[1].localeCompare(a[1], "en", { numeric: true }));
+  const between = /^[\w.+-]{1,20}$/.test(s.program_version ?? "") && !known.some(([version]) => version === s.program_version) ? [[s.program_version, s.program_version]] : [];
+  return [["", "the newest that is known"], ...known, ...between];
+};
 // formats that a denoiser is packed in, the fewest bits first; of them bitsandbytes' for text encoders
 const packed = (shared, isMeant) => [["", "not packed"]].concat((shared.denoiser_format ?? []).filter((row) => row.held === "rest" && isMeant(row)).sort((a, b) => a.element_bits - b.element_bits || (a.dtype_id < b.dtype_id ? -1 : 1)).map((row) => [row.dtype_id, row.dtype_id]).filter(([id], at, all) => at === 0 || all[at - 1][0] !== id));
 // what a training learns from: text, or what people prefer, which is asked of another macro
 const objectives = (shared) => [["", "text"], ...new Map((shared.objective ?? []).map((row) => [row.objective_id, row.objective_id === "reward" ? "preferences, as a reward model" : `${row.generates ? "rewards" : "preferences"}, ${row.name}`]))];
 const YES = () => [["true", "yes"], ["false", "no"]];
 
-// argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are
+// argument: label, choices (a number where there are none), where it applies; `isSaid`: its choices say of what they are; `isOfAsked`: they
+// depend on what else is asked
 export const GROUPS = [
   ["Scenario", {
     phase_id: { label: "What for", choices: (_shared, world) => world.phases, start: "inference" },
@@ -31,7 +37,7 @@ export const GROUPS = [
     context_tokens: { label: "Context, tokens", when: writes },
     sequences: { label: "Users at once", of: (s) => (!trains(s) ? "Users at once" : s.objective_id ? "Micro-batch, pairs or answers" : "Micro-batch, sequences") },
     program: { label: "Program", choices: programs },
-    program_version: { label: "Its version", choices: versions, when: (s) => Boolean(s.program) },
+    program_version: { label: "Its version", choices: versions, isOfAsked: true, when: (s) => Boolean(s.program) },
     engine_id: { label: "Engine", choices: named("engine", "engine_id") },
     attention: { label: "Attention", choices: words("flash eager masked") },
     kv_dtype_id: { label: "Cache format", choices: (shared) => shared.kv_dtype.map((k) => [k.kv_dtype_id, k.kv_dtype_id]), when: serves },

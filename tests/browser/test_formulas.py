@@ -250,11 +250,23 @@ def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
         """async (shared) => {
             const { FIELDS, applies } = await import("/scenario_fields.js");
             const shown = ["", "ollama"].map((program) => applies("program_version", { program }));
-            return [FIELDS.program.choices(shared), FIELDS.program_version.choices(shared), shown];
+            const of = (s) => FIELDS.program_version.choices(shared, null, s);
+            return [FIELDS.program.choices(shared), [
+                of({ program: "vllm", phase_id: "inference" }), of({ program: "trl", phase_id: "lora" }),
+                of({ program: "trl", phase_id: "lora", objective_id: "dpo" }), of({ program: "vllm", phase_id: "", program_version: "0.27.1" }),
+            ], shown];
         }""",
         shared,
     )
     page.close()
     assert programs[0] == ["", "none in particular"] and ["lm-studio", "LM Studio"] in programs
-    assert ["0.33", "vLLM 0.20 to 0.33"] in versions and shown == [False, True]
+    assert shown == [False, True]
+    serving, training, preferences, between = versions
+    # of the program that is chosen, for what is asked of it: the newest first, and one that a link names
+    assert serving[:2] == [["", "the newest that is known"], ["0.33", "vLLM 0.20 to 0.33"]]
+    assert all(name.startswith("vLLM ") for _version, name in serving[1:])
+    assert (
+        all(name.startswith("TRL ") for _version, name in (*training[1:], *preferences[1:])) and training != preferences
+    )
+    assert between == [*serving, ["0.27.1", "0.27.1"]]
     assert len({program for program, _name in programs}) == len(programs)
