@@ -57,6 +57,8 @@ def with_view(connection, tables):
         "phase",
         "optimizer",
         "kv_dtype",
+        "kv_reader",
+        "attention_layer",
         "support",
         "sharding_rule",
     ):

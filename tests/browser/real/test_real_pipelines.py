@@ -206,11 +206,11 @@ def test_pipelines_are_asked_for_by_the_size_of_a_picture(open_page, folder):
     assert page.locator("#calculated tbody tr td:nth-child(3)").all_inner_texts() == wanted and len(set(wanted)) > 1
     # one of video opens with what its page speaks of
     page = open_page(
-        f"calculator/?model={MODELS[5]}&gpu=rtx-4090&is_tiled=true&denoiser_dtype_id=nf4&text_dtype_id=nf4"
+        f"calculator/?model={MODELS[5]}&gpu=rtx-5090&is_tiled=true&denoiser_dtype_id=nf4&text_dtype_id=nf4"
     )
     assert page.locator("input[name=frames]").input_value() == "81"
     answer = page.locator("#calc .answer")
-    expect(answer).to_contain_text("Fits on RTX 4090")
+    expect(answer).to_contain_text("Fits on RTX 5090")
     query = page.locator("#calculated code").inner_text()
     assert "frames := 81" in query and "is_tiled := true, denoiser_dtype_id := 'nf4', text_dtype_id := 'nf4'" in query
     with released(folder) as connection:
