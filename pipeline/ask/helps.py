@@ -120,8 +120,11 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, cache, flags = _settings(row["engine_setting"])
-        if cache and not line["cache"]:
-            continue  # nothing that is pasted there makes its cache so small
+        # nothing that is pasted there makes its cache so small, or its numbers are another engine's, which reads it on more cards
+        if cache and (
+            not line["cache"] or (line["engine"] != engine and not _reads(almanac, card, row["kv_dtype_id"]))
+        ):
+            continue
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
         asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
@@ -144,6 +147,15 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
             "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
         }
     return list(found.values())
+
+
+def _reads(almanac: Almanac, card: Card, kv_dtype_id: str) -> bool:
+    """Whether every engine that holds a cache in this format reads it on the card."""
+    return almanac.value(
+        "SELECT coalesce(bool_and(kv.least_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= kv.least_capability, false)), "
+        "false) FROM kv_dtype AS kv LEFT JOIN gpu ON gpu.gpu_id = $gpu WHERE kv.kv_dtype_id = $kv",
+        {"gpu": card.gpu_id, "kv": kv_dtype_id},
+    )
 
 
 def _settings(told: str | None) -> tuple[str, str | None, str]:

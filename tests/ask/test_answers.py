@@ -95,6 +95,9 @@ def test_no_command_leaves_out_the_format_of_the_cache(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", 8192, "--kv", "fp8")
     assert len(told["commands"]) >= 2  # vLLM, and SGLang, which has words of its own for it
     assert all(" --kv-cache-dtype fp8_e4m3" in each["command"] for each in told["commands"])
+    # vLLM reads it on older cards too; that SGLang does no source says
+    older = ask_json("fits", TEXT, "--gpu", "rtx-3090", "--context", 8192, "--kv", "fp8")
+    assert [each["engine"] for each in older["commands"]] == ["vLLM"]
 
 
 def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):
