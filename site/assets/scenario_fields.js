@@ -18,7 +18,7 @@ const programs = (shared) => [["", "none in particular"], ...by((shared.program_
 // Of the program that is asked, for what is asked of it (a training on preferences is counted in releases of its own); and one between, as a link has it: whether it is known the formulas say.
 const versions = (shared, _world, s) => {
   const rows = s.objective_id && trains(s) ? (shared.objective ?? []).filter((row) => row.objective_id === s.objective_id) : (shared.program_row ?? []).filter((row) => row.phase_id === (s.phase_id || "inference"));
-  const known = [...new Map(rows.filter((row) => row.program_id === s.program && row.max_version && row.holds_for).map((row) => [row.max_version, row.holds_for]))].sort((a, b) => b[1].localeCompare(a[1], "en", { numeric: true }));
+  const known = [...new Map(rows.filter((row) => (row.program_id === s.program || (s.objective_id && !s.program)) && row.max_version && row.holds_for).map((row) => [row.max_version, row.holds_for]))].sort((a, b) => b[1].localeCompare(a[1], "en", { numeric: true }));
   const between = /^[\w.+-]{1,20}$/.test(s.program_version ?? "") && !known.some(([version]) => version === s.program_version) ? [[s.program_version, s.program_version]] : [];
   return [["", "the newest that is known"], ...known, ...between];
 };
