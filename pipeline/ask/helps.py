@@ -42,9 +42,8 @@ def helps_of(
     dtype = use.dtype_id or next(
         (r["dtype_id"] for r in told if r["dtype_id"] in USUAL and r["dtype_id"].startswith("gguf-")), None
     )
-    is_counted_whole = (
-        not model.beyond_bytes
-    )  # (layers are shared by what the format holds, and not by what its file does)
+    # layers are shared by what the format holds, and not by what its file does
+    is_counted_whole = not model.beyond_bytes
     if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-") and is_counted_whole:
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
         asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
