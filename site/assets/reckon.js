@@ -55,7 +55,8 @@ export function refusal(world, row, held, gpu, own = {}) {
   const no = a.refusal(world, { engine: row.engine_id, dtypeId: row.dtype_id, phase: row.phase_id, attention: row.attention }, held, gpu);
   if (no) return no;
   const cache = shared.without_cache?.[row.kv_dtype_id]?.[gpu.id];
-  const isRead = own.kv_older?.some((older) => older.kv_dtype_id === row.kv_dtype_id && older.engine_id === row.engine_id) && shared.older_cache?.[row.kv_dtype_id]?.includes(gpu.id);
+  // (from which version on, the formulas in SQL compare: of one that is named it stays unknown here)
+  const isRead = !row.program_version && own.kv_older?.some((older) => older.kv_dtype_id === row.kv_dtype_id && older.engine_id === row.engine_id) && shared.older_cache?.[row.kv_dtype_id]?.includes(gpu.id);
   return cache && !isRead ? { verdict: "unknown", text: "unknown", certain: false, why: cache } : null;
 }
 
