@@ -121,7 +121,7 @@ def test_a_training_on_preferences_is_asked_of_its_own_macro(open_page, folder):
     newest = open_page(
         f"calculator/?model={KNOWN[0]}&phase_id=lora&objective_id=dpo"
     )  # which releases are taken unasked
-    assert newest.locator("select[name=program_version] option:checked").inner_text() == "TRL 1.15 to 1.16"
+    assert newest.locator("select[name=program_version] option:checked").inner_text() == "TRL 1.15.0 to 1.16.0"
     ways = page.locator('#calc [data-part="ways"] li a')
     expect(ways.filter(has_text=re.compile(r"^\d pairs at once$"))).to_have_count(1)
     for link in [link.get_attribute("href") for link in ways.all()]:
