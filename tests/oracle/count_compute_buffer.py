@@ -5,7 +5,7 @@
     python tests/oracle/count_compute_buffer.py vendor/llama.cpp BUILD     # all rows of compute_buffer.csv that have no bytes yet
 
 llama.cpp itself lays out the graph of a micro-batch with as many outputs as tokens, one cache for all sequences, for GPUs that hold
-nothing (hollow_gpu.cpp), from files that have the names and sizes of a model's tensors and no values. `buffer_bytes` is the largest of
+nothing (hollow_gpu.h), from files that have the names and sizes of a model's tensors and no values. `buffer_bytes` is the largest of
 the GPUs' buffers. Models are those of the snapshot.
 """
 
@@ -154,7 +154,7 @@ def main() -> None:
         program = Path(folder) / "reserve"
         headers = [f"-I{source / name}" for name in ("include", "ggml/include", "ggml/src")]
         links = [f"-L{build / 'bin'}", f"-Wl,-rpath,{build / 'bin'}", "-lllama", "-lggml", "-lggml-base", "-lggml-cpu"]
-        code = Path(__file__).with_name("hollow_gpu.cpp")
+        code = Path(__file__).with_name("reserve_text.cpp")
         subprocess.run(["g++", "-std=c++17", code, *headers, *links, "-o", program], check=True)
         for row in rows:
             if row["buffer_bytes"]:

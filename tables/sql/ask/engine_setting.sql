@@ -115,10 +115,14 @@ CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_m
         NULL);
 
 -- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none
--- (vllm-project/vllm PR 11210).
-CREATE OR REPLACE MACRO inputs_needed(footprint) AS
-    iif(starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false),
-        '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}''', NULL);
+-- (vllm-project/vllm PR 11210). What llama.cpp sets aside for a tower is left out of its figures where it has not been
+-- counted, so that the tower must be, too.
+CREATE OR REPLACE MACRO inputs_needed(footprint) AS CASE
+    WHEN starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false)
+        THEN '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}'''
+    WHEN footprint.engine_id = 'llama.cpp' AND footprint.phase_id = 'inference' AND footprint.has_uncounted_tower
+        AND coalesce(footprint.program, 'llama.cpp') = 'llama.cpp' THEN '--no-mmproj'
+END;
 
 -- llama-server opens four slots by itself, which share one cache of whole contexts: but each has a window and recurrent
 -- states of its own (Ollama tells it how many).
@@ -141,8 +145,9 @@ CREATE OR REPLACE MACRO cache_needed(footprint) AS CASE
     WHEN starts_with(footprint.engine_id, coalesce(footprint.program, '')) THEN footprint.kv_setting
 END;
 
--- All of these: footprint with has_windows, sees and vocab_size of its model beside, data_setting, expert_setting and
--- context_setting of its engine (data_parallel_rule), kv_setting of its cache (kv_dtype), card as card_row has it.
+-- All of these: footprint with has_windows, sees, has_uncounted_tower and vocab_size of its model beside, data_setting,
+-- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (kv_dtype), card as
+-- card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,

@@ -108,6 +108,7 @@ fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE 
 -- (asked once: each subquery is planned as a join of its own)
 fit_told AS (
     SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees,
+        judged.model_id IN (FROM uncounted_tower) AS has_uncounted_tower,
         model.vocab_size, model.max_context_tokens AS model_context_tokens, sharing.data_setting,
         sharing.expert_setting, sharing.context_setting
     FROM fit_judged AS judged LEFT JOIN model ON model.model_id = judged.model_id

@@ -13,6 +13,7 @@ scenario_asked AS (SELECT {arguments}),
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees,
+        told.model_id IN (FROM uncounted_tower) AS has_uncounted_tower,
         sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id

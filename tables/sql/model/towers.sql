@@ -1,7 +1,7 @@
 -- The tower of a model, which runs before its text, with the processor that cuts pictures for it: part of `shape`.
 --
--- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv. Not covered: models with several
--- towers of one kind.
+-- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv, tower_graph.csv. Not covered: models
+-- with several towers of one kind.
 
 -- Arrangements of tiles that a processor chooses from, in the order that it tries them.
 CREATE OR REPLACE TEMP TABLE tile_grid AS
@@ -46,11 +46,20 @@ SELECT tower.model_id, {
         'side_tiles': processor.side_tiles,
         'max_tiles': processor.max_tiles, 'grids': tile_grid.grids, 'image_extra_tokens': processor.image_extra_tokens,
         'tile_extra_tokens': processor.tile_extra_tokens,
-        'row_extra_tokens': processor.row_extra_tokens})
+        'row_extra_tokens': processor.row_extra_tokens}),
+    'graph': iif(graph.token_elements IS NULL, NULL, {
+        'token_side_pixels': graph.token_side_pixels, 'merged_tokens': graph.merged_tokens,
+        'warm_tokens': graph.warm_tokens, 'largest_tokens': graph.largest_tokens, 'pass_tokens': graph.pass_tokens,
+        'token_elements': graph.token_elements, 'mask_bytes_each': graph.mask_bytes_each,
+        'sound_bytes': graph.sound_bytes})
 } AS tower
 FROM tower
+JOIN model USING (model_id)
 LEFT JOIN activation AS form ON form.function_name = tower.activation
-LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id);
+LEFT JOIN image_processor AS processor USING (processor_id) LEFT JOIN tile_grid USING (processor_id)
+LEFT JOIN tower_graph AS graph ON list_contains(string_split(graph.model_types, ' '), model.model_type)
+    AND graph.processor_id = tower.processor_id AND graph.hidden_size = tower.hidden_size
+    AND graph.width = tower.width AND coalesce(graph.text_hidden_size = model.hidden_size, true);
 
 -- The largest picture that a processor passes on: its tiles, and its tokens. They are the model's own, so they are
 -- worked out once.
@@ -77,3 +86,11 @@ SELECT
         ELSE largest_tiles * tower.text_tokens_each
     END::BIGINT AS largest_image_tokens
 FROM tiled;
+
+-- Models that see, of whose tower nobody counted what llama.cpp sets aside for it.
+CREATE OR REPLACE TABLE uncounted_tower AS
+SELECT DISTINCT layer.model_id
+FROM attention_layer AS layer
+LEFT JOIN tower_struct USING (model_id)
+WHERE layer.component = 'vision' AND (tower_struct.tower.component IS DISTINCT FROM 'vision'
+    OR tower_struct.tower.graph IS NULL);

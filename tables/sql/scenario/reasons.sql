@@ -303,6 +303,8 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
         'how many tokens a second of sound takes is not known for this architecture'
     WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
     WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
+    WHEN scenario.images > 0 AND run.reads_prompt = 'compute-buffer' AND model.tower.graph IS NULL
+        THEN 'what llama.cpp sets aside for the images of this model has not been counted'
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
         || ' tokens, more than the context'
     WHEN sound_tokens > 0 AND coalesce(run.reads_prompt <> 'whole', true)

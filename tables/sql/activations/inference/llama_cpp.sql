@@ -7,11 +7,15 @@
 --   scores   without flash attention: micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks
 --       are parallel
 --   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
+--   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up with) and
+--       kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + masks × tokens²
 --
 -- Units: bytes per GPU. Sources: measured-rows (llama.cpp logs), llama-cpp-graph (llama.cpp's own account of the
---   buffers of its graphs, tests/oracle/compute_buffer.csv).
--- Not covered: images, other micro-batches; llama.cpp before its masks were made in 16 bits, its servers that reserve
---   fewer logits than tokens (they need less), masks of window and micro-batch without flash attention.
+--   buffers of its graphs, tests/oracle/compute_buffer.csv), llama-cpp-tower (the same of towers, tower_buffer.csv).
+-- Not covered: other micro-batches; towers that table tower_graph does not have (0 here: engine_setting says to leave
+--   them out, and there is no answer for their images), video, sound of other lengths than 30 seconds; llama.cpp before
+--   its masks were made in 16 bits, its servers that reserve fewer logits than tokens (they need less), masks of window
+--   and micro-batch without flash attention.
 
 -- Cells that attention in llama.cpp reads: those of the context, or of the window and a micro-batch. One cache for all
 -- sequences, as its server sets it up where nobody says how many there are, has a mask over the cells of all; a cache
@@ -72,3 +76,21 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constant
         constants.llama_cpp_micro_batch_tokens * 4 * (model.vocab_size + model.hidden_size),
         mask_bytes_llama_cpp(model, scenario, constants) + layer_buffer_bytes_llama_cpp(model, scenario, constants))
 END;
+
+-- Tokens of a tower for one image, or for one tile.
+CREATE OR REPLACE MACRO graph_image_tokens(tower, scenario) AS coalesce(
+    least(tower.graph.largest_tokens, tower.graph.merged_tokens
+        * ceil(scenario.picture_width / tower.graph.token_side_pixels)
+        * ceil(scenario.picture_height / tower.graph.token_side_pixels)),
+    tower.class_tokens + tower.tokens_each);
+
+-- Images go through one by one, or as many together as it takes in one pass.
+CREATE OR REPLACE MACRO graph_tokens(tower, scenario) AS greatest(
+    coalesce(tower.graph.warm_tokens, tower.class_tokens + tower.tokens_each),
+    iif(scenario.images > 0, least(
+        scenario.images * iif(tower.grid = 'tiles', image_tiles(tower, scenario.picture_rows,
+            scenario.picture_columns), 1) * graph_image_tokens(tower, scenario),
+        greatest(graph_image_tokens(tower, scenario), tower.graph.pass_tokens)), 0));
+
+CREATE OR REPLACE MACRO tower_buffer_bytes_llama_cpp(tower, tokens) AS coalesce(
+    4 * tokens * tower.graph.token_elements + tokens * tokens * tower.graph.mask_bytes_each + tower.graph.sound_bytes, 0);

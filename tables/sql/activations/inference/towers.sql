@@ -23,7 +23,7 @@
 --   read from its code, how much from the towers of transformers, and no measurement confirms it, so that the band is
 --   wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting that
 --   leaves it out.
--- Not covered: video, masks of padded batches beside a tower, images in llama.cpp, training with images.
+-- Not covered: video, masks of padded batches beside a tower, training with images. (llama.cpp: llama_cpp.sql.)
 
 -- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,
 -- or what all of the text is about (attends to an image of one size)
@@ -144,5 +144,6 @@ CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) 
     WHEN scenario.reads_prompt = 'chunk' THEN chunk_bytes_sglang(model, scenario, constants)
     WHEN starts_with(scenario.reads_prompt, 'profile') THEN profile_bytes_vllm(model, scenario, constants)
     WHEN scenario.reads_prompt = 'compute-buffer' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)
+        + tower_buffer_bytes_llama_cpp(model.tower, graph_tokens(model.tower, scenario))
     WHEN scenario.reads_prompt = 'pieces' THEN chunk_bytes_mlx(model, scenario, constants)
 END) AS BIGINT);

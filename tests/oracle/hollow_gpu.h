@@ -1,9 +1,8 @@
 // Devices that llama.cpp takes for GPUs and that hold nothing: every operation is said to be supported, no buffer has memory. With them
 // its scheduler cuts and places a graph as it does for CUDA's cards, and says how large its buffers would be.
-//   reserve FILE CELLS SEQUENCES FLASH(0|1) KV_TYPE(ggml_type) DEVICES
+#pragma once
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
-#include "llama.h"
 #include <cstdlib>
 #include <cstring>
 
@@ -77,7 +76,18 @@ static ggml_backend_t init(ggml_backend_dev_t dev, const char *) {
     return new ggml_backend{ &guid, iface, dev, nullptr };
 }
 static ggml_backend_buffer_type_t buft(ggml_backend_dev_t d) { return &hollow_buft[index_of(d)]; }
-static bool supports_op(ggml_backend_dev_t, const ggml_tensor *) { return true; }
+// heads that CUDA's fused attention has kernels for, of those that a tower of images has (ggml-cuda/fattn.cu); without one it is not fused
+static bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) {
+    if (op->op != GGML_OP_FLASH_ATTN_EXT) {
+        return true;
+    }
+    switch (op->src[1]->ne[0]) {
+        case 40: case 64: case 72: case 80: case 96: case 112: case 128: case 192: case 256: case 320: case 512: case 576:
+            return true;
+        default:
+            return false;
+    }
+}
 static bool supports_buft(ggml_backend_dev_t d, ggml_backend_buffer_type_t b) { return b == &hollow_buft[index_of(d)]; }
 
 static const char * reg_name(ggml_backend_reg_t) { return "HOLLOW"; }
@@ -99,23 +109,4 @@ void register_hollow(int n) {
         hollow_buft[i] = { { name, alloc_buffer, alignment, nullptr, alloc_size, is_host }, &hollow_device[i], (void *) (size_t) i };
     }
     ggml_backend_register(&hollow_reg);
-}
-
-int main(int count, char ** given) {
-    if (count != 7) {
-        return 1;
-    }
-    register_hollow(atoi(given[6]));
-    llama_model_params model_params = llama_model_default_params();
-    model_params.n_gpu_layers = 9999;
-    model_params.no_alloc = true;
-    llama_model * model = llama_model_load_from_file(given[1], model_params);
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = atoi(given[2]);
-    params.n_seq_max = atoi(given[3]);
-    params.flash_attn_type = atoi(given[4]) ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-    params.type_k = params.type_v = (ggml_type) atoi(given[5]);
-    params.kv_unified = true;
-    params.swa_full = false;
-    return model && llama_init_from_model(model, params) ? 0 : 2;
 }
